@@ -59,7 +59,7 @@ def test_plan_runs_no_command_of_the_campaign_and_states_which_command_it_would_
     assert not (tmp_path / "ran").exists()
     said = done.stdout if command == ["bench"] else done.stderr
     assert "what `./tool.sh --version` prints at the start" in said
-    assert "Fewer, if `./tool.sh list` does not list them: it is run at the start." in said
+    assert "There are fewer if `./tool.sh list`, which runs at the start, does not list all of them." in said
 
 
 @pytest.mark.parametrize("plan", [[], ["--plan"]])

@@ -30,8 +30,8 @@ _LOG_FROM = 20  # if the largest value of an axis is at least this many times th
 _NO_CLEAR_LEAD = 1.05  # without a test, medians with a smaller ratio count as equal
 _CLOSE = 1.05  # smaller ratios are not mentioned
 _SEVERAL = 2
-_MOST_CASES = 8  # that a sentence lists
-_SPREAD = 0.5  # of the distance of two panels: how far apart their first and last subject stand
+_MOST_CASES = 8  # the number of items that a sentence lists
+_SPREAD = 0.5  # the distance between the first and the last subject of a panel, as a share of the distance between two panels
 _SMALL_P = 0.0001
 _LABEL_ROOM = 0.07  # of the length of an axis, between two labels
 _SHORT_REASONS = ("not measured", "nothing arrived")
@@ -466,7 +466,7 @@ def _measured_axis(measured: Sequence[tuple[float, str]], axis: Factor) -> Axis:
     is_log = low > 0 and high / low >= _LOG_FROM
     width = math.log(high / low) if is_log else high - low
     positions = [(math.log(value / low) if is_log else value - low) / (width or 1.0) for value in values]
-    ticked = [len(values) - 1]  # from the end, labels that have room beside the one before
+    ticked = [len(values) - 1]  # from the end, choose labels that do not overlap with the previous label
     for index in reversed(range(len(values) - 1)):
         if positions[ticked[-1]] - positions[index] >= _LABEL_ROOM:
             ticked.append(index)

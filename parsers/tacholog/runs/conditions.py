@@ -1,8 +1,8 @@
 """The conditions that a manifest states, compared with those that the run's logs state.
 
 The log has priority. A condition that the log does not state is taken from the manifest: from its ``[conditions]``, then from its ``[options]``, if
-one of them stands for the condition. If log and manifest disagree, nobody can know which is right: the log's value is used, and the contradiction is
-reported. Options that stand for no condition also change the measurement, so they distinguish runs.
+one of them stands for the condition. If log and manifest disagree, the log's value is used, and the contradiction is reported, because either of them
+may be right. Options that stand for no condition also change the measurement, so they distinguish runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONDITION_OF_OPTION = {
 }
 #: Conditions that may differ between compared runs, such as the duration and the warm-up of a campaign. A comparison names the differences.
 SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
-# Options that do not change what is measured: they identify the run, or name its files and endpoints.
+# Options that do not change the measurement: they identify the run, or name its files and endpoints.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
 _ON = " on"  # follows the name of a process that ran on a machine other than the run's host
@@ -61,7 +61,7 @@ def stated_conditions(manifest: Manifest) -> StatedConditions:
         try:
             from_options[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
-            continue  # The value is not one of this condition, so the option means something else. It still distinguishes its run.
+            continue  # The value is not allowed for this condition, so the option has another meaning. It still distinguishes its run.
     in_conditions = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
     return StatedConditions(**{**from_options, **in_conditions})
 
@@ -120,7 +120,7 @@ def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | No
         # Most values are equal without conversion, so the cheap test comes first.
         if in_results and all(result is not None and (result in wanted or any(_same(result, option) for option in wanted)) for result in in_results):
             continue  # The conditions already contain this value.
-        differing[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
+        differing[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change the measurement.
     hosts = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
     return json.dumps(differing | hosts, ensure_ascii=False) if manifest.options or hosts else None
 

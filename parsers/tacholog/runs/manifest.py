@@ -87,7 +87,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     """One process of a run.
 
     Attributes:
-        role: what the process does, such as ``publisher``.
+        role: the role of the process, such as ``publisher``.
         argv: the program and its arguments; no shell is involved. ``{payload_bytes}`` stands for each size in turn.
         result: the number of the result that the command measured, if the document numbers its results.
         machine: the machine on which the command ran, if the document names several.

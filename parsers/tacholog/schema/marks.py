@@ -83,7 +83,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         ),
         "other_way": Mark(
             "f",
-            "Not the way it says",
+            "The data took another way",
             "By the kernel's counters, the data took another way than the transport expects: a library may have fallen back to the network without a "
             "word, or another program used the network meanwhile. The log has both figures.",
         ),

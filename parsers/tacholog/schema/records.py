@@ -29,8 +29,8 @@ SEVERITY: dict[Status | None, int] = {"ok": 0, None: 1, "empty": 2, "truncated":
 
 #: All bounds, in the order of their integer codes.
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
-_KNOWN: set[tuple[str, str, str]] = set()  # Valid names of numbers: metric, statistic and bound. Checking each number anew would be slow.
-_MOST_KNOWN = 4096  # Real logs have a few hundred. A hostile one could name its percentiles with nine digits each.
+_KNOWN: set[tuple[str, str, str]] = set()  # cached valid names of numbers: metric, statistic and bound
+_MOST_KNOWN = 4096  # Real logs have a few hundred names, but a hostile log could have millions, by percentiles with nine digits.
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):

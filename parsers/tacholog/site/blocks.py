@@ -319,7 +319,7 @@ def compare(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTH
 
 
 def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING, document: str = SIDE_BY_SIDE) -> Html:
-    """Return the tables of all machines with what the page called ``document`` shows of them. Where no other page has the rest, it is folded."""
+    """Return the tables of all machines with the part that the page ``document`` shows. If no other page shows the rest, it is folded here."""
 
     def make(part: View) -> Html:
         compared, anchor = side_by_side_of(part, pages), page.anchor("", wanted) or "beside"
@@ -397,7 +397,7 @@ def feed_link(page: Page, file: str, words: str) -> Html:
 
 
 def feed_links(feeds: Mapping[str, str], pathto: Callable[[str, int], str]) -> Html:
-    """Return the links to feeds for the head of a page, where feed readers look for them."""
+    """Return the links to feeds for the head of a page, where feed readers search for them."""
     return join([tag("link", rel="alternate", type=_FEED, title=title, href=pathto(file, 1)) for file, title in feeds.items()])
 
 

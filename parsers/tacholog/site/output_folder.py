@@ -71,8 +71,8 @@ def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
 
     Args:
         site: the folder of the site.
-        made: files and folders that this build creates before it reads anything; the content of a folder stands before the folder. A folder is not
-            removed if it contains other files.
+        made: files and folders that this build creates before it reads anything, with the content of each folder before the folder itself. A folder
+            is not removed if it contains other files.
     """
     try:
         yield

@@ -40,7 +40,7 @@ from tacholog.view.views import TESTS, Selection, View, marked_of
 from tacholog.visible import drawn
 
 _FORMER_ANCHOR = "fastest-by-size-one-machine-after-the-other"  # of the page that shows medians by size, before version 0.5
-# The pages that every site has, or may have: their titles, and whether a list of headings stands beside them.
+# The pages that a site always or sometimes has: their titles, and whether a list of headings stands next to the page.
 _TITLES = {
     "systems": ("Systems and transports", False),
     "compare": ("Compare", False),
@@ -397,7 +397,6 @@ def _with_transports(pages: Iterable[SitePage], groups: Sequence[PageGroup]) -> 
 
 
 def _diff_pages(view: View) -> Sequence[SitePage]:
-    """Return the pages that compare releases."""
     return view.once("pages of comparisons", lambda: list(_made_diff_pages(view)))
 
 

@@ -351,7 +351,7 @@ def _without_apart(key: RowKey) -> RowKey:
 
 
 def _is_alike(first: RowKey, second: RowKey) -> bool:
-    """Whether two keys that differ only in ``apart`` name the same row. One comparison may need more distinctions than another."""
+    """Whether two keys name the same row, although ``apart`` differs: one comparison may need more conditions to distinguish rows than another."""
     values = dict(second.apart)
     return all(values.get(name, value) == value for name, value in first.apart)
 

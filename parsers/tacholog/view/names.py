@@ -29,7 +29,8 @@ BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one 
 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
-#: The conditions that pages show, and that distinguish series. The reach follows from the transport, and its settings are shown with those of the
+#: The conditions that pages show, and that distinguish series. The reach follows from the transport, and its settings are shown together with those
+#: of the
 #: campaign.
 SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach", "settings"}
 

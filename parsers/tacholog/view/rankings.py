@@ -1,4 +1,4 @@
-"""Which series are ranked: those of the newest release, of one build, in the campaign that measured most.
+"""The choice of the series to rank: those of the newest release, of one build, in the campaign with the most measurements.
 
 Series without a ranking are listed with the reason, because a table that silently omits series would mislead.
 """
@@ -26,7 +26,7 @@ _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMP
 
 
 def ranked_groups(last: Sequence[SystemSeries], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[SystemSeries]]:
-    """Return the groups to rank, across some conditions. Of campaigns that measured the same, choose the one with most series, then most sizes."""
+    """Return the groups to rank, in which ``across`` may differ. Of campaigns that measured the same, choose the one with most series, then sizes."""
     measured = {group: best_measured(candidates) for group, candidates in groups(last, least=least, across=across).items()}
     measured = {group: members for group, members in measured.items() if len(members) >= least}
     main: dict[object, Group] = {}

@@ -88,7 +88,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
 
 class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
-    """The numbers of a series. Each property is computed once, because the pages of a site ask for the same cells many times."""
+    """The numbers of a series. Each property is computed once, because the pages of a site use the same cells many times."""
 
     results: tuple[ResultRow, ...]
 

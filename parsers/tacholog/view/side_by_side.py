@@ -1,7 +1,8 @@
-"""The page "Side by side": what was measured alike on one machine, in one table for each machine, which shows one size or one statistic at a time.
+"""The page "Side by side": one table for each machine, with comparable measurements of one size or one statistic at a time.
 
-A row joins the latencies and the rates of a transport that were measured the same way. What may stand in one table is decided by the rule for all
-rankings (`tacholog.compare.comparable`), across labels, as on the home page: a reader who chooses a transport chooses its variant too.
+A row combines the latencies and the rates of a transport that were measured in the same way. The rule for all rankings
+(`tacholog.compare.comparable`) decides which rows may be in one table. As on the home page, labels may differ, because a reader who chooses a
+transport also chooses its variant.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tacholog.view.views import View
 
 
 class Statistic(NamedTuple):
-    """A number of each row: metric, statistic, and its words."""
+    """A number of each row: metric, statistic, and their words on the page."""
 
     metric: str
     statistic: str
@@ -60,9 +61,9 @@ class ComparedRow(msgspec.Struct, frozen=True):
     """A transport, measured in one way.
 
     Attributes:
-        members: its series: of its latencies, of its rates, or both.
-        labels: its values of the labels that differ in its table.
-        how: other conditions that set it apart from rows which are called the same.
+        members: the series of its latencies, of its rates, or of both.
+        labels: its values of the labels that differ between the rows of the table.
+        how: other conditions that distinguish it from rows with the same name.
     """
 
     members: tuple[SystemSeries, ...]
@@ -71,17 +72,17 @@ class ComparedRow(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its system and its transport."""
+        """The system and the transport of the row."""
         return with_system(self.members[0].system, self.members[0].transport)
 
     @property
     def document(self) -> str | None:
-        """The page that shows it."""
+        """The page that shows the numbers of the row."""
         return next((member.document for member in self.members if member.part), None)
 
     @property
     def waits(self) -> str:
-        """How its sides wait, in words."""
+        """How the sides of the row wait, in words."""
         return waits(self.members[0])
 
     @property
@@ -90,22 +91,22 @@ class ComparedRow(msgspec.Struct, frozen=True):
         return words("reliability", dict(self.members[0].series.key)["reliability"])
 
     def member(self, statistic: Statistic) -> SystemSeries | None:
-        """Return the series with a statistic."""
+        """Return the series that has a statistic."""
         return next((member for member in self.members if member.series.cells(*statistic.pair)), None)
 
     def cells(self, statistic: Statistic) -> dict[int, Cell]:
-        """Return its numbers by size in bytes, without those of an unknown size or a range of sizes."""
+        """Return the numbers of a statistic by size in bytes, without numbers for an unknown size or a range of sizes."""
         member = self.member(statistic)
         cells = member.series.cells(*statistic.pair) if member else {}
         return {key: cell for key, cell in cells.items() if key is not None and cell.value is not None and cell.sizes_high is None}
 
     def absent(self, statistic: Statistic, size: int) -> str:
-        """Return why the row has no such number for a size. If no series has this number at all, another series of the same test gives the reason."""
+        """Return why the row lacks this number for a size. If no series has the number, another series of the same test gives the reason."""
         of_test = [member.series for member in self.members if (member.series.results[0].test == "latency") == (statistic.metric == "latency")]
         return of_test[0].absent(*statistic.pair, size) if of_test else NOT_MEASURED
 
     def lost(self, size: int) -> Cell | None:
-        """Return the share of messages that its stream lost at a size; ``None`` if its rate is not marked for loss."""
+        """Return the share of messages that its stream lost at a size; ``None`` if the rate does not have the mark for loss."""
         for member in self.members:
             rate = member.series.cells(*RATE).get(size)
             lost = member.series.cells("loss", "total").get(size) if rate is not None and LOSS in rate.marks else None
@@ -115,14 +116,14 @@ class ComparedRow(msgspec.Struct, frozen=True):
 
 
 class RowGroup(msgspec.Struct, frozen=True):
-    """Rows that were measured alike and wait alike, with their common words. The best of them is highlighted."""
+    """Rows that were measured in the same way and wait in the same way, with their common words. The best row is highlighted."""
 
     words: str
     rows: tuple[ComparedRow, ...]
 
 
 class MachineTable(msgspec.Struct, frozen=True):
-    """The table of one machine. ``published`` holds True for published figures and False for own ones; ``labels`` are the labels that differ."""
+    """The table of one machine. ``published`` contains True for published figures, False for own ones; ``labels`` are the labels that differ."""
 
     host: str
     published: frozenset[bool]
@@ -145,13 +146,13 @@ class MachineTable(msgspec.Struct, frozen=True):
         return [run for member in self.members for run in member.series.runs]
 
     def statistics(self) -> list[Statistic]:
-        """Return the statistics to show: the mean of a latency only where there is no median, a payload only where no messages are counted."""
+        """Return the statistics to show. The mean of a latency is shown only without a median, and the payload only without a message rate."""
         present = {statistic.pair for statistic in STATISTICS if any(row.cells(statistic) for row in self.rows)}
         instead = {("latency", "mean"): ("latency", "p50"), ("goodput", "mean"): RATE}
         return [statistic for statistic in STATISTICS if statistic.pair in present and instead.get(statistic.pair) not in present]
 
     def sizes(self) -> list[int]:
-        """Return the usual sizes, and up to seven of those that most rows have."""
+        """Return the usual sizes, and up to seven of the sizes that most rows have."""
         counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
         most = sorted(size for size, count in counts.items() if count == max(counts.values()))
         if len(most) > _MOST_SIZES:
@@ -160,7 +161,7 @@ class MachineTable(msgspec.Struct, frozen=True):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """What one page shows of all tables: all statistics of one size, or all sizes of one statistic."""
+    """The part of all tables that one page shows: all statistics of one size, or all sizes of one statistic."""
 
     document: str
     words: str
@@ -168,7 +169,7 @@ class Slice(msgspec.Struct, frozen=True):
     statistic: Statistic | None = None
 
     def columns(self, table: MachineTable) -> list[tuple[Statistic, int]]:
-        """Return the columns of a table; an empty list if it has no such number."""
+        """Return the columns of a table; an empty list if the table has no such number."""
         if self.size is None:
             statistics = [statistic for statistic in table.statistics() if statistic == self.statistic]
             return [
@@ -179,9 +180,9 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class SideBySide(msgspec.Struct, frozen=True):
-    """The tables of all machines, the pages that show them, and the series that are in no table.
+    """The tables of all machines, the pages that show them, and the series without a table.
 
-    ``is_alone``: there is only one transport, so nothing is compared. Its numbers are shown all the same.
+    ``is_alone``: whether there is only one transport. Its numbers are shown without a comparison.
     """
 
     tables: tuple[MachineTable, ...]
@@ -198,7 +199,7 @@ def side_by_side_of(view: View, pages: PageIndex) -> SideBySide:
 def _side_by_side(view: View, pages: PageIndex) -> SideBySide:
     series = system_series(view, pages)
     everything = [member for member in series if not member.is_control]
-    # The newest release is chosen among all series, because the newest one may have no series that can be ranked.
+    # The newest release is chosen among all series, because it may have no series that can be ranked.
     last = of_last_releases(everything)
     ranked = ranked_groups(last, across=ACROSS)
     is_alone = not ranked and len({(member.system, member.transport) for member in last}) == 1
@@ -211,7 +212,7 @@ def _side_by_side(view: View, pages: PageIndex) -> SideBySide:
 
 
 def _slices(tables: Sequence[MachineTable]) -> Iterator[Slice]:
-    """Yield the pages: the sizes first, then the statistics. Without any number, there are the two pages that every site has."""
+    """Yield the pages: the sizes first, then the statistics. Without any numbers, yield the two pages that every site has."""
     of_any = {size for table in tables for size in table.sizes()}
     sizes = [size for size in _USUAL_SIZES if size in of_any] or (tables[0].sizes() if tables else [])
     statistics = [statistic for statistic in STATISTICS if any(statistic in table.statistics() for table in tables)]
@@ -246,7 +247,7 @@ def _table(host: str, of_host: Mapping[Group, Sequence[SystemSeries]]) -> Machin
 
 
 def _load_words(groups: Iterable[Group]) -> str:
-    """Return what the numbers of a machine mean: whether the system was loaded, and where the clock was read."""
+    """Return, in words, the conditions of a machine's numbers: whether the system was loaded, and how latency was measured."""
     groups = list(groups)
     bases = dict.fromkeys(BASIS_WORDS.get(str(group["basis"]), str(group["basis"])) for group in groups if group.metric == "latency")
     loads = dict.fromkeys(group.load for group in groups if group.metric == "latency")
@@ -259,7 +260,7 @@ def _loaded(load: str) -> str:
 
 
 def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str]) -> Iterator[tuple[str, list[ComparedRow]]]:
-    """Yield the rows of each pair of a group of latencies and one of rates that were measured alike, with the words that set the pair apart."""
+    """Yield the rows for each pair of a group of latencies and a comparable group of rates, with the words that distinguish the pair."""
     pairs: dict[tuple[object, ...], list[Group]] = {}
     for group in sorted(of_host, key=lambda group: (group.metric != "latency", -len(of_host[group]))):
         conditions = tuple(pair for pair in group.conditions if pair[0] not in _OF_A_TEST)
@@ -276,7 +277,7 @@ def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str
 
 
 def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> list[ComparedRow]:
-    """Join the latencies and the rates of each transport. Where several may belong together, none are joined: nobody knows which."""
+    """Combine the latencies and the rates of each transport. If several series could belong together, none are combined."""
     by_way = [_by_way(members) for members in series]
     joined_members: list[tuple[SystemSeries, ...]] = []
     for key in dict.fromkeys(key for by_key in by_way for key in by_key):
@@ -306,7 +307,7 @@ def _by_way(members: Iterable[SystemSeries]) -> dict[tuple[object, ...], list[Sy
 
 
 def _row_groups(words_of_pair: str, rows: Sequence[ComparedRow]) -> Iterator[RowGroup]:
-    """Yield the rows that poll, and those that sleep: who may keep a processor busy is a question that comes before any number."""
+    """Yield the rows that poll, and the rows that sleep. They are separate, because a reader first decides whether a processor may be kept busy."""
     by_waiting: dict[bool, list[ComparedRow]] = {}
     for row in rows:
         by_waiting.setdefault(polls(row.members[0]), []).append(row)
@@ -316,7 +317,7 @@ def _row_groups(words_of_pair: str, rows: Sequence[ComparedRow]) -> Iterator[Row
 
 
 def in_order(rows: Sequence[ComparedRow], columns: Sequence[tuple[Statistic, int]]) -> list[ComparedRow]:
-    """Return rows, the best first: by their first statistic over all sizes of the page. Rows without it come last, by name."""
+    """Return the rows, the best first, by their first statistic over all sizes of the page. Rows without this statistic come last, by name."""
     statistic = columns[0][0]
     sizes = [size for other, size in columns if other == statistic]
     by_name = sorted(rows, key=lambda row: (row.name, row.labels, row.how))

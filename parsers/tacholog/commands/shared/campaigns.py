@@ -24,7 +24,7 @@ _SHOWN_RUNS = 10
 
 def list_words(command: str) -> str:
     """Return a sentence: variants may be left out, depending on the output of a command that --plan does not run."""
-    return f"Fewer, if `{command}` does not list them: it is run at the start."
+    return f"There are fewer if `{command}`, which runs at the start, does not list all of them."
 
 
 def preview_words(preview: Preview) -> list[str]:

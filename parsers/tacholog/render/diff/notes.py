@@ -30,7 +30,7 @@ _NO_MACHINE = f"a machine that is {NOT_STATED}"
 _ENOUGH = 8  # this number of controls detects a change of the host that varies between rows; by simulation, see docs/significance.md
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
-    "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
+    "Pairs are runs of one session and repetition that were made next to each other. If a row has more runs than pairs, "
     "the other runs have no partner, such as those of another campaign: the ratio, the test and the shown values leave them out."
 )
 _BY_MEDIANS = "Such rows are judged as single values (their medians)."
@@ -62,7 +62,7 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "other (r). These are two different quantities: their ratio says nothing about the release.",
         "no_figures": "The {0.side} side has no figures: none of its logs has a result.",
         "gate_empty": "No row of a gate was tested: its rows are missing, not comparable, or have too few runs.",
-        "no_band": "Nobody measured how much one build drifts on this machine between two days: tacholog ab of a build with itself does.",
+        "no_band": "How much one build drifts on this machine between two days is not known: tacholog ab of a build with itself measures it.",
         "single_values": "Rows with one value on each side cannot be tested. Their differences may be noise.",
     }
 )
@@ -269,7 +269,7 @@ _WRITERS: Mapping[str, Callable[[ComparisonWarning], str]] = MappingProxyType(
 
 
 def _place_of(field: str) -> str:
-    """Return where a user can state a condition."""
+    """Return the file or section in which a user can state a condition."""
     if field in _OF_MACHINE:
         return "in the host file"
     if field == "harness_major":

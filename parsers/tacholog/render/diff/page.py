@@ -131,7 +131,7 @@ def _has(number: ResultRow, name: str, text: str | None) -> bool:
 _PLOTTED = ("worse", "better", *DIFFERS, "inconclusive", "too_few_pairs", "no_change", "differs_not")
 _MOST = 10_000  # rows of a verdict in a file, because a browser cannot show a million
 _MOST_IN_PART = 100  # runs, and rows with loss, in a part of a page
-_ELEMENTS_IN_PART = 4_500  # elements of its rows, runs and picture together: a browser lays out 5000 at once, and the frame of the page has 300
+_ELEMENTS_IN_PART = 4_500  # elements of its rows, runs and picture together: a browser can quickly lay out 5000, and the frame of the page has 300
 _LEAST_ROWS = 10  # rows of each verdict that are always shown, regardless of their elements
 _OPEN = ("worse", "better", *DIFFERS)
 _FOLDED = ("no_change", "differs_not", "unreplicated_same")  # folded even if they come first, because nobody needs to look at them

@@ -62,7 +62,7 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         "no_change": Meaning("No change", "The true change is within the threshold, with 95 % confidence on each side."),
         "inconclusive": Meaning(
             "Too noisy to tell",
-            "The runs show neither a change nor that there is none. Smallest detectable change: if only this row changed by so much, the report "
+            "The runs prove neither a change nor that nothing changed. Smallest detectable change: if only this row changed by so much, the report "
             "would find it in four cases of five.",
         ),
         "too_few_pairs": Meaning(

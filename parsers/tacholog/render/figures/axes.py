@@ -22,7 +22,7 @@ _STEPS_OF_POWERS = (1, 2, 5, 10)  # the exponents between ticks at powers of two
 class Axis(msgspec.Struct, frozen=True):
     """An axis: title, ends and ticks in the unit of the schema, labels of the ticks, and the name of the unit in exported files.
 
-    ``is_of_names``: positions near 1, 2 and so on stand for the names that are the labels.
+    ``is_of_names``: whether the positions 1, 2 and so on stand for names, which are the labels.
     """
 
     title: str

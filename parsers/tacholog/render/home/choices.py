@@ -100,7 +100,7 @@ class _Writer:
         return any(of_size == payload and criterion for _, of_size, criterion in self._chosen)
 
     def head(self, column: ChoiceColumn) -> TableColumn:
-        """Return the head of a column: the reach, and how its transports wait."""
+        """Return the heading of a column: the reach, and how its transports wait."""
         return TableColumn(join([self._reach(column), tag("span", _waiting_words(column), class_="tl-how")]))
 
     def _reach(self, column: ChoiceColumn) -> str:

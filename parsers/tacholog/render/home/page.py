@@ -109,7 +109,6 @@ def _remark(runs: Sequence[RunRow]) -> Html:
 
 
 def _table(view: View, machine: str, choices_found: Choices | None, links: Links, marks: tuple[UsedMarks, str]) -> Html:
-    """Return the table of choices."""
     if choices_found is None:
         return NOTHING
     used_marks, anchor = marks

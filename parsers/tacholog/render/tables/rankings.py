@@ -1,4 +1,4 @@
-"""Which transport has the best numbers: the table of one group of comparable series, and the overview of all systems and transports."""
+"""The transports with the best numbers: the table of one group of comparable series, and the overview of all systems and transports."""
 
 from __future__ import annotations
 

@@ -297,7 +297,7 @@ def linked_value(value: float, result: ResultRow, unit: str, links: Links) -> Ht
 
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
-    """Return the marks that nine of ten cells have, or more. They are said once for all, and do not stand at each number."""
+    """Return the marks that at least nine of ten cells have. They are shown once for all cells, and not at each number."""
     marks = [cell.marks for cell in cells]
     counts = Counter(mark for of_cell in marks for mark in of_cell)
     return in_order(mark for mark, count in counts.items() if count >= len(marks) * _NEARLY_ALL)

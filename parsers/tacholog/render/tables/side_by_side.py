@@ -27,18 +27,18 @@ from tacholog.view.series import Cell
 from tacholog.view.side_by_side import RATE, ComparedRow, MachineTable, RowGroup, SideBySide, Slice, Statistic, in_order
 
 _Column = tuple[Statistic, int]
-_MOST_CELLS = 450  # numbers of a page; a number has about six elements
+_MOST_CELLS = 450  # the number of numbers on a page; a number has about six elements
 _BARS = 20  # lengths of bars
-_COST = "cpu_per_message"  # never highlighted: at full rate, those that poll are the cheapest, and at any other rate the dearest
+_COST = "cpu_per_message"  # never highlighted, because polling transports use the least CPU per message at full rate, and the most at any other rate
 _UNITS = {"messages_per_s": Unit("M\u202fmsg/s", 1e6)}  # so that rates have three digits too
 _ONE_TRANSPORT = "Only one transport was measured: there is nothing to rank it against. These are its numbers."
 _NOT_ALIKE = "Nothing can be ranked: no two transports were measured on the same machine, in the same way and in the same campaign."
 
-Overflow = Callable[[str, Html], Html]  # moves the end of a page to a part of its own, and returns the link to it
+Overflow = Callable[[str, Html], Html]  # a function that moves the end of a page to a separate part, and returns the link to it
 
 
 class _Piece(NamedTuple):
-    """Rows of a table that stand on one page. A machine with more rows than a page holds has several pieces."""
+    """The rows of a table that fit on one page. A machine with more rows has several pieces."""
 
     table: MachineTable
     groups: Sequence[RowGroup]
@@ -54,16 +54,16 @@ def side_by_side(
     documents: Collection[str] = (),
     overflow: Overflow | None = None,
 ) -> Html:
-    """Return one page: the table of each machine, then what is in no table.
+    """Return one page: the table of each machine, then the series without a table.
 
     Args:
         compared: the tables of all machines.
-        current: what the page shows of them.
+        current: the part of the tables that the page shows.
         hosts: the machines by their ids.
         links: the addresses of the logs.
         anchor: the start of every id.
-        documents: the pages that exist.
-        overflow: where the rows go that are too many for the page; without it, they stay on the page.
+        documents: the existing pages.
+        overflow: a function that moves the rows that do not fit on the page; without it, they stay on the page.
     """
     pages = [*_pages(compared.tables, current, _MOST_CELLS if overflow else None)]
     first, *others = [_page(pieces, hosts, links, anchor, documents) for pieces in pages] or [NOTHING]
@@ -77,7 +77,7 @@ def side_by_side(
 
 
 def switches(slices: Sequence[Slice], current: Slice, anchor: str, documents: Collection[str]) -> Html:
-    """Return the links to the pages of the other sizes and statistics; nothing if there is only this one."""
+    """Return the links to the pages of the other sizes and statistics; nothing if there is only this page."""
     of_sizes = [each for each in slices if each.size is not None]
     of_statistics = [each for each in slices if each.statistic is not None]
     lists = [("One size:", of_sizes), ("All sizes:", of_statistics)]
@@ -163,10 +163,10 @@ def _conditions(table: MachineTable) -> Html:
 
 
 def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> tuple[Html, bool]:
-    """Return a table, and whether it highlights a number."""
+    """Return a table, and whether any of its numbers is highlighted."""
     rows = [row for group in piece.groups for row in group.rows]
     cells = [[cell for row in rows if (cell := row.cells(statistic).get(size))] for statistic, size in piece.columns]
-    # Processor time never has a mark, so it is left out of the search for common marks.
+    # Processor time never has a mark, so it is not considered for the marks of all numbers.
     marked = [cell for (statistic, _), of_column in zip(piece.columns, cells, strict=True) if statistic.metric != _COST for cell in of_column]
     shared = marks_of_cells(marked)
     write = CellWriter(links, anchor, used_marks, shared)
@@ -178,7 +178,7 @@ def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> t
     heads += [TableColumn(size_words(column.size) if is_by_size else column.statistic.words, column.unit.sign) for column in numbers]
     bodies, has_best = [], False
     for group in piece.groups:
-        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # those on other pages, too
+        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # also the numbers on other pages
         best = [_best(rivals, column) for column in piece.columns]
         has_best = has_best or any(best)
         body = [TableRow([TableCell(group.words, scope="rowgroup", span=len(heads), class_="tl-text")], "tl-heading")] if group.words else []
@@ -193,7 +193,7 @@ def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> t
 
 
 class _TextColumn(NamedTuple):
-    """A column of words that says how a row was measured. A script offers a choice among them."""
+    """A column of words that state how a row was measured. A script offers them as a filter."""
 
     heading: str
     text: Callable[[ComparedRow], str]
@@ -215,7 +215,7 @@ class _BarScale:
         self._low, self._high = (min(values), max(values)) if values else (1.0, 1.0)
 
     def class_of(self, cell: Cell) -> str:
-        """Return the class of a cell, which the style sheet gives a bar."""
+        """Return the class of a cell, which determines the length of its bar in the style sheet."""
         value = standing(cell).value
         if value <= 0 or self._high == self._low:
             return ""
@@ -224,8 +224,6 @@ class _BarScale:
 
 
 class _NumberColumn(NamedTuple):
-    """A column of numbers."""
-
     statistic: Statistic
     size: int
     unit: Unit

@@ -93,7 +93,7 @@ class Rules(NamedTuple):
         rules: the rules in their order.
         ignore: the patterns of `is_ignored`.
         defaults: the values of ``--set``.
-        facts: the files beside the logs, if the user names them.
+        facts: the files of facts next to the logs, if the user names them.
     """
 
     rules: tuple[PreparedRule, ...]

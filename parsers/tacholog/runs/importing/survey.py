@@ -78,7 +78,7 @@ class LogSurvey(NamedTuple):
         sha256: the SHA-256 of its bytes.
         text_sha256: the SHA-256 of its text, which differs if the log is compressed and was read.
         size_bytes: the number of its bytes.
-        format: the name of its format; ``None`` if it was not read, because a rule says that it holds no results.
+        format: the name of its format; ``None`` if it was not read, because a rule states that it contains no results.
         system: the measured system, if the format or the log states it.
         tool: the tool that measured.
         facts: the facts that the log states about its run.

@@ -2,10 +2,10 @@
 
 The verification has three steps, which do not use the program that built the site:
 
-1. The files are those of the build, according to the stamp (a published site has none). The name of each raw log is the SHA-256 of its text.
+1. The files agree with the stamp (a published site has none). The name of each raw log is the SHA-256 of its text.
 2. The numbers for download are those that the readers find in the offered (redacted) logs: with the same line, metric, statistic, value and other
-columns. Without a list of files, the rows of CSV and JSON lines are those of Parquet. 3. Each number on a page, or in a part that a page loads, links
-to a line of a log. The shown text and the exact value agree with that line.
+   columns. Without a list of files, the rows of CSV and JSON lines are compared with those of Parquet.
+3. Each number on a page, or in a part that a page loads, links to a line of a log. The shown text and the exact value agree with that line.
 """
 
 from __future__ import annotations
