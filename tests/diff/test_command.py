@@ -214,6 +214,7 @@ def test_named_pipe_is_refused_also_together_with_raw_logs(tmp_path: Path, capsy
     [
         (["--across", "moon"], "--across moon: choose from system, host"),
         (["--metric", "moon"], "--metric moon: choose from latency"),
+        (["--metric", "latancy"], " (is latency meant?)"),
         (["--size", "3 KiB"], "--size 3 KiB: neither side has it; there are, in bytes: "),
         (["--size", "big"], "--size big: write a size such as 1KiB or 1024, or a range such as 64B..4KiB (the units are B, kB, MB, "),
         (["--size", "4KiB..64B"], "--size 4KiB..64B: the range ends below its beginning"),

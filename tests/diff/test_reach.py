@@ -62,7 +62,7 @@ def test_six_pairs_are_too_few_for_a_level_that_their_signs_cannot_reach(compare
     assert "8 pairs are needed" in remark(row)
     assert "such intervals occur by chance" in remark(row)
     assert [exit_code(report, asked) for asked in ((), ("inconclusive",), ("worse",))] == [0, 3, 0]
-    assert conclusion(report).endswith("For 40 the runs cannot prove a change (too few pairs for so many rows).")
+    assert conclusion(report).endswith("40 rows are unproven (too few pairs for so many rows).")
     assert all("Too few pairs for so many rows".lower() in show(report).lower() for show in (text, markdown, html))
 
 

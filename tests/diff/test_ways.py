@@ -42,7 +42,7 @@ def test_rows_with_unproven_differences_state_the_direction_and_those_towards_wo
         ("latency p50, shm, copy, 1 MiB", "11 % higher, toward worse"),
         ("latency p99.9, shm-zero-copy, zero-copy, 16 B", "94 % lower, toward better"),
     ]
-    assert "for 208 the runs cannot prove a change (64 of them differ: 4 toward worse, 60 toward better)." in conclusion(report)
+    assert "208 rows are unproven (64 of them differ: 4 toward worse, 60 toward better)." in conclusion(report)
     assert headline(report).startswith("0 worse, 7 better, 64 differ, not proven (4 toward worse, 60 toward better), 15 too noisy to tell")
     short = "Of 405 results: 7 better, none worse, 208 unproven, 190 not comparable. "
     assert short_conclusion(report).startswith(f"{short}60 better and 4 worse only look so: they were measured on another machine. ")

@@ -22,7 +22,7 @@ def test_failure_states_the_fault_the_lines_and_the_change_before_it_shows_the_l
         subject.check_moved("torn", SEED)
 
     first, nearest, difference, _, line, *_ = str(failed.value).splitlines()
-    assert first == "1 times what the format yields mixes what different records of the sample say:"
+    assert first == "1 times a result of the format mixes values of different records of the sample:"
     assert nearest == "Compared with the nearest record of the sample:"
     assert difference == "  reliability: 'best-effort' here, 'reliable' there"
     assert line == "  29: b'32'"
@@ -38,7 +38,7 @@ def test_failure_names_the_smallest_distance_with_which_its_log_would_pass() -> 
     with pytest.raises(AssertionError) as failed:
         check(Distance.NONE)
 
-    words = "\nIf nobody could tell from this log, allow=Allowances(moved=Distance.SIZE) is the least that lets it pass.\nThe record: Record("
+    words = "\nIf the change cannot be recognised in this log, use at least allow=Allowances(moved=Distance.SIZE).\nThe record: Record("
     assert words in str(failed.value)
     with pytest.raises(AssertionError):
         check(Distance.CONTEXT)
@@ -50,7 +50,8 @@ def test_failure_states_that_no_distance_is_enough() -> None:
     subject = FormatUnderTest("qperf", [sample], [], Allowances(), ())
     changed = ChangedLog(other, subject.events(other), subject.true(sample))
 
-    assert name_distance(changed, "torn", Allowances()) == "No Distance lets this log pass: the record says what no record of the sample says."
+    words = "This log passes with no Distance: the record states a value that no record of the sample states."
+    assert name_distance(changed, "torn", Allowances()) == words
 
 
 #: The results of the first log state no size and no duration; the results of the second log do.

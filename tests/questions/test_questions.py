@@ -212,6 +212,14 @@ def test_reader_can_choose_a_value(typed: str, tmp_path: Path) -> None:
     assert found.cells[Case((), "Cedar", 20.0)].value == pytest.approx(833e3, rel=0.001)
 
 
+def test_runs_with_other_values_than_the_chosen_value_are_not_called_runs_without_a_number(tmp_path: Path) -> None:
+    made("lossy", tmp_path)
+
+    found = answered(tmp_path, Question(subject="network_bandwidth_bit_per_s", over="network_loss_percent", where={"system": "Cedar"}))
+
+    assert (found.partial, found.missing) == ((), ())
+
+
 @pytest.mark.parametrize(
     ("question", "message"),
     [

@@ -56,7 +56,7 @@ def test_all_columns_of_a_dataset_except_the_listed_ones_are_public() -> None:
 @pytest.mark.parametrize("field", ["system_version", "tool_version", "program_version", "build", "start_time", "retrieved", "sha256", "system"])
 def test_known_names_addresses_folders_and_secrets_are_replaced_in_each_public_field(field: str) -> None:
     names = KnownNames(Privacy(), {"kesselpc": "host-000001"})
-    names.learn("user=annauser")
+    names.add(names.found_in(["user=annauser"]))
     said = "4.2 (built by annauser on kesselpc in /srv/geheim/work at 10.77.3.9 with token=hunter2)"
 
     shown = published_text(said, field, "public", Redactor(names))

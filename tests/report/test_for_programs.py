@@ -318,7 +318,7 @@ def test_known_names_in_requirements_are_replaced_as_in_the_dataset(tmp_path: Pa
         'label.plugin = "annauser"\n[[gate]]\nsystem = "kesselpc MW"\n'
     )
     names = KnownNames(Privacy(), {"kesselpc": "host-000001"})
-    names.learn("user=annauser")
+    names.add(names.found_in(["user=annauser"]))
 
     keep_requirements(tmp_path, tmp_path / "to", Redactor(names))
 

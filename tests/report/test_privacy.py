@@ -44,7 +44,7 @@ def redact(*lines: str, privacy: Privacy | None = None) -> list[str]:
     """The lines of a run as they are shown."""
     names = KnownNames(privacy or Privacy(), {})
     for line in lines:
-        names.learn(line)
+        names.add(names.found_in([line]))
     redactor = Redactor(names)
     return [redactor.text(line) for line in lines]
 
@@ -91,8 +91,8 @@ def test_machines_with_the_same_name_keep_different_pseudonyms_and_another_machi
     names = KnownNames(Privacy(), {})
     machines = ("host-0a1b2c", "host-3d4e5f")
     for machine in machines:
-        names.learn("host name=vm kernel=6.1", machine)
-    names.learn("Connecting to host node7", machines[0])
+        names.add(names.found_in(["host name=vm kernel=6.1"]), machine)
+    names.add(names.found_in(["Connecting to host node7"]), machines[0])
 
     assert [Redactor(names, machine).text("host name=vm kernel=6.1") for machine in machines] == [f"host name={name} kernel=6.1" for name in machines]
     called = Redactor(names, machines[0]).text("Connecting to host node7")
@@ -113,7 +113,7 @@ def test_pseudonym_does_not_depend_on_the_order_of_the_runs() -> None:
     for order in permutations(lines):
         names = KnownNames(Privacy(), {})
         for line, machine in order:
-            names.learn(line, machine)
+            names.add(names.found_in([line]), machine)
         shown.add(tuple(Redactor(names).text(line) for line, _ in lines))
 
     (texts,) = shown
@@ -288,7 +288,7 @@ def test_name_that_is_learned_later_is_replaced_by_redactors_that_are_created_la
     names = KnownNames(Privacy(), {})
     assert Redactor(names).text("started by falcon") == "started by falcon"
 
-    names.learn("user=falcon")
+    names.add(names.found_in(["user=falcon"]))
 
     assert Redactor(names).text("started by falcon") == "started by user-1"
 

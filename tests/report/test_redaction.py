@@ -88,7 +88,7 @@ TOLD = {
 @pytest.mark.parametrize("line", TOLD)
 def test_general_patterns_remove_personal_data_from_any_text(line: str) -> None:
     names = KnownNames(Privacy(), {})
-    names.learn(line)
+    names.add(names.found_in([line]))
     redactor = Redactor(names)
 
     for shown in (redactor.text(line), redactor.free(line), redactor.text(f"Result: {line}")):
@@ -110,14 +110,14 @@ def test_general_patterns_remove_personal_data_from_any_text(line: str) -> None:
 )
 def test_text_that_only_resembles_a_path_a_key_or_a_host_stays_unchanged(line: str) -> None:
     names = KnownNames(Privacy(), {})
-    names.learn(line)
+    names.add(names.found_in([line]))
 
     assert Redactor(names).text(line) == line
 
 
 def test_name_linux_sockets_is_not_treated_as_a_host() -> None:
     names = KnownNames(Privacy(), {})
-    names.learn("Linux sockets over UDP")
+    names.add(names.found_in(["Linux sockets over UDP"]))
 
     assert Redactor(names).text("Linux sockets") == "Linux sockets"
 
@@ -157,7 +157,7 @@ def _looked_at(line: str) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LineContext, "take", counting)
         names = KnownNames(Privacy(), {})
-        names.learn(line)
+        names.add(names.found_in([line]))
         shown = Redactor(names).text(line)
     assert len(shown) <= 30 * len(line) + 100
     return counted
@@ -179,7 +179,7 @@ def published(text: bytes, folder: Path, format_name: str | None = "native", **w
     (folder / "a.log").write_bytes(text)
     names = KnownNames(Privacy(**wanted), {})  # type: ignore[arg-type]
     for line in text.decode(errors="surrogateescape").splitlines():
-        names.learn(plain(line))
+        names.add(names.found_in([plain(line)]))
     out = io.BytesIO()
     shown = write_redacted(OriginalLog(folder, "a.log", format_name), Redactor(names), out)
     return out.getvalue().decode(errors="surrogateescape").split("\n"), shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
@@ -131,7 +132,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         for word in self.metrics:
             metric, _, statistic = word.partition(":")
             if metric not in METRICS or METRICS[metric].better is None:
-                raise TachologError(f"--metric {word}: choose from {', '.join(name for name, metric in METRICS.items() if metric.better)}")
+                names = [name for name, metric in METRICS.items() if metric.better]
+                near = get_close_matches(metric, names, 1)
+                hint = f" (is {near[0]} meant?)" if near else ""
+                raise TachologError(f"--metric {word}: choose from {', '.join(names)}{hint}")
             default = TESTED.get(metric, ("mean", "total"))
             chosen[metric] = (*chosen.get(metric, ()), *((statistic,) if statistic else default))
         return chosen

@@ -346,7 +346,7 @@ class _Process:
         """Yield the summary of each size and peer, with the resources that the process itself used, without those of its peers."""
         own_tally = self._series.pop(("ddsperf-process", None, "None"), None)
         used = own_tally.numbers() if own_tally else ()
-        # The counters do not restart at a new size. With several sizes, only the sum of its intervals belongs to a size.
+        # The counters do not restart at a new size. With several sizes, the totals of a size are the sums of its intervals.
         alone = sum(definition == "ddsperf-subscriber" for definition, *_ in self._series) == 1
         for key, tally in self._series.items():
             if key[0] == "ddsperf-process":

@@ -121,7 +121,7 @@ def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
 
 
 def with_published_labels(published: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
-    """Return a result of `published_manifest` with its labels redacted anew, so that they differ from those of the other runs."""
+    """Return a result of `published_manifest` with its labels redacted again, so that they differ from the labels of all other runs."""
     return msgspec.structs.replace(published, labels=_labels(labels, redactor))
 
 

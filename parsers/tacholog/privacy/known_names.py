@@ -56,10 +56,6 @@ class KnownNames:
         self.harmless = HarmlessTokens(may_hold_name)
         self._screening: tuple[int, Screening] | None = None
 
-    def learn(self, line: str, host: str | None = None) -> None:
-        """Collect the names of machines and users in a line. ``host`` is the pseudonym of the machine that wrote the line."""
-        self.add(self.found_in([line]), host)
-
     def found_in(self, lines: Iterable[str]) -> NameList:
         """Return the names of machines and users in lines, without duplicates and in order. The result does not depend on the settings of a site."""
         names: dict[tuple[str, str, bool], None] = {}

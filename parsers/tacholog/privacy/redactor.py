@@ -116,7 +116,7 @@ class Redactor:
         return redacted
 
     def name(self, text: str, kind: Kind | Literal["session", "participant"]) -> str:
-        """Return the pseudonym of a text that is a name as a whole."""
+        """Return the pseudonym of a text that consists only of a name."""
         if kind in ("session", "participant"):
             return text if not self.privacy.hides("host") or self.free(text) == text else host_pseudonym(text, kind)
         return self._replaced(text, kind)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Reads runs, writes their numbers as a part, and returns everything else that their logs gave.
+"""Reads runs, writes their numbers as a part, and returns everything else that was read from their logs.
 
 This module contains the steps that need a whole run: its ending, the conditions that its logs share, its quality marks, and its clocks. A run on
 several machines has a ``clock.log``, in which the clocks report their errors (`tacholog.runs.clocks`). If these reports limit the difference between

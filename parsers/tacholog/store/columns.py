@@ -149,7 +149,6 @@ class ColumnBuilder:
     """Makes columns of records that are added singly or in blocks."""
 
     def __init__(self) -> None:
-        """Start without records."""
         self.number_count = 0
         self.last_line_read = 0  # the first line of the latest record
         self._shapes: dict[ShapeInLog, int] = {}

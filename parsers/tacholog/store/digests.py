@@ -58,7 +58,6 @@ class FileDigests:
     """The digests of files, stored in a cache."""
 
     def __init__(self, cache: Cache) -> None:
-        """Look up digests in this cache."""
         self._cache = cache
         self._fresh: dict[bytes, bytes] = {}
 

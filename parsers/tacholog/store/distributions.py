@@ -65,11 +65,9 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
         return bins
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the bins."""
         return zip(*self.array().T.tolist(), strict=True)
 
     def __len__(self) -> int:
-        """Return the number of bins."""
         return len(self.array())
 
     def __repr__(self) -> str:
@@ -80,7 +78,6 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
             return "<Distribution, damaged>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - as NumPy's protocol has it
-        """Return the bins as an array."""
         import numpy as np
 
         return np.array(self.array(), dtype=dtype, copy=copy)

@@ -101,7 +101,7 @@ class RunFetcher:
         self._waiting: dict[Future[_Answer], tuple[list[_PendingRun], Pool]] = {}
 
     def runs(self, listed: Sequence[ListedRun], tell_done: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
-        """Return each run with everything that its logs gave. The numbers are in parts.
+        """Return each run with everything that was read from its logs. The numbers are in parts.
 
         Args:
             listed: the runs.

@@ -185,7 +185,6 @@ class Store:
     """Runs, and everything that was read from their logs. The numbers stay in parts until they are needed."""
 
     def __init__(self, fetching: RunFetcher, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
-        """Store runs that were fetched."""
         self.hosts = hosts
         self.problems: list[Row] = []
         self.runs = [

@@ -207,7 +207,10 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
             raise TachologError(f"no run states {name}")
     if len({*names}) < len(names):
         raise TachologError(f"a field occurs twice in this question: {', '.join(names)}")
-    selected = _where(everything, question.where)
+    wanted = _wanted(everything, question.where)
+    selected = [each for each in everything if _has(each.fields, wanted)]
+    left_out = {each.result.run.run for each in everything} - {each.result.run.run for each in selected}
+    runs = [run for run in runs if run.run not in left_out and _has(fields_of_run(run), wanted, or_none=True)]
     metric, statistic = _metric_of(question.metric, selected, names)
     numbers = [each for each in selected if (each.result.metric, each.result.statistic) == (metric, statistic) and each.result.value is not None]
     if not numbers:
@@ -287,21 +290,25 @@ def _metrics_in(numbers: Sequence[Observation]) -> list[str]:
     return [name for name, _ in counts.most_common()]
 
 
-def _where(numbers: Sequence[Observation], where: Mapping[str, str]) -> list[Observation]:
-    """Return the numbers that have the required value in each field.
+def _wanted(numbers: Sequence[Observation], where: Mapping[str, str]) -> dict[str, set[Value]]:
+    """Return the chosen values of each field.
 
     Raises:
-        TachologError: no number has the required value in a field.
+        TachologError: a field does not have its value.
     """
-    left = list(numbers)
+    wanted: dict[str, set[Value]] = {}
     for name, text in where.items():
-        field = factor(name, left)
+        field = factor(name, [each for each in numbers if _has(each.fields, wanted)])
         typed = "".join(text.split()).casefold()
-        wanted = {value for value in field.values if typed in ("".join(words.split()).casefold() for words in _names_of(field, value))}
-        if not wanted:
+        wanted[name] = {value for value in field.values if typed in ("".join(words.split()).casefold() for words in _names_of(field, value))}
+        if not wanted[name]:
             raise TachologError(f"nothing has {name} = {text}; there is {', '.join(plain(field.short(value)) for value in field.values)}")
-        left = [each for each in left if each.fields.get(name) in wanted]
-    return left
+    return wanted
+
+
+def _has(fields: Mapping[str, Value], wanted: Mapping[str, set[Value]], *, or_none: bool = False) -> bool:
+    """Whether each field has one of its chosen values. ``or_none``: or does not state any, as the manifest of a failed run may not."""
+    return all(fields.get(name) in values or (or_none and fields.get(name) is None) for name, values in wanted.items())
 
 
 def _names_of(field: Factor, value: Value) -> list[str]:

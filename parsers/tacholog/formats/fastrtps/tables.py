@@ -76,7 +76,7 @@ class LogTable(ABC):
         """Yield the findings on a row."""
 
     def take_many(self, _: Lines) -> BulkStep:
-        """Read many rows at once, as far as possible."""
+        """Read many rows together, as far as possible."""
         return BulkStep()
 
     def close(self) -> Iterator[Finding]:

@@ -142,7 +142,6 @@ class DemandTable(RecordTable):
         return BulkStep(count, findings)
 
     def _with_conditions(self, record: Record, cells: Cells) -> Record:
-        """Return the record with the conditions of its table."""
         recovery_ms = int(cells["recovery"]) if "recovery" in cells else self._recovery_ms
         conditions = Conditions(
             demand=int(cells["demand"]),

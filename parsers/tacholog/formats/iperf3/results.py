@@ -85,7 +85,7 @@ def _lasted(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _follows(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether rate, bytes and time are consistent, within rounding. Not checked if the time is too short, and in JSON, which was checked already."""
+    """Whether rate, bytes and time are consistent, within rounding. Not checked if the time is too short; JSON was checked before."""
     if "seconds" in cells:
         return True
     bits, bits_step = (8 * value * _byte_unit(cells) for value in (cells["transfer"], _step(cells, "transfer")))
@@ -185,7 +185,7 @@ RECEIVED = _rule(
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
 # Bytes as counted by the sender; losses and jitter as counted by the receiver.
 BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
-BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # Retransmissions before datagrams: they differ only in the blanks after them.
+BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # Retransmissions before datagrams: only the blanks after the count differ.
 
 
 SERVER_TO_CLIENT = "server to client"  # The participant of data from the server. Data from the client has no participant.

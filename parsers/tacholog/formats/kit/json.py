@@ -31,7 +31,7 @@ _FOREIGN = re.compile(r"(?!\s*+(?:true|false|null)\b)\s*+[^\W\d_][^\"{}\[\]]*+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _DEEPEST = 16
 _MOST_MEMBERS = 4096
-_HELD_LINES = 4000  # A format must claim a line at most 4096 lines after it was given it.
+_HELD_LINES = 4000  # A format must claim a line at most 4096 lines later.
 
 
 class JsonMember(NamedTuple):

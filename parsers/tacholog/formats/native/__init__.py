@@ -88,7 +88,7 @@ STATES = {
     "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s placement settings"),
 }
 
-# Formulas of numbers that the line does not print. The first formula is used whose fields are all on the line.
+# Formulas of numbers that the line does not print. The first formula with all its fields on the line is used.
 COMPUTED = {
     ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
     ("loss", "total"): ("lost / (received + lost)",),

@@ -228,15 +228,15 @@ def explain(record: Record, changed: ChangedLog) -> str:
         differences = ["  the sample has no record"]
     else:
         differences = [f"  {name}: {here} here, {there} there" for name, here, there in _differences(claim, nearest)]
-        differences = differences or ["  it says nothing else; it lacks numbers, or says them where they should not be"]
+        differences = differences or ["  there is no other difference: the record lacks numbers, or is at the wrong position"]
     return "\n".join(("Compared with the nearest record of the sample:", *differences, "The lines of the record:", *_own_lines(record, changed)))
 
 
 def name_distance(changed: ChangedLog, change: str, allow: Allowances) -> str:
     """Return a sentence with the smallest `Distance` with which a log with moved lines passes. Another change may need a larger distance."""
     if (needed := distance_needed(changed.events, changed.true, change, allow)) is None:
-        return "No Distance lets this log pass: the record says what no record of the sample says."
-    return f"If nobody could tell from this log, allow=Allowances({allowance_for(change)}=Distance.{needed.name}) is the least that lets it pass."
+        return "This log passes with no Distance: the record states a value that no record of the sample states."
+    return f"If the change cannot be recognised in this log, use at least allow=Allowances({allowance_for(change)}=Distance.{needed.name})."
 
 
 def _unlikeness(claim: Claim, true: Claim) -> tuple[bool, int, bool, int]:

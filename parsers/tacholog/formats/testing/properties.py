@@ -224,8 +224,10 @@ class FormatUnderTest:
             same = [record for event, record in results if event.last_line != last or record in records]
             last_records = [record for _, record in results][len(same) :]
             true = frozenset(claim_of(record) for event, record in all_results if event.last_line == last)
-            _expect_none("is not in the whole log", [record for record, expected in zip(same, records, strict=False) if record != expected], changed)
-            _expect_none("is not in the whole log", invented(last_records, true, "cut", self.allow), changed)
+            _expect_none(
+                "is missing in the uncut log", [record for record, expected in zip(same, records, strict=False) if record != expected], changed
+            )
+            _expect_none("is missing in the uncut log", invented(last_records, true, "cut", self.allow), changed)
 
     def check_damaged(self, change: str, seed: int) -> None:
         """Check that no record is invented if lines are cut, lost, repeated, or mixed with lines of another tool."""
@@ -234,8 +236,8 @@ class FormatUnderTest:
         damaged = b"".join(changes.DAMAGES[change](_lines(log), _lines(other), chance))
         with self._read(damaged, f"lines {change}, seed {seed}", log) as changed:
             records = _records(changed.events)
-            _expect_none("says what no record of the sample says", invented(records, changed.true, change, self.allow), changed)
-            _expect_none("is beyond all its intervals", out_of_range(records))
+            _expect_none("states a value that no record of the sample states", invented(records, changed.true, change, self.allow), changed)
+            _expect_none("is outside of the range of all its intervals", out_of_range(records))
 
     def check_moved(self, change: str, seed: int) -> None:
         """Check that each number still belongs to its line if lines are moved to other positions."""
@@ -247,8 +249,8 @@ class FormatUnderTest:
         moved_log = b"".join(changes.MOVES[change](_lines(log), _lines(other), chance))
         with self._read(moved_log, f"lines {change}, seed {seed}", log, *([other] if change == "interleaved" else ())) as changed:
             faults = misplaced(changed.events, changed.true, change, self.allow)
-            _expect_none("mixes what different records of the sample say", faults, changed, lambda: name_distance(changed, change, self.allow))
-            _expect_none("is beyond all its intervals", out_of_range(_records(changed.events)))
+            _expect_none("mixes values of different records of the sample", faults, changed, lambda: name_distance(changed, change, self.allow))
+            _expect_none("is outside of the range of all its intervals", out_of_range(_records(changed.events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
         """Check that garbage in some lines leaves the numbers of records on other lines unchanged."""
@@ -259,7 +261,7 @@ class FormatUnderTest:
         with self._read(b"".join(garbled), f"{change} in some lines, seed {seed}", log) as changed:
             same = {number for number, (old, new) in enumerate(zip(lines, garbled, strict=True), start=1) if old == new}
             untouched = [record for event, record in _results(changed.events) if event.lines and same.issuperset(event.lines)]
-            _expect_none("has other numbers than its lines", unknown_numbers(untouched, changed.true, self.allow), changed)
+            _expect_none("has numbers that are not on its lines", unknown_numbers(untouched, changed.true, self.allow), changed)
 
     def check_foreign_digits(self, seed: int) -> None:
         """Check that digits of other scripts are not read as numbers: no tool prints them, and reading in bulk uses bytes."""
@@ -280,7 +282,7 @@ class FormatUnderTest:
             flipped[offset] = chance.choice(flips[offset])
         with self._read(bytes(flipped), f"bytes flipped outside of numbers, seed {seed}", log) as changed:
             faults = invented(_records(changed.events), changed.true, "flipped", self.allow)
-            _expect_none("says what no record of the sample says", faults, changed)
+            _expect_none("states a value that no record of the sample states", faults, changed)
 
     def check_flipped_anywhere(self, seed: int) -> None:
         """Check that flipped bytes anywhere cause no exception."""
@@ -299,13 +301,13 @@ def check_bulk(name: str, log: bytes) -> None:
     events, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
     for event, expected_event in zip(events, expected, strict=False):
         if event._replace(lines=tuple(event.lines)) != expected_event._replace(lines=tuple(expected_event.lines)):
-            raise AssertionError(f"read at once, the log yields\n{event}\nand line by line\n{expected_event}")
+            raise AssertionError(f"read in bulk, the log yields\n{event}\nand line by line\n{expected_event}")
         if _positions(event) != _positions(expected_event):
             raise AssertionError(
-                f"read at once, the numbers of\n{event}\nstand at\n{_positions(event)}\nand line by line at\n{_positions(expected_event)}"
+                f"read in bulk, the numbers of\n{event}\nare at\n{_positions(event)}\nand line by line at\n{_positions(expected_event)}"
             )
     if len(events) != len(expected) or at_once.account != one_by_one.account:
-        raise AssertionError(f"read at once, the log has the account\n{at_once.account}\nand line by line\n{one_by_one.account}")
+        raise AssertionError(f"read in bulk, the log has the account\n{at_once.account}\nand line by line\n{one_by_one.account}")
 
 
 def _positions(event: Event) -> list[tuple[int | None, int | None]]:
@@ -331,7 +333,7 @@ def _expect_none(words: str, faults: Sequence[object], changed: ChangedLog | Non
         return
     advice = f"{advise()}\n" if advise else ""
     why = f"{explain(faults[0], changed)}\n{advice}The record:" if changed and isinstance(faults[0], Record) else ""
-    raise AssertionError(f"{len(faults)} times what the format yields {words}:{chr(10) if why else ''}{why} {faults[0]!r}")
+    raise AssertionError(f"{len(faults)} times a result of the format {words}:{chr(10) if why else ''}{why} {faults[0]!r}")
 
 
 def _records(events: Iterable[Event]) -> list[Record]:
