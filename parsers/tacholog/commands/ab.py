@@ -125,7 +125,7 @@ def ab(
     else:
         builds = [find_build(name, planned, tools, checkout(), work, terminal.remark) for name in (old, new)]
     if releases:
-        pairs_folder(data, planned.tool, releases)  # an error occurs now, and not after hours of measuring
+        pairs_folder(data, planned.tool, releases)  # so that an error occurs now, and not after hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     asks = not only_plan
@@ -267,7 +267,7 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
 
 
 def _rows(begun: Pairs) -> int:
-    """Return how many rows will be tested, as far as the campaign states it: one rate or the percentiles of one latency for each variant and size."""
+    """Return the number of rows that will be tested, as far as the campaign states it: one rate or some percentiles for each variant and size."""
     measured = (run for run in begun.plans[0].runs if run.repetition == 1 and label_name(CONTROL) not in run.labels)
     return sum(_sizes(run) * _statistics(run) for run in measured)
 
