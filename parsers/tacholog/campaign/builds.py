@@ -76,7 +76,6 @@ def find_build(
 
 
 def _commands(campaign: Campaign) -> list[tuple[str, ...]]:
-    """Return the commands of all blocks and of their processes."""
     return [command for block in campaign.runs for command in (block.command, *(process.command for process in block.processes)) if command]
 
 

@@ -247,7 +247,6 @@ def _ready(process: Process) -> Readiness | None:
 
 
 def _logs(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun) -> list[LogFile]:
-    """Return the logs of all started processes."""
     if not run.processes:
         return [LogFile(file=plan.log, sha256=sha256(folder / plan.log), format=plan.format)]
     logs = []

@@ -179,7 +179,6 @@ def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
 
 
 def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], total: int) -> list[Change]:
-    """Return the steps of a history, with their sizes and p-values."""
     ends = [0, *starts, len(levels)]
     changes = []
     for first, start, last in zip(ends, ends[1:], ends[2:], strict=False):

@@ -149,7 +149,6 @@ def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
 
 
 def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
-    """Return the values of each setting of each transport."""
     settings_of_transports: dict[str, dict[str, set[str]]] = {}
     rows = dataset.results[["transport", "settings"]].drop_duplicates().dropna(subset=["transport"]).astype(object)
     for transport, settings in rows.itertuples(index=False):

@@ -182,7 +182,6 @@ class Connection:
         return self._next_answer(None)
 
     def _expect(self, word: str) -> None:
-        """Wait for an answer while the connection is being opened."""
         words = self._next_answer(_OPEN_TIMEOUT_S)
         if words == [word]:
             return

@@ -412,7 +412,6 @@ def _differs(cells: CellTable, name: str, cell: Integers | Flags) -> bool:
 
 
 def _labels_that_differ(cells: CellTable) -> list[str]:
-    """Return the labels that are not the same in all rows of a side."""
     new = cells.new
     labels = [name for name in cells.labels if name != CONTROL]  # controls are listed separately
     return [name for name in labels if any(_differs(cells, name, side) for side in (new, ~new))]
@@ -498,7 +497,6 @@ def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
 
 
 def _of_one_side(cells: CellTable, name: str) -> bool:
-    """Whether only one side states this field."""
     has_value = cells.columns[name].notna()
     return bool(has_value[cells.new].any() != has_value[~cells.new].any())
 

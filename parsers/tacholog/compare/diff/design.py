@@ -71,7 +71,6 @@ def _refused(old: Sequence[RunOrder], new: Sequence[RunOrder], reason: str) -> D
 
 
 def _why_no_pairs(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> str:
-    """Return the reason why these runs are neither pairs nor sessions."""
     if _ahead([1 / len(old)] * len(old), [1 / len(new)] * len(new), positions) > MOST_AHEAD:
         return "order_confounded"
     named = all(run.session is not None and run.repetition is not None for run in (*old, *new))

@@ -317,6 +317,5 @@ def _part(batch: SharedRows, members: Flags) -> SharedRows:
 
 
 def _share_of_largest(estimates: Estimates, family: Integers, rate: float) -> float:
-    """Return the share of the level for the test by the largest row."""
     paired = estimates.paired[family]
     return share_of_largest(np.unique(estimates.groups[family][paired, 0]).tolist(), rate, sessions=not paired.all())

@@ -218,7 +218,6 @@ def _decided(arrays: RowArrays, order: Integers) -> tuple[Flags, Flags]:
 
 
 def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
-    """Return the numeric columns of the rows."""
     cells, estimates, pairs = arrays.cells, arrays.estimates, arrays.pairs.part(order)
     tested, by_value = _decided(arrays, order)
     out_of_turn = arrays.out_of_turn[order]
@@ -283,7 +282,6 @@ def _levels(arrays: RowArrays, order: Integers) -> list[Level | None]:
 
 
 def _sources(arrays: RowArrays, order: Integers) -> list[str | None]:
-    """Return the source of the threshold of each row."""
     tested, by_value = _decided(arrays, order)
     limit, of_test, of_sides = _side_limit(arrays), arrays.limits.source, arrays.limits.sides
     of_sides = np.where(limit > of_sides, SOURCES.index("controls"), np.where(limit > arrays.limits.least, SOURCES.index("same_build"), of_test))

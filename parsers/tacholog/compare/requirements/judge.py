@@ -248,7 +248,6 @@ def _why(row: ComparisonRow) -> tuple[str, ...]:
 
 
 def _ratios(row: ComparisonRow) -> _Ends:
-    """Return the ends of the interval of the ratio, new over old."""
     low, high = row.interval or (None, None)
     return (0.0 if low is None else low), (inf if high is None else high)
 
@@ -407,7 +406,6 @@ def _worst(rows: tuple[RequirementRow, ...]) -> RequirementVerdict:
 
 
 def _lost(dataset: Dataset) -> tuple[LostRun, ...]:
-    """Return the runs that failed or are incomplete."""
     bad = dataset.runs[~dataset.runs["status"].isin(["ok"]) & dataset.runs["status"].notna()]
     return tuple(
         LostRun(str(row["run"]), str(row["status"]), row["reason"] if isinstance(row["reason"], str) else None) for row in bad.to_dict("records")
