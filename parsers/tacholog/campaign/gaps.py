@@ -131,7 +131,7 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield the conditions of the rows of one test that nothing states: the condition, whether this is certain, and the rows."""
+    """Yield each condition that rows of this test need and that nothing states, whether this is certain, and the rows."""
     conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
     unstated = [

@@ -183,7 +183,7 @@ def read_renames(path: Path) -> Renames:
     """Read a file of renames.
 
     Raises:
-        UnreadableInput: the file is missing or not TOML, or it renames another field, or to an unknown metric; the message names file and key.
+        UnreadableInput: the file is missing or not TOML, or a field cannot be renamed, or a new metric is unknown; the message names file and key.
     """
     return _checked(path, read_toml(path, dict[str, dict[str, str]]))
 

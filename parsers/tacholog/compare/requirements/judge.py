@@ -241,7 +241,7 @@ def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _
 
 
 def _why(row: ComparisonRow) -> tuple[str, ...]:
-    """Return the reason codes of the diff why a row has no interval."""
+    """Return the codes of the reasons for which a row has no interval."""
     if "same_runs" in row.flags:
         return ("same_runs",)
     return row.reasons or (row.verdict,)
