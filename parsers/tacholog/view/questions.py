@@ -367,7 +367,7 @@ def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Map
 
 
 def _following(numbers: Sequence[Observation], names: Sequence[str]) -> Iterator[Factor]:
-    """Yield the fields that still differ. Each case has only one value of them, because they depend on the subject, the axis or the panel."""
+    """Yield the fields that still differ between the numbers. Within a case they have one value, because they depend on subject, axis or panel."""
     for field in varying(numbers):
         if field.name not in (*names, "run"):
             yield field
