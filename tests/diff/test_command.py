@@ -200,7 +200,7 @@ def test_named_pipe_is_refused_also_together_with_raw_logs(tmp_path: Path, capsy
         (["--size", "3 KiB"], "--size 3 KiB: neither side has it; there are, in bytes: "),
         (["--size", "big"], "--size big: write a size such as 1KiB or 1024, or a range such as 64B..4KiB (the units are B, kB, MB, "),
         (["--size", "4KiB..64B"], "--size 4KiB..64B: the range ends below its beginning"),
-        (["--only", "alike"], "'alike' is not one of worse, better, "),
+        (["--only", "alike"], "'alike' is not one of 'worse', 'better', 'measured worse', "),
         (["--metric", "goodput"], "--metric goodput: neither side has it; there are: latency"),
         (["--metric", "p42"], "--metric latency:p42: neither side has this statistic; of latency there are: range-high, range-low, typical"),
         (["--metric", "latency:p42"], "--metric latency:p42: neither side has this statistic; of latency there are: range-high, range-low, typical"),

@@ -67,7 +67,7 @@ def bench(
     perftest: Path | None,
 ) -> None:
     tools = find_programs(perftest, checkout())
-    if resume or not no_control:  # a campaign that was started with the controls of the floor needs it
+    if resume or not no_control:  # needed to continue a campaign whose plan contains controls
         tools = floor_tools(tools, tools.get("perftest"))
     if not resume:
         _refuse_folders(campaigns)
