@@ -185,7 +185,7 @@ class SustainSearch:
         return plan.least_per_s if short_lower is None else short_lower
 
     def _step(self, bound: Bound) -> float:
-        """Return the factor of the next step outwards. Each step has twice the width of the previous step; the first step has the width of the goal."""
+        """Return the factor of the next step outwards. The first step has the width of the goal; each further step is twice as wide."""
         step = 1 / (1 - self._plan.width_ratio)
         for _ in range(sum(self._bound_of(tried, is_full_length=True) == bound for tried in self._rates.values()) - 1):
             step = min(step * step, _LARGEST_STEP)
