@@ -166,12 +166,13 @@ def test_short_cells_of_a_long_table_share_a_line_on_a_phone(opened: Opener, nam
 
 
 @pytest.mark.parametrize(("screen", "is_open"), [("light", True), ("phone", False)])
-def test_meanings_of_the_columns_are_folded_only_on_a_phone(opened: Opener, screen: str, *, is_open: bool) -> None:
-    with opened("downloads.html", screen) as page:
-        fold = page.locator("details.tl-long")
+@pytest.mark.parametrize(("name", "count"), [("downloads.html", 1), ("definitions.html", 5)])
+def test_long_tables_of_words_are_folded_only_on_a_phone(opened: Opener, name: str, count: int, screen: str, *, is_open: bool) -> None:
+    with opened(name, screen) as page:
+        folds = page.locator("details.tl-long").all()
 
-        assert fold.locator("table").is_visible() is is_open
-        assert fold.locator("summary").is_visible() is not is_open
+        assert [fold.locator("table").is_visible() for fold in folds] == [is_open] * count
+        assert [fold.locator("summary").is_visible() for fold in folds] == [not is_open] * count
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -327,6 +327,7 @@ def test_text_table_is_complete_on_a_phone(opened: Opener, name: str) -> None:
         }).map((cell) => cell.outerHTML.slice(0, 100));
     })"""
     with opened(name, "phone") as page:
+        page.evaluate("document.querySelectorAll('.tl-long').forEach((fold) => { fold.open = true; })")
         assert page.locator(".tl-words tbody tr").count() > 5
         assert page.evaluate(covered) == []
         labels = (

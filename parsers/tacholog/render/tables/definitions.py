@@ -38,7 +38,7 @@ def marks_table(view: View) -> Html:
     counts = Counter({name: sum(count for marks, count in of_sets.items() if name in marks) for name in MARKS})
     counts[TWO_GROUPS] = _in_two_groups(view, PageIndex()).total()
     rows = [[_mark_words(name), count_of(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
-    return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
+    return _folded_on_a_phone("marks", plain_table("Quality marks", ("mark", "numbers", "why"), rows), len(rows))
 
 
 def doubts_table(view: View, pages: PageIndex) -> Html:
@@ -96,19 +96,20 @@ def metrics_table() -> Html:
     """Return all metrics with their units and the direction that is better."""
     better = {"lower": "lower is better", "higher": "higher is better", None: "neither"}
     rows = [[metric.words, tag("code", name), _unit_words(metric.unit), better[metric.better]] for name, metric in METRICS.items()]
-    return plain_table("Metrics", ("metric", "name in the data", "unit in the data", "direction"), rows)
+    table = plain_table("Metrics", ("metric", "name in the data", "unit in the data", "direction"), rows)
+    return _folded_on_a_phone("metrics", table, len(rows))
 
 
 def conditions_table() -> Html:
     """Return all conditions of the schema and their meaning."""
     rows = [[title(name), tag("code", name), column.meaning] for name, column in CONDITIONS.items()]
-    return plain_table("Conditions", ("condition", "name in the data", "meaning"), rows)
+    return _folded_on_a_phone("conditions", plain_table("Conditions", ("condition", "name in the data", "meaning"), rows), len(rows))
 
 
 def statistics_table() -> Html:
     """Return a table of the kinds of numbers that are not values of runs."""
     rows = [[statistic.name, tag("code", name), statistic.sentence] for name, statistic in STATISTICS.items()]
-    return plain_table("Statistics", ("statistic", "class of its element", "meaning"), rows)
+    return _folded_on_a_phone("statistics", plain_table("Statistics", ("statistic", "class of its element", "meaning"), rows), len(rows))
 
 
 def definitions_table() -> Html:
@@ -118,7 +119,7 @@ def definitions_table() -> Html:
         for name, format_ in sorted(formats().items())
         for definition, sentence in getattr(format_, "DEFINITIONS", {}).items()
     ]
-    return plain_table("Definitions by tool", ("format", "definition", "meaning"), rows)
+    return _folded_on_a_phone("definitions", plain_table("Definitions by tool", ("format", "definition", "meaning"), rows), len(rows))
 
 
 def shared_conditions(view: View) -> Html:
@@ -151,11 +152,15 @@ def _unit_words(unit: str) -> str:
 
 
 def schema_table() -> Html:
-    """Return a table of the columns of exported tables. Phones fold it, because it would be four screens high there."""
+    """Return a table of the columns of exported tables."""
     rows = [[tag("code", name), column.kind, _with_code(column.meaning)] for name, column in OFFERED.items()]
     table = plain_table("Columns", ("column", "kind", "meaning"), rows, class_="tl-compact")
-    summary = tag("summary", count_of(len(rows)), " columns")
-    return tag("details", summary, table, class_="tl-long tl-folds-on-phone", open=True)
+    return _folded_on_a_phone("columns", table, len(rows))
+
+
+def _folded_on_a_phone(name: str, table: Html, count: int) -> Html:
+    """Return a table that phones fold, because it is several screens high there."""
+    return tag("details", tag("summary", count_of(count), f" {name}"), table, class_="tl-long tl-folds-on-phone", open=True)
 
 
 def _with_code(text: str) -> Html:

@@ -156,17 +156,16 @@ def _bodies(
     changes: Sequence[HistoryChange],
     find: Callable[[RowKey, str, HistoryPoint], str | None],
 ) -> Iterator[list[TableRow]]:
-    """Yield the rows of a system, in groups. Lines that begin anew for the same reason form a group with this reason as its heading."""
-    by_reason: dict[str | None, list[HistoryLine]] = {None: []}
-    for line in lines:
+    """Yield the rows in groups, those of the newest releases first. Lines that begin for the same reason form a group below this reason."""
+    by_reason: dict[str | None, list[HistoryLine]] = {}
+    for line in sorted(lines, key=lambda line: line.points[-1].release, reverse=True):
         by_reason.setdefault(why_it_begins(line), []).append(line)
-    for reason, members in by_reason.items():
+    for index, (reason, members) in enumerate(by_reason.items()):
         rows = [_row(line, names, functools.partial(find, line.key), [change for change in changes if change.line is line]) for line in members]
-        if reason:
-            title = tag("span", reason[:1].upper() + reason[1:])
+        if reason or index:
+            title = tag("span", reason[:1].upper() + reason[1:] if reason else "Rows without an earlier line")
             rows.insert(0, TableRow([TableCell(title, class_="stat-evidence", scope="rowgroup", span=len(names) + 2)], "anew"))
-        if rows:
-            yield rows
+        yield rows
 
 
 def _value_link(find: FindLink, system: str, key: RowKey, release: str, point: HistoryPoint) -> str | None:
