@@ -173,5 +173,5 @@ def test_library_builds_no_site_with_a_folder_that_others_can_write(tmp_path: Pa
     work.mkdir()
     work.chmod(0o777)
 
-    with pytest.raises(TachologError, match="must be ours alone"):
+    with pytest.raises(TachologError, match="so no other user may write to it"):
         build_site([checkout / "data/rti/custom-type"], tmp_path / "site", work)

@@ -48,6 +48,7 @@ def project(tmp_path: Path) -> Path:
         ("tacholog req", "require"),
         ("tacholog diff 1.0 2.0-rc1 --format js", "json"),
         ("tacholog table --format mark", "markdown"),
+        ("tacholog parse --as sock", "sockperf"),
         ("tacholog diff 1", "1.0"),
         ("tacholog diff 1.0 2", "2.0-rc1"),
         ("tacholog diff --format json 1.0 2", "2.0-rc1"),

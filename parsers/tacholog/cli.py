@@ -28,7 +28,7 @@ COMMANDS = {
     "sustain": "Search the highest rate that a tool sustains, by running the tool repeatedly.",
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
     "publish": "Publish a built site, and keep its older versions.",
-    "table": "Answer a question: compare one thing over another, as a table of medians.",
+    "table": "Answer a question: compare the values of one field over another field, as a table of medians.",
     "diff": "Compare two releases, and state how certain each change is.",
     "require": 'Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".',
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",

@@ -84,7 +84,7 @@ def test_reader_filters_by_a_label_and_the_address_keeps_the_filter(compare: Pag
 def test_two_labels_have_no_ratio_and_the_reason_names_both(compare: Page) -> None:
     reasons = " ".join(compare.locator(".tl-why").all_inner_texts())
 
-    assert "label plugin: flannel -> calico" in reasons or "label plugin: calico -> flannel" in reasons
+    assert "plugin: flannel -> calico" in reasons or "plugin: calico -> flannel" in reasons
 
 
 @pytest.mark.parametrize("name", ["flannel", "not-stated", "index"])

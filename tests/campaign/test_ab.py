@@ -19,8 +19,8 @@ from tests.command import run_tacholog_text
 from tests.left_out import leave_out
 from tests.waiting import LIMIT_S, until
 
-from tacholog.campaign import read_campaign
 from tacholog.campaign.builds import apply_template, find_build
+from tacholog.campaign.campaign_file import read_campaign
 from tacholog.campaign.pairs import schedule_pairs
 from tacholog.compare.bands import read, same_build
 from tacholog.compare.pairing import read_record

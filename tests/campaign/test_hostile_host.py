@@ -85,9 +85,7 @@ def test_impossible_numbers_of_resources_are_unknown(host: Callable[..., RemoteM
 def test_check_without_a_result_is_not_success(host: Callable[..., RemoteMachine]) -> None:
     machine = host("checked", "MARK checked 2 \u00b2\n")
     try:
-        check = machine.check(["true"])
-        assert check.done.wait(LIMIT_S)
-        assert check.code is None
+        assert machine.check(["true"]).result(LIMIT_S) is None
     finally:
         machine.close()
 

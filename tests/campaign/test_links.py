@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tacholog.campaign.machines import Machine
 from tacholog.campaign.machines.local import LocalMachine
-from tacholog.campaign.machines.machine import HostEntry, Machine
+from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.machines.state import device_in_table, read_link
 from tacholog.compare.profiles import profiles_of
 from tacholog.runs.manifest import LogFile, Manifest, write

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign import Campaign, PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign.campaign_file import Campaign, read_campaign
 from tacholog.campaign.campaign_folder import default_cpus
+from tacholog.campaign.plan import PlannedRun, schedule_runs
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.errors import UnreadableInput
 

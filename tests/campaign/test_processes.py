@@ -196,7 +196,7 @@ def test_message_on_a_server_log_without_results_names_the_key_results(tmp_path:
     chatty = process("server", command, 'ready = { output = "listening" }', 'ends = "stopped"')
     done = bench(campaign(tmp_path, chatty, process("client", f"cat {FORMATS / 'sockperf/throughput-tcp.log'}")))
 
-    assert f"({reason}if it is right that server.log holds no results, add results = false to its process)" in done.stderr
+    assert f"({reason}if server.log should have no results, add results = false to its process)" in done.stderr
 
 
 def test_last_line_of_a_program_without_a_result_is_quoted(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_output_of_a_program_without_a_result_is_shown_even_if_it_ended_without_
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=HELP)
 
     assert done.returncode == 1
-    assert "at 5000 messages per second: it printed no log that can be read (no format fits: " in done.stderr
+    assert "at 5000 messages per second: its output is not a readable log (no format fits: " in done.stderr
     assert "It printed: sockperf: '-t' Invalid duration: 0.5 | under-load (ul): Run sockperf client" in done.stderr
     assert "Invalid duration" in (log_of(tmp_path, done).facts.reason or "")
     assert len(done.stderr) < 1000

@@ -70,7 +70,7 @@ def test_side_can_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: Pat
         (["--old", ".", "--new", "b.log"], "tacholog: --old .: it is a folder; its logs are './**'\n"),
         (["--old", "a.log"], "Error: two sides are needed: OLD and NEW, or --old LOGS and --new LOGS\n"),
         (["1.0"], "Error: two sides are needed: OLD and NEW, or --old LOGS and --new LOGS\n"),
-        (["a2.log", "--old", "a1.log", "--new", "b.log"], "Put a pattern in quotes, so that it stays one word: --old 'monday/*.log'\n"),
+        (["a2.log", "--old", "a1.log", "--new", "b.log"], "Put a pattern in quotes, so that the shell does not expand it: --old 'monday/*.log'\n"),
     ],
 )
 def test_missing_part_of_a_side_is_reported_with_advice(words: list[str], message: str, tmp_path: Path) -> None:

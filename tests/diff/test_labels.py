@@ -52,14 +52,14 @@ def test_diff_refuses_a_different_label_and_names_both_values(side: Side) -> Non
 
     assert (row.verdict, row.reasons, row.ratio) == ("not_comparable", ("label.plugin",), None)
     assert row.differences == (Difference("label.plugin", "flannel", "calico"),)
-    assert "label plugin: flannel -> calico" in remark(row)
+    assert "plugin: flannel -> calico" in remark(row)
 
 
 def test_label_that_only_one_side_has_is_a_different_label(side: Side) -> None:
     (row,) = compare(labelled(side, 0), labelled(side, 1, kernel="6.1"), Policy()).rows
 
     assert (row.verdict, row.reasons) == ("not_comparable", ("label.kernel",))
-    assert "label kernel: not stated -> 6.1" in remark(row)
+    assert "kernel: not stated -> 6.1" in remark(row)
 
 
 def test_diff_across_a_label_compares_and_names_both_values(side: Side) -> None:
@@ -122,13 +122,13 @@ def test_row_of_one_side_states_that_the_other_side_has_it_with_a_different_labe
     gone = next(row for row in compare(old, labelled(side, 1, plugin="flannel"), Policy()).rows if row.verdict == "removed")
 
     assert names((gone,))[0] == "latency p50, shm, copy, 16 B, plugin calico"
-    assert "label plugin: calico -> flannel" in remark(gone)
+    assert "plugin: calico -> flannel" in remark(gone)
 
 
 def test_report_states_how_to_compare_rows_with_different_labels(side: Side) -> None:
     old, new = labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="calico")
 
-    said = "Rows with different labels are not compared: label plugin. To compare them, add --across label.plugin."
+    said = "Rows with different labels are not compared: plugin. To compare them, add --across label.plugin."
 
     assert said in warnings(compare(old, new, Policy()))
     assert said not in warnings(compare(old, new, Policy(across=("label.plugin",))))

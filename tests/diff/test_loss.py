@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from tests.depth import tries
 from tests.diff.bounds import at_least, at_most
+from tests.diff.conftest import NEW_TURNS, OLD_TURNS
 
 from tacholog.commands.diff import diff
 from tacholog.compare.diff.compare import compare, exit_code
@@ -29,8 +30,6 @@ Compared = Callable[..., Comparison]
 Values = NDArray[np.float64]
 SEEDS, ROWS, PAIRS = tries(25, 200), 20, 12
 STEADY = 0.02 + 0.0005 * np.sin(np.arange(PAIRS))
-OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # Each side goes first in every second pair.
-NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
 @pytest.fixture

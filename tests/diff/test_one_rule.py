@@ -37,7 +37,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),
     "basis": ({"basis": "rtt"}, "basis: half round trip -> round trip"),
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
-    "labels": ({"labels": '{"plugin": "calico"}'}, "label plugin: not stated -> calico"),
+    "labels": ({"labels": '{"plugin": "calico"}'}, "plugin: not stated -> calico"),
     "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),
     "placement": ({"placement": "siblings"}, "placement: shared-cache -> siblings"),
     "network_loss_percent": ({"network_loss_percent": 10.0}, "network loss: not stated -> 10"),
@@ -75,7 +75,9 @@ def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_wor
 
     shown = refused_by_each(side(VALUES, range(6), run=OLD, **before.get(condition, {})), side(VALUES, range(6, 12), run=NEW, **changes))
 
-    assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
+    # Variants of one transport stand in one table of Side by side, so a ranking does not refuse other labels.
+    expected = {name: name != "ranking" or condition != "labels" for name in shown}
+    assert {name: words in output for name, output in shown.items()} == expected
 
 
 @pytest.mark.parametrize(("condition", "words"), [("definition", "not stated: definition of the metric"), ("basis", "not stated: basis")])

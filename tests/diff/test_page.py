@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from tests.diff.conftest import NEW_TURNS, OLD_TURNS
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
@@ -20,8 +21,6 @@ from tacholog.store.frames import Dataset
 Compared = Callable[..., Comparison]
 Side = Callable[..., Dataset]
 VOID = {"meta", "br"}
-OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # Each side goes first in every second pair.
-NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
 class Tags(HTMLParser):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -16,11 +18,14 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
+from tests.diff.conftest import NEW_TURNS, OLD_TURNS
+from tests.diff.test_controls import CONTROLS, turns, with_controls
+from tests.diff.test_simulations import iid
 
 from tacholog.commands.require import rendered, require
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.requirements.file import UNITS, read_requirements
+from tacholog.compare.requirements.file import UNITS, Requirement, read_requirements
 from tacholog.compare.requirements.judge import check_bases, exit_code, judge
 from tacholog.compare.requirements.result import RequirementReport
 from tacholog.compare.row_values import attainable_confidence, median_interval, values_needed
@@ -38,10 +43,6 @@ from tacholog.view.results import runs
 Side = Callable[..., Dataset]
 P50 = '[[require]]\nmetric = "latency"\nstatistic = "p50"\n'
 GOOD = [4100.0, 4300.0, 4200.0, 4600.0, 4000.0, 4400.0]
-
-
-OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # Each side goes first in every second pair.
-NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
 def no_base(name: str) -> Dataset:
@@ -119,31 +120,37 @@ def test_limit_of_loss_is_not_passed_by_the_median_if_some_runs_exceed_it(
     ("text", "complaint"),
     [
         ("[[require]\n", "requirements.toml: Unclosed|requirements.toml: .*line 1"),
-        ("", r"requirements.toml: it holds no \[\[require\]\]"),
+        ("", r"requirements.toml: the file contains no \[\[require\]\]"),
         ("\nrequires = 1\n", r"requirements.toml:2: unknown key 'requires'"),
         ('[require]\nmetric = "latency"\n', r"requirements.toml:1: require: write \[\[require\]\]"),
-        ('\n[[require]]\nmetric = "latncy"\nstatistic = "p50"\nmax = 1\nunit = "us"\n', r"requirements.toml:2: metric: 'latncy' is none of latency"),
-        (f"{P50}max = 5\n", "requirements.toml:1: unit: it is missing; of latency there are ns, us"),
-        (f'{P50}max = 5\nunit = "parsec"\n', "requirements.toml:1: unit: 'parsec' is no unit of latency"),
-        (f'{P50}max = 5\nunit = "us"\n\n{P50}unit = "us"\n', "requirements.toml:7: state one of max, min and max_worse_percent; there is none"),
-        (f'{P50}max = 5\nmin = 1\nunit = "us"\n', "requirements.toml:1: state one of .* there are max, min"),
-        (f'{P50}max = nan\nunit = "us"\n', "requirements.toml:1: max: it must be a number that is not below 0"),
-        (f'{P50}max = -1\nunit = "us"\n', "requirements.toml:1: max: it must be a number that is not below 0"),
-        (f'{P50}max = inf\nunit = "us"\n', "requirements.toml:1: max: it must be a number"),
+        (
+            '\n[[require]]\nmetric = "latncy"\nstatistic = "p50"\nmax = 1\nunit = "us"\n',
+            r"requirements.toml:2: metric: 'latncy' is unknown; use one of latency",
+        ),
+        (f"{P50}max = 5\n", "requirements.toml:1: unit: it is missing; the units of latency are ns, us"),
+        (f'{P50}max = 5\nunit = "parsec"\n', "requirements.toml:1: unit: 'parsec' is not a unit of latency"),
+        (
+            f'{P50}max = 5\nunit = "us"\n\n{P50}unit = "us"\n',
+            "requirements.toml:7: a requirement states one of max, min and max_worse_percent; it states none",
+        ),
+        (f'{P50}max = 5\nmin = 1\nunit = "us"\n', "requirements.toml:1: a requirement states one of .* it states max, min"),
+        (f'{P50}max = nan\nunit = "us"\n', "requirements.toml:1: max: the limit must be a number of at least 0"),
+        (f'{P50}max = -1\nunit = "us"\n', "requirements.toml:1: max: the limit must be a number of at least 0"),
+        (f'{P50}max = inf\nunit = "us"\n', "requirements.toml:1: max: the limit must be a number"),
         (f'{P50}max = "5"\nunit = "us"\n', "requirements.toml:1: Expected a number, got a?.*text"),
         (f'{P50}maximum = 5\nunit = "us"\n', r"requirements.toml:1: Object contains unknown field `maximum`"),
-        (f'{P50}max = 5\nunit = "us"\nsize = "1 kib"\n', "requirements.toml:1: size: '1 kib' is no size"),
-        (f'{P50}max = 5\nunit = "us"\nsize = "{"9" * 400} KiB"\n', "requirements.toml:1: size: '9+ KiB' is no size"),
-        (f'{P50}max = 5\nunit = "us"\nsize = "9223372036854775808 B"\n', "requirements.toml:1: size: '9223372036854775808 B' is no size"),
+        (f'{P50}max = 5\nunit = "us"\nsize = "1 kib"\n', "requirements.toml:1: size: '1 kib' is not a size"),
+        (f'{P50}max = 5\nunit = "us"\nsize = "{"9" * 400} KiB"\n', "requirements.toml:1: size: '9+ KiB' is not a size"),
+        (f'{P50}max = 5\nunit = "us"\nsize = "9223372036854775808 B"\n', "requirements.toml:1: size: '9223372036854775808 B' is not a size"),
         (f'{P50}max = 5\nunit = "us"\nsize = 64\npayload_bytes = 64\n', "requirements.toml:1: size, payload_bytes: state one of them"),
         (f'{P50}max = 5\nunit = "us"\nconfidence = 1.0\n', "requirements.toml:1: Expected a number <= 0.999999"),
-        (f'{P50}max = 5\nunit = "us"\nthan = "1.0"\n', "requirements.toml:1: than: it belongs to max_worse_percent"),
+        (f'{P50}max = 5\nunit = "us"\nthan = "1.0"\n', "requirements.toml:1: than: use it only with max_worse_percent"),
         (
             f"{P50}max_worse_percent = 5\nconfidence = 0.9\n",
-            "requirements.toml:1: confidence: with max_worse_percent it is that of tacholog diff, 0.95",
+            "requirements.toml:1: confidence: with max_worse_percent, the confidence is always 0.95, as in tacholog diff",
         ),
         ('[[require]]\nmetric = "loss"\nstatistic = "total"\nmax_worse_percent = 5\n', "requirements.toml:1: metric: most runs lose nothing"),
-        ('[[require]]\nmetric = "latency"\nstatistic = "p5O"\nmax = 5\nunit = "us"\n', "requirements.toml:1: statistic: 'p5O' is no statistic"),
+        ('[[require]]\nmetric = "latency"\nstatistic = "p5O"\nmax = 5\nunit = "us"\n', "requirements.toml:1: statistic: 'p5O' is not a statistic"),
         ('[[gate]]\ntransports = "shm"\n', "requirements.toml:1: Object contains unknown field `transports`"),
     ],
 )
@@ -503,11 +510,11 @@ def test_limit_is_judged_without_a_file_and_with_a_file(saved: Path, tmp_path: P
         ("p99 = 3 us", "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT"),
         ("p99 1KiB < 3 us", "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT"),
         ("p99 < us", "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT"),
-        ("p99 < 20", "unit: it is missing; of latency there are ns, us"),
-        ("mean of goodput > 20 us", "unit: 'us' is no unit of goodput; there are bit/s"),
-        ("p99 of moon < 20 us", "metric: 'moon' is none of latency"),
-        ("p99 at 1KiX < 20 us", "size: '1KiX' is no size"),
-        ("tail < 20 us", "statistic: 'tail' is no statistic"),
+        ("p99 < 20", "unit: it is missing; the units of latency are ns, us"),
+        ("mean of goodput > 20 us", "unit: 'us' is not a unit of goodput; use one of bit/s"),
+        ("p99 of moon < 20 us", "metric: 'moon' is unknown; use one of latency"),
+        ("p99 at 1KiX < 20 us", "size: '1KiX' is not a size"),
+        ("tail < 20 us", "statistic: 'tail' is not a statistic"),
     ],
 )
 def test_unreadable_limit_is_answered_with_the_expected_form(limit: str, complaint: str, saved: Path) -> None:
@@ -515,3 +522,129 @@ def test_unreadable_limit_is_answered_with_the_expected_form(limit: str, complai
         run(saved, "--that", limit)
 
     assert str(refused.value).startswith(f"--that '{limit}': {complaint}")
+
+
+# --- the examples of docs/requirements.md
+
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "requirements.md").read_text(encoding="utf-8")
+EXAMPLE_BLOCKS = re.findall(r"^### (.+?)$.+?^```toml\n(.+?)^```.+?^```example\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES = {title: (rule, tomllib.loads(said)) for title, rule, said in EXAMPLE_BLOCKS}
+LOSS = {"metric": "loss", "unit": "ratio", "test": "throughput", "basis": None}
+
+
+@pytest.mark.parametrize("title", EXAMPLES)
+def test_example_has_the_stated_result(title: str, side: Side, tmp_path: Path) -> None:
+    rule, said = EXAMPLES[title]
+    (tmp_path / "requirements.toml").write_text(rule)
+    file = read_requirements(tmp_path / "requirements.toml")
+    asked = file.requirements[0].requirement
+    unit = UNITS[METRICS[asked.metric].unit][asked.unit or ""]
+    stated: dict[str, Any] = {"statistic": asked.statistic} | (LOSS if asked.metric == "loss" else {})
+    stated |= {"samples": said["samples"]} if "samples" in said else {}
+    stated |= {"resolution": said["resolution"] * unit} if "resolution" in said else {}
+    stated |= {"session": said["sessions"]} if "sessions" in said else {}
+
+    (result,) = judge(side(np.array([said["values"]]) * unit, **stated), file, no_base).results
+
+    assert (result.verdict, result.hint) == (said["verdict"], said.get("hint"))
+    if result.rows:
+        (row,) = result.rows
+        assert row.reasons == ((said["reason"],) if "reason" in said else ())
+        if "interval" in said:
+            assert list(row.interval or ()) == pytest.approx([end * unit for end in said["interval"]])
+        if "confidence" in said:
+            assert row.confidence == pytest.approx(said["confidence"], abs=0.0005)
+        assert row.needed == said.get("needed")
+
+
+def test_page_has_an_example_of_each_verdict() -> None:
+    assert {said["verdict"] for _, said in EXAMPLES.values()} == {"passed", "failed", "undecided", "missing"}
+    assert len(EXAMPLES) >= 11
+
+
+def test_file_of_the_page_is_valid(tmp_path: Path) -> None:
+    block = next(block for block in re.findall(r"^```toml\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL) if "small messages" in block)
+    (tmp_path / "requirements.toml").write_text(block)
+
+    small, plugin, _, relative = (placed.requirement for placed in read_requirements(tmp_path / "requirements.toml").requirements)
+
+    assert (small.bytes_wanted, small.limit) == (1024, 5000.0)
+    assert (plugin.label, plugin.limit, plugin.confidence) == ({"plugin": "flannel"}, 8e9, 0.99)
+    assert (relative.than, relative.limit) == ("1.2", 0.05)
+
+
+def test_page_states_the_number_of_runs_that_a_confidence_needs() -> None:
+    table = re.findall(r"^\s*\| (0\.9+5?) \| (\d+) \|$", PAGE, re.MULTILINE)
+
+    assert len(table) == 4
+    assert [(confidence, values_needed(float(confidence))) for confidence, _ in table] == [(name, int(count)) for name, count in table]
+
+
+def test_page_lists_each_unit_and_each_property() -> None:
+    words = set(re.findall(r"`([^`\n]+)`", PAGE))
+
+    assert {unit for units in UNITS.values() for unit in units} - words <= {"\u03bcs", "calls/s", "instances", "switches", "trials", "s/GB"}
+    properties = set(Requirement.__struct_fields__) - {"label"}
+    assert properties - words <= {"metric", "statistic", "name", "confidence"}
+
+
+# --- controls, and a host that changed
+
+
+PAIRS = 12
+RELATIVE = f"{P50}max_worse_percent = 5\n"
+
+
+def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
+    """Return interleaved pairs of a row and of controls. The new row is slower, and the host slows the whole new side."""
+    values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
+    values[1] += np.log1p(host)
+    values[1, 0] += np.log1p(slower)
+    return [with_controls(level[:1], level[1:], places) for level, places in zip(4_000 * np.exp(values), turns(PAIRS), strict=True)]
+
+
+def test_limit_does_not_apply_to_controls(tmp_path: Path) -> None:
+    runs = sides(0.0, 0.0)[0]
+    runs.results.loc[runs.results["run"].str.startswith("control/"), "value"] *= 10
+
+    (result,) = judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', runs).results
+
+    assert (result.verdict, [row.key.transport for row in result.rows]) == ("passed", ["shm"])
+
+
+def test_requirement_with_the_label_of_controls_applies_to_controls(tmp_path: Path) -> None:
+    (result,) = judged(tmp_path, f'{P50}label.control = "yes"\nmax = 5\nunit = "us"\n', sides(0.0, 0.0)[0]).results
+
+    assert (result.verdict, {row.key.transport for row in result.rows}, len(result.rows)) == ("passed", {"inter-thread"}, CONTROLS)
+
+
+@pytest.mark.parametrize(
+    ("slower", "host", "verdict", "reasons"),
+    [
+        (0.2, 0.0, "failed", ()),
+        (0.0, 0.2, "undecided", ("host_changed",)),
+        (0.5, 0.1, "failed", ()),  # More than the host explains.
+        (0.0, 0.0, "passed", ()),
+        (0.1, -0.2, "undecided", ("host_changed",)),  # The row looks faster, like all controls.
+        (-0.5, -0.1, "passed", ()),
+    ],
+)
+def test_relative_requirement_neither_fails_nor_passes_by_a_change_that_the_host_explains(
+    slower: float, host: float, verdict: str, reasons: tuple[str, ...], tmp_path: Path
+) -> None:
+    old, new = sides(slower, host)
+
+    report = judged(tmp_path, RELATIVE, new, lambda _: old, "main")
+
+    (row,) = report.results[0].rows
+    assert (row.verdict, row.reasons) == (verdict, reasons)
+    assert ("the host changed, and that may explain it" in rendered("text", report)) == (verdict == "undecided")
+
+
+def test_gate_considers_the_host_too(tmp_path: Path) -> None:
+    old, new = sides(0.0, 0.2)
+
+    report = judged(tmp_path, '[[gate]]\ntransport = "shm"\nstatistic = "p50"\n', new, lambda _: old, "main")
+
+    assert [(row.verdict, row.reasons) for row in report.results[0].rows] == [("undecided", ("host_changed",))]

@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from tests.depth import tries
 from tests.diff.bounds import at_least, at_most
 
-from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.design import Design as LaidOut
 from tacholog.compare.diff.estimate import Estimates, adjusted_together, no_estimates
 from tacholog.compare.diff.verdict import CODE, by_shift
-from tacholog.compare.policy import Policy
 from tacholog.compare.power import RunCounts, attainable, share_of_largest
 from tacholog.compare.result import Comparison
-from tacholog.compare.statistics import PairedRows, RoundingRange, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
-from tacholog.store.frames import Dataset
+from tacholog.compare.statistics import RoundingRange, SharedRows, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
 
 REPORTS, ROWS, PAIRS = tries(60, 400), 40, 12
 SD = 0.02
@@ -99,7 +96,7 @@ def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[E
     for first in range(0, len(differences), rows):
         part = slice(first, first + rows)
         of_report = Shift(*(column[part] for column in shift))
-        in_pairs = [PairedRows(family, differences[part], numbers)]
+        in_pairs = [SharedRows(family, differences[part], numbers)]
         groups = np.full((rows, 2), pairs)
         untested = no_estimates(np.zeros(rows, np.int64), (design,))
         yield untested._replace(tested=every, shift=of_report, groups=groups, in_pairs=in_pairs), family, 0.05
@@ -251,27 +248,3 @@ def test_report_gives_the_same_verdicts_as_its_parts(compared: Callable[..., Com
 
     expected = verdicts(new - old)[0]
     assert {row.key.payload_bytes: CODE[row.verdict] for row in report.rows} == {16 * (row + 1): code for row, code in enumerate(expected)}
-
-
-def test_runs_in_blocks_are_recognised_by_their_start_times_and_get_no_verdict(side: Callable[..., Dataset], figure: Figure) -> None:
-    generator = np.random.default_rng(16)
-    alarms, count = 0, tries(5, 20)
-    for _ in range(count):
-        values = 10_000 * np.exp(drift(generator, (ROWS, 2 * PAIRS)))
-        old, new = side(values[:, :PAIRS], range(PAIRS)), side(values[:, PAIRS:], range(PAIRS, 2 * PAIRS))
-        report = compare(old, new, Policy())
-        assert report.warns("order_confounded")
-        alarms += report.counts["worse"] + report.counts["better"]
-    figure("A/A in blocks, drift of 6 %", f"{alarms} better/worse rows in {count} reports, all downgraded")
-    assert alarms == 0
-
-
-def test_blocks_would_often_be_called_better_or_worse_without_the_check_of_the_order(figure: Figure) -> None:
-    generator = np.random.default_rng(17)
-    runs = drift(generator, (REPORTS, ROWS, 2 * PAIRS))
-
-    found = verdicts((runs[..., PAIRS:] - runs[..., :PAIRS]).reshape(-1, PAIRS))
-
-    alarms = share(found, "better", "worse").any(axis=1).mean()
-    figure("A/A in blocks, drift of 6 %, if it were taken for pairs", f"false better/worse in {alarms:.0%} of reports")
-    assert alarms > 0.5

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacholog.compare.statistics import adjusted, adjusted_each, paired_shift, same_build_band, two_modes, unpaired_shift
+from tacholog.compare.statistics import (
+    adjusted,
+    adjusted_each,
+    normal_upper_tail,
+    paired_shift,
+    same_build_band,
+    student_t_quantile,
+    two_modes,
+    unpaired_shift,
+)
 
 ROWS = 40
 Figure = Callable[[str, str], None]
@@ -133,3 +142,24 @@ def test_holm_multiplies_the_smallest_by_the_count_and_never_decreases() -> None
     assert adjusted_each(np.array([0.04, 0.01, 0.03, 0.5])) == pytest.approx([0.09, 0.04, 0.09, 0.5])
     assert adjusted_each(np.array([0.6, 0.9])) == pytest.approx([1.0, 1.0])
     assert adjusted_each(np.array([])).shape == (0,)
+
+
+# --- the distributions
+
+
+def test_normal_tail_equals_that_of_scipy_for_large_values() -> None:
+    z = np.array([0.0, 0.5, 1.96, 5.0, 20.0, 37.0])
+
+    assert normal_upper_tail(z) == pytest.approx(stats.norm.sf(z), rel=1e-12)
+
+
+@pytest.mark.parametrize("probability", [0.6, 0.9, 0.975, 0.995])
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 10, 31, 100, 1001])
+def test_quantile_of_student_t_equals_that_of_scipy(probability: float, freedom: int) -> None:
+    assert student_t_quantile(probability, freedom) == pytest.approx(float(stats.t.ppf(probability, freedom)), rel=1e-9)
+
+
+@pytest.mark.parametrize(("probability", "freedom"), [(0.5, 3), (1.0, 3), (0.975, 0)])
+def test_quantile_that_does_not_exist_is_refused(probability: float, freedom: int) -> None:
+    with pytest.raises(ValueError, match="degrees of freedom"):
+        student_t_quantile(probability, freedom)

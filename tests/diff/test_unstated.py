@@ -149,10 +149,14 @@ def test_inconclusive_row_with_a_conclusive_looking_interval_explains_the_interv
     old = np.full((40, 12), 10_000.0)
     new = old * (1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12))
     new[0] = old[0] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
+    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))  # significant, and perhaps too small
 
     report = compared(old, new)
+    significant = next(row for row in report.rows if row.key.payload_bytes == 32)
     row = next(row for row in report.rows if row.key.payload_bytes == 16)
 
+    assert ("significant" in row.flags, significant.flags) == (False, ("significant",))
+    assert "smallest detectable change 3.9 %" in remark(row)
     assert (row.verdict, (row.interval or (0, 0))[0] or 0) > ("inconclusive", 1)
     assert row.p_adjusted is not None
     assert row.p_adjusted > 0.05

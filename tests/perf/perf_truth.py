@@ -24,12 +24,10 @@ from tacholog.compare.statistics import adjusted, paired_shift
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.diff.conftest import make_side
 from tests.diff.test_changepoints import found_at, page, slow_drift, steps
-from tests.diff.test_control_blocks import in_sessions as controls_in_sessions
-from tests.diff.test_control_blocks import of_host, share_moved
-from tests.diff.test_controls import Host, report_of
+from tests.diff.test_controls import Host, of_host, report_of, share_moved
+from tests.diff.test_controls import in_sessions as controls_in_sessions
 from tests.diff.test_order import in_sessions, places_of
-from tests.diff.test_power import CAMPAIGNS, CASES, Case, measured, resampled, swapped, with_change
-from tests.diff.test_reach import at_the_detectable_change
+from tests.diff.test_power import CAMPAIGNS, CASES, Case, at_the_detectable_change, measured, resampled, swapped, with_change
 from tests.diff.test_simulations import (
     ROWS,
     SD,

@@ -237,7 +237,7 @@ def test_refused_build_leaves_the_finished_site_unchanged(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("requirements.toml", '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\n', ":1: unit: it is missing; of goodput there are"),
+        ("requirements.toml", '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\n', ":1: unit: it is missing; the units of goodput are"),
         pytest.param("requirements.toml", "[[[", ": ", marks=pytest.mark.nightly),
         pytest.param("renames.toml", "[moon]\na = 'b'\n", ": [moon]: only system, transport", marks=pytest.mark.nightly),
         ("renames.toml", "[transport", ": "),

@@ -455,7 +455,8 @@ def test_note_that_two_runs_name_no_winner_is_stated_once() -> None:
 )
 def test_table_states_whether_the_system_was_loaded(modes: list[str | None], expected: str) -> None:
     assert expected in load_words(modes)
-    assert "rates" in load_words(["max-rate"], has_latency=False)
+    assert load_words(["max-rate"], has_latency=False) == "These are rates: the system was loaded."
+    assert "does not state" in load_words([None], has_latency=False)
 
 
 def test_home_page_states_that_the_system_was_not_loaded() -> None:
@@ -550,7 +551,16 @@ def test_each_transport_of_a_panel_has_a_letter_at_its_lines_and_in_the_header()
 def test_pointer_on_a_dot_shows_its_number() -> None:
     found = drawings(shown(Measured("a").latency(*SIX), Measured("b").latency(*SLOWER)))
 
-    assert re.search(r'<path d="M44 [\d.]+h0"></path><text [^>]*>sleeps, 64\u00a0B: 703\u00a0ns</text>', found["a"].replace("/>", "></path>"))
+    assert re.search(
+        r'<path d="M44 [\d.]+h0"></path><text [^>]*><tspan [^>]*>sleeps</tspan><tspan [^>]*>64\u00a0B: 703\u00a0ns</tspan></text>',
+        found["a"].replace("/>", "></path>"),
+    )
+
+
+def test_pointer_on_a_dot_shows_the_label_that_sets_its_line_apart() -> None:
+    html = shown(*(Measured(name, variant=variant).latency(*SIX) for name in "ab" for variant in ("plain", "tuned")))
+
+    assert '<tspan x="156" dy="0">sleeps, tuned</tspan>' in html.replace("156.0", "156")
 
 
 def test_all_panels_have_one_colour_and_two_plots_of_equal_width() -> None:

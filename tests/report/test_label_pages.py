@@ -205,8 +205,8 @@ def test_list_of_runs_has_a_column_for_each_label_that_differs_and_conditions_st
 
     assert "kernel</th>" in runs
     assert "plugin</th>" not in runs
-    assert "<dt>label plugin</dt><dd>flannel</dd>" in shared
-    assert "<dt>label kernel</dt><dd><em>differs: 6.1; 6.10</em></dd>" in shared
+    assert "<dt>plugin</dt><dd>flannel</dd>" in shared
+    assert "<dt>kernel</dt><dd><em>differs: 6.1; 6.10</em></dd>" in shared
 
 
 def test_selection_by_labels_can_select_runs_without_a_label(view: View) -> None:

@@ -51,6 +51,17 @@ def test_rate_of_several_runs_is_shown_with_the_largest_loss(tmp_path: Path) -> 
     assert re.search(r'>up to <a href="doc:logs/A/0/sub.log#L\d+:loss.total">80.9\u00a0%</a> lost', shown)
 
 
+def test_rate_of_runs_that_split_in_two_is_shown_with_the_loss_of_each_group(tmp_path: Path) -> None:
+    less = UDP.replace("received=9386 lost=39656", "received=48552 lost=490")  # a loss of 1 %
+    for system in ("A", "B"):
+        for number, log in enumerate((UDP, UDP, UDP, less, less, less)):
+            add(tmp_path, f"{system}/{number}", log, system)
+
+    text = re.sub("<[^>]*>", "", beside_in(tmp_path)).replace("\u00a0", " ")
+
+    assert "some runs lost 0.999 %, others 80.9 %" in text
+
+
 def test_summary_does_not_state_zero_loss_if_one_of_several_runs_lost_messages(tmp_path: Path) -> None:
     whole = UDP.replace("received=9386 lost=39656", "received=49042 lost=0")
     for number, log in enumerate((whole, UDP, whole)):

@@ -294,7 +294,7 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
 
     assert "X (udp): not stated: machine." in html
     assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign. " in html
-    assert "The most similar is X, shm; from it to this one, the difference is campaign: not stated -&gt; pairs." in html
+    assert "Measured otherwise than X, shm: campaign: not stated -&gt; pairs." in html
     assert "tcp" not in html[html.index("Not ranked") :]
 
 

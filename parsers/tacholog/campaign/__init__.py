@@ -1,57 +1,18 @@
-"""Campaigns: read what to measure, plan the runs, do them, and keep every log.
+"""Campaigns: read the campaign file, plan the runs, do them, and keep all logs.
 
 A campaign file (``bench/campaigns/*.toml``, `tacholog.campaign.campaign_file`) has blocks of runs. Each combination of the lists under a block's
 ``vary`` is one variant. A placeholder such as ``{transport}`` in the block's command, conditions, labels or name is replaced by the value of that
 name: from ``vary``, from ``options``, ``{cpu_pub}`` and ``{cpu_sub}``, or ``{b.address}`` of a host. A command is a list of arguments, and no shell
-reads it.
+interprets it.
 
-A block has a ``command``, whose output is the log of the run, or several ``processes``, each with its own log. They are started in order, each when
-the one before it is ready (`tacholog.campaign.execution`). What they used is in the run's ``resources.log``.
+A block has a ``command``, whose output is the log of the run, or several ``processes``, each with its own log. The processes are started in order:
+each starts when the previous process is ready (`tacholog.campaign.execution`). The resources that they used are in the ``resources.log`` of the run.
 
-Before the first run, ``plan.toml`` is written into the campaign's folder. It lists all runs in their order, and the random seed of that order.
-The last step of each run writes its ``run.toml``, complete or not at all. So a run without ``run.toml`` has not been done yet. To resume a campaign,
-nothing else must be known.
+Before the first run, ``plan.toml`` is written into the folder of the campaign. It lists all runs in their order, and the random seed of the order.
+The last step of each run writes its ``run.toml`` atomically. So a run without ``run.toml`` has not been done yet, and this is the only state that is
+needed to resume a campaign.
 
 Processes run on machines (`tacholog.campaign.machines`): on this machine, on this machine behind a prefix for each command, or on a host over ssh.
 
 `tacholog.campaign.pairs` runs one campaign with two builds, in interleaved pairs.
 """
-
-from tacholog.campaign.campaign_file import Campaign, read_campaign
-from tacholog.campaign.campaign_folder import (
-    campaign_folders,
-    copy_to_data,
-    disturbed_runs,
-    failure_reason,
-    newest_unfinished,
-    only_one_harness,
-    pending_runs,
-    release_folder,
-    resume,
-    start,
-)
-from tacholog.campaign.measure import measure
-from tacholog.campaign.plan import Plan, PlannedRun, schedule_runs
-from tacholog.campaign.programs import find_programs
-from tacholog.runs.manifest import PLAN_FILE
-
-__all__ = [
-    "PLAN_FILE",
-    "Campaign",
-    "Plan",
-    "PlannedRun",
-    "campaign_folders",
-    "copy_to_data",
-    "disturbed_runs",
-    "failure_reason",
-    "find_programs",
-    "measure",
-    "newest_unfinished",
-    "only_one_harness",
-    "pending_runs",
-    "read_campaign",
-    "release_folder",
-    "resume",
-    "schedule_runs",
-    "start",
-]

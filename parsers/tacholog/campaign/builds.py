@@ -1,6 +1,6 @@
 """The two sides of a comparison: find or build the programs that ``OLD`` and ``NEW`` of ``tacholog ab`` name.
 
-Each of them may be one of these. The first one that fits is used:
+``OLD`` and ``NEW`` may each be one of the following. The first kind that fits is used:
 
 1. the file of a program;
 2. a folder in which a program is installed;
@@ -28,13 +28,13 @@ from tacholog.campaign.programs import behind_wrappers, find_program
 from tacholog.errors import TachologError
 
 ARGUMENTS = "{arguments}"
-_SUBFOLDERS = ("bin", "", "build/bench/release")  # in which a program is searched, in this order
+_SUBFOLDERS = ("bin", "", "build/bench/release")  # the folders that are searched for a program, in this order
 
 
 class Build(NamedTuple):
     """One side of a comparison. ``tools`` maps the program names in commands to files; ``revision`` is the commit that was built.
 
-    ``campaign`` is the campaign file of this side, if each side has one of its own.
+    ``campaign`` is the campaign file of this side, if each side has a separate campaign file.
     """
 
     name: str
@@ -51,11 +51,11 @@ def find_build(
 
     Args:
         name: the argument ``OLD`` or ``NEW``.
-        campaign: the campaign to run. Each side must have every program that a command of the campaign starts with.
-        tools: programs that were found already, for templates.
+        campaign: the campaign to run. Each side must have the programs with which the commands of the campaign start.
+        tools: programs that have already been found, for templates.
         checkout: the repository whose revisions can be built.
         work: the folder for builds of revisions.
-        announce: is called with a message before a build starts, because a build takes minutes, and about a template that changes several processes.
+        announce: called with a message before a build starts, because a build takes minutes, and for a template that changes several processes.
 
     Raises:
         TachologError: the name fits none of the five kinds, or the revision cannot be built.
@@ -76,7 +76,6 @@ def find_build(
 
 
 def _commands(campaign: Campaign) -> list[tuple[str, ...]]:
-    """Return the commands of all blocks and of their processes."""
     return [command for block in campaign.runs for command in (block.command, *(process.command for process in block.processes)) if command]
 
 
@@ -96,7 +95,7 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path], ann
     program = template[position]
     if program == ARGUMENTS:
         raise TachologError(f"{name}: this template names no program before {ARGUMENTS}, only {' and '.join(behind_wrappers(template).wrappers)}")
-    # The wrapper before the program searches the folder of the run and the PATH, so any other place needs an absolute path.
+    # The wrapper before the program searches only the folder of the run and the PATH, so a program in another folder needs an absolute path.
     if position and ("/" in program or program in tools):
         template[position] = str(find_program(program, tools).absolute())
     return Build(name, {**tools, template[0]: find_program(template[0], tools).absolute()}, template=tuple(template))
@@ -105,8 +104,8 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path], ann
 def _replaced_program(campaign: Campaign, template: Sequence[str]) -> str:
     """Return the first word of the commands that a template replaces.
 
-    It is the program that the template names, if the campaign runs it. Otherwise it is the program that measures: that of the first process that ends
-    by itself and has results.
+    It is the program that the template names, if the campaign runs it. Otherwise it is the measuring program: the program of the first process that
+    ends by itself and has results.
     """
     named = {PurePath(word).name for word in template}
     measuring = [block.command or main_process(block.processes).command for block in campaign.runs]
@@ -117,7 +116,7 @@ def _single_program(needed: Sequence[str], name: str) -> Sequence[str]:
     if PurePath(name).name in needed:
         return [PurePath(name).name]
     if len(needed) > 1:
-        raise TachologError(f"{name}: the campaign needs several programs ({', '.join(needed)}); give a folder that holds them all")
+        raise TachologError(f"{name}: the campaign needs several programs ({', '.join(needed)}); give a folder that contains all of them")
     return needed
 
 
@@ -130,7 +129,7 @@ def _program_in(folder: Path, program: str) -> Path:
 
 
 def apply_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
-    """Return the campaign of one side: as many repetitions as pairs, and commands from the template of the side, if it has one.
+    """Return the campaign of one side, with ``pairs`` repetitions, and with the commands of its template, if it has one.
 
     ``{arguments}`` in the template is replaced by the arguments of the campaign's command, without the program. If the commands have no arguments,
     the template needs no ``{arguments}``.
@@ -170,7 +169,7 @@ def _version_command(campaign: Campaign, program: str, template: Sequence[str]) 
 
 
 def build_revision(commit: str, checkout: Path, work: Path, announce: Callable[[str], object]) -> Path:
-    """Build perftest of a commit, in a temporary git worktree, and return its path. A build that exists already is used again.
+    """Build perftest of a commit in a temporary git worktree, and return its path. An existing build is reused.
 
     Raises:
         TachologError: the build fails; the message names its log.
@@ -200,7 +199,7 @@ def build_revision(commit: str, checkout: Path, work: Path, announce: Callable[[
 
 
 def _run_step(step: Sequence[str], output: int, log: Path) -> None:
-    """Run one step of a build. If cmake and ninja are installed beside this Python, they are used first."""
+    """Run one step of a build. A cmake or ninja in the folder of this Python has precedence."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     program = shutil.which(step[0], path=path)
     if program is None:

@@ -1,6 +1,6 @@
 """Campaign files: blocks of runs, processes (``[[runs.processes]]``), hosts (``hosts.NAME``), and placeholders.
 
-A placeholder such as ``{transport}`` stands for an option of the run, ``{b.address}`` for the address of a host.
+A placeholder such as ``{transport}`` is replaced by an option of the run, and ``{b.address}`` by the address of a host.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RESOURCES_FILE = "resources.log"
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
 _PORTS = range(1, 2**16)
-MOST_RUNS = 100_000  # of a campaign; more are a mistake, and their plan would not fit into memory
+MOST_RUNS = 100_000  # of a campaign; a larger number is a mistake, and the plan would not fit into memory
 LONGEST_S = 1e7  # of a run: sixteen weeks
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=LONGEST_S)]
 
@@ -54,7 +54,7 @@ def fill(text: str, values: Mapping[str, Value | list[Value]]) -> str:
 
 
 def fill_value(value: Value, values: Mapping[str, Value | list[Value]]) -> Value | list[Value]:
-    """Return a value with its placeholders replaced. A value that is only one placeholder becomes the value of that name, with its type."""
+    """Return a value with its placeholders replaced. If the whole value is one placeholder, the type of its replacement is kept."""
     placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
     if placeholder and placeholder[1] in values:
         return values[placeholder[1]]
@@ -69,12 +69,12 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         role: its role, such as ``sub`` or ``server``.
         command: the program and its arguments.
         host: a name from ``hosts``. Default: this machine.
-        ready: when the next process may start. Default: at once.
-        ends: ``itself``, or ``stopped`` by the harness once all others have ended.
+        ready: when the next process may start. Default: immediately.
+        ends: ``itself``, or ``stopped`` by the harness once all other processes have ended.
         log: the file for its standard output. Default: NAME.log.
-        results: false if the log holds no results.
-        deadline_s: how long it may take, if it ends by itself.
-        format: the format of its log, if the content does not show it. Default: that of the campaign.
+        results: false if the log contains no results.
+        deadline_s: its longest duration, if it ends by itself.
+        format: the format of its log, if it cannot be detected. Default: the format of the campaign.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 def errors_file(log: str) -> str:
-    """Return the file for the standard error of the process that has this log."""
+    """Return the file for the standard error of the process with this log."""
     return f"{PurePath(log).stem}.stderr.txt"
 
 
@@ -119,7 +119,7 @@ def addresses(hosts: Mapping[str, HostEntry]) -> Values:
 
 
 def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
-    """Refuse hosts whose names cannot be placeholders and parts of file names, and addresses for ssh that would be options of ssh."""
+    """Refuse names of hosts that cannot be placeholders and parts of file names, and destinations for ssh that ssh would read as options."""
     for name, entry in hosts.items():
         if not _HOST.fullmatch(name):
             raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")
@@ -148,7 +148,7 @@ def _fill_ready(process: Process, ready: ReadyCondition, values: Mapping[str, Va
 
 
 def check_processes(processes: Sequence[Process], hosts: Mapping[str, HostEntry]) -> None:
-    """Refuse processes that cannot make a run. The message has one line.
+    """Refuse processes that cannot form a run.
 
     Args:
         processes: the processes of one run, with placeholders replaced.
@@ -192,11 +192,11 @@ class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A program that lists names: ``only_if_listed``. Variants whose name it does not list are left out.
+    """A program that lists names: ``only_if_listed``. Variants whose name is not in the list are left out.
 
     Attributes:
         by: the program on this machine that prints the list, and its arguments. The first word of each line is a name. Lines that begin with a blank
-            have no name, but may explain why a name is missing.
+            contain no name, but may explain why a name is missing.
         name: the name that a variant needs, such as ``{transport}``.
     """
 
@@ -217,25 +217,25 @@ class SustainedRate(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
+    """A block of runs: ``[[runs]]``. All runs of a block have the same command, or the same commands of several processes.
 
     Attributes:
-        name: the name of each variant, which becomes a folder. It holds a placeholder for each list in ``vary``.
-        command: the program and its arguments, if a run is one process. No shell reads it. Default: that of the campaign.
-        arguments: words that are added to the command.
-        processes: the processes of a run, if there are several: ``[[runs.processes]]``.
-        labels: words of your own for these runs, added to those of the campaign.
-        control: whether these runs are controls: something that no release changes, measured to see whether the host did. They get the label
+        name: the name of each variant, which becomes a folder. It contains a placeholder for each list in ``vary``.
+        command: the program and its arguments, if a run is one process. No shell interprets it. Default: the command of the campaign.
+        arguments: words that are appended to the command.
+        processes: the processes of a run, if a run has several: ``[[runs.processes]]``.
+        labels: labels of these runs, added to those of the campaign.
+        control: whether these runs are controls: no release changes them, so they show whether the host changed. They get the label
             ``control = "yes"``.
-        vary: lists of values. Each combination of them is one variant. The values are recorded as options.
-        options: other values for placeholders. They are recorded, and runs with different options are not put into one row.
-        conditions: what the log does not state, such as ``transport``; see conditions.md.
-        shuffle: names of options that are lists. Each run gets such a list in a new random order.
-        repetitions: how often each variant is run, if less often than the campaign says.
-        sustained: the rate is a share of what each variant was found to sustain.
-        expected_s: how long a run takes, to estimate the remaining time. By default, it is computed from the options ``duration_s``, ``warmup_s`` and
-            ``sizes_bytes``.
-        deadline_s: after this time, a run is stopped and has failed. Default: twice the longest duration by these options, and 30 s.
+        vary: lists of values. Each combination of values is one variant. The values are recorded as options.
+        options: further values for placeholders. They are recorded, and runs with different options are in different rows.
+        conditions: conditions that the log does not state, such as ``transport``; see conditions.md.
+        shuffle: names of options that are lists. Each run gets the list in a new random order.
+        repetitions: the number of runs of each variant, if it is smaller than that of the campaign.
+        sustained: the rate, as a share of the rate that each variant sustained in a search.
+        expected_s: the duration of a run, to estimate the remaining time. By default, it is computed from the options ``duration_s``, ``warmup_s``
+            and ``sizes_bytes``.
+        deadline_s: the time after which a run is stopped and has failed. Default: twice the longest duration by these options, plus 30 s.
     """
 
     name: str
@@ -258,23 +258,23 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """A campaign file: the keys before the first table.
 
     Attributes:
-        system: the measured system, such as a middleware. It gets pages of its own.
-        tool: the tool that measures it.
-        repetitions: how often each variant is run.
+        system: the measured system, such as a middleware. It has its own pages.
+        tool: the tool that measures the system.
+        repetitions: the number of runs of each variant.
         runs: the blocks of runs: ``[[runs]]``.
         log: the file for the output, if a run is one process.
-        format: the format of the logs (``tacholog formats``), if their content does not show it. The plan then shows which conditions are missing.
-        version_command: prints the version of the tool. The first version number in its output is used.
+        format: the format of the logs (``tacholog formats``), if it cannot be detected. The plan then states which conditions are missing.
+        version_command: the command that prints the version of the tool. The first version number in its output is used.
         tool_version: the version of the tool, if no command prints it.
-        hosts: the hosts that processes run on, by their names: ``hosts.NAME``.
-        labels: words of your own for all runs, such as ``{ kernel = "6.1" }``. They are part of a row's name, and a filter on pages.
+        hosts: the hosts of the processes, by their names: ``hosts.NAME``.
+        labels: labels of all runs, such as ``{ kernel = "6.1" }``. They are part of the name of a row, and a filter on pages.
         command: the command of all blocks that have neither a command nor processes.
-        options: options of all blocks. A block may state other values.
-        only_if_listed: leaves out the variants that a program does not list, such as transports that a build does not have.
+        options: options of all blocks. A block may state different values.
+        only_if_listed: leaves out the variants that a program does not list, such as transports that a build does not contain.
         limits: how much other programs and the host may disturb a run.
         seed: the seed of the random order. By default, a seed is chosen and recorded.
         notes: sentences for the page of each run.
-        questions: what the campaign is to find out: ``[[questions]]``, as in ``site.toml``. A site of its folder opens with the answer.
+        questions: the questions that the campaign answers: ``[[questions]]``, as in ``site.toml``. A site of its folder starts with the answers.
     """
 
     system: str
@@ -300,8 +300,7 @@ def read_campaign(path: Path) -> Campaign:
     """Read a campaign file.
 
     Raises:
-        UnreadableInput: the file is missing, is not TOML, or is not a campaign, or it names a format that does not exist; the message names file and
-            key.
+        UnreadableInput: the file is missing, not TOML or not a campaign, or it names an unknown format; the message names file and key.
     """
     campaign = read_toml(path, Campaign)
     _check_format(f"{path}: format", campaign.format)
@@ -313,7 +312,7 @@ def read_campaign(path: Path) -> Campaign:
 
 
 def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
-    """Return a block with the command and the options that the campaign states for all blocks, and with its arguments added to its command."""
+    """Return a block with the common command and options of the campaign, and with its arguments appended to its command."""
     if block.processes and block.arguments:
         raise UnreadableInput(f"block {block.name!r}: arguments belong to a command; the commands of its processes have their own")
     command = block.command or (None if block.processes else campaign.command)
@@ -324,10 +323,10 @@ def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
 
 @contextmanager
 def path_in_errors(path: Path) -> Iterator[None]:
-    """Add the path of the campaign file to errors of its blocks.
+    """Prefix the path of the campaign file to errors that are raised inside.
 
     Raises:
-        UnreadableInput: the error that was raised inside, after the path.
+        UnreadableInput: the error, with the path.
     """
     try:
         yield
@@ -336,7 +335,7 @@ def path_in_errors(path: Path) -> Iterator[None]:
 
 
 def _check_format(key: str, name: str | None) -> None:
-    """Refuse a format that does not exist. Otherwise, the mistake would be seen only after the first run."""
+    """Refuse an unknown format before the first run."""
     try:
         if name is not None:
             format_named(name)

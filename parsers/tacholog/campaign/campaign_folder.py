@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,18 +35,18 @@ from tacholog.schema.records import Record
 
 
 def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | None = None, *, shares_release: bool = False) -> tuple[Path, Plan]:
-    """Plan a campaign and write its folder: ``plan.toml`` and this machine's host file.
+    """Plan a campaign and write its folder: ``plan.toml`` and the host files.
 
     Args:
         path: the campaign file.
-        output: the folder of all campaigns; this one gets a new folder ``<name>-<time>`` in it.
-        tools: files of programs, by the name that commands start with.
+        output: the folder of all campaigns. The campaign gets a new subfolder ``<name>-<time>``.
+        tools: the files of programs, by the first word of commands.
         release: the label under which the results will be compared.
-        shares_release: whether other campaigns of its tool are measured for this release too.
+        shares_release: whether other campaigns of the same tool are also measured for this release.
     """
     campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
-    # The plan is made before the folder, so that a wrong plan leaves no empty folder.
+    # The plan is made before the folder, so that an error in the plan does not leave an empty folder.
     with path_in_errors(path):
         runs = schedule_runs(campaign, seed, default_cpus(), listed_names(campaign, tools))
     plan = make_plan(campaign, path.stem, runs, tools, release)
@@ -61,7 +61,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
 
 
 def listed_names(campaign: Campaign, tools: Mapping[str, Path]) -> frozenset[str] | None:
-    """Return the names that the program of ``only_if_listed`` lists; ``None`` if the campaign names no such program."""
+    """Return the names that the program of ``only_if_listed`` lists; ``None`` if the campaign has no ``only_if_listed``."""
     return list_names(campaign.only_if_listed.by, tools).names if campaign.only_if_listed else None
 
 
@@ -80,7 +80,7 @@ def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry]
         TachologError: a host of the campaign cannot be reached.
     """
     start_time = utc_now()
-    described, ids = describe_hosts(hosts, hosts, tools)
+    described, ids = describe_hosts(hosts, tools)
     here = next(iter(described))
     folder = output / f"{name}-{start_time:%Y%m%dT%H%M%SZ}"
     (folder / HOSTS_FOLDER).mkdir(parents=True)
@@ -117,7 +117,7 @@ def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools
 
 
 def _tool_version(campaign: Campaign, runs: Sequence[PlannedRun], tools: Mapping[str, Path], versions: Mapping[str, str]) -> str | None:
-    """Return the version of the tool. If it differs between hosts, this is the version of the first program that has one."""
+    """Return the version of the tool. If it differs between hosts, return the first version."""
     if campaign.tool_version is not None:
         return campaign.tool_version
     if any(run.command for run in runs):
@@ -131,10 +131,10 @@ def write_plan(folder: Path, plan: Plan) -> None:
 
 
 def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
-    """Read the plan of a campaign that was started.
+    """Read the plan of a started campaign.
 
     Raises:
-        TachologError: a program has changed since then, so the campaign would mix runs of two builds.
+        TachologError: a program has changed since the start, so the campaign would mix runs of two builds.
     """
     plan = read_plan(folder / PLAN_FILE)
     checksums = _checksums(plan.runs, tools) | find_campaign_programs(plan.runs, plan.hosts, tools).checksums
@@ -144,19 +144,17 @@ def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
     return plan
 
 
-@contextmanager
-def only_one_harness(folder: Path) -> Iterator[None]:
+def only_one_harness(folder: Path) -> AbstractContextManager[None]:
     """Lock the folder of a campaign while its runs are measured.
 
     Raises:
-        TachologError: another harness measures this campaign now. Both would start the same runs and disturb each other.
+        TachologError: another harness already measures this campaign. Both would start the same runs and disturb each other.
     """
-    with locked(folder, "this campaign is being measured already, by another process"):
-        yield
+    return locked(folder, "this campaign is being measured already, by another process")
 
 
 def newest_unfinished(output: Path, name: str) -> Path | None:
-    """Return the newest folder under ``output`` of a campaign of that name that still has runs to do; None if there is none."""
+    """Return the newest folder under ``output`` of a campaign with this name and pending runs; ``None`` if there is no such folder."""
     for folder in sorted(output.glob(f"{name}-*"), reverse=True):
         if (folder / PLAN_FILE).is_file() and pending_runs(folder, read_plan(folder / PLAN_FILE)):
             return folder
@@ -164,25 +162,25 @@ def newest_unfinished(output: Path, name: str) -> Path | None:
 
 
 def campaign_folders(output: Path) -> list[Path]:
-    """Return the folders under ``output`` that hold runs, the newest last. Runs with a label are left out: they were copied to the data folder."""
+    """Return the folders under ``output`` with runs, the newest last, without folders with a release label, which are also in the data folder."""
     folders = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
     return sorted(folders, key=lambda folder: folder.stat().st_mtime)
 
 
 def _labelled(folder: Path) -> bool:
-    """Whether a campaign, or both sides of a comparison, have a release label."""
+    """Whether a campaign (or both sides of a comparison) has a release label."""
     plan_files = [side / PLAN_FILE for side in (folder, folder / "old", folder / "new") if (side / PLAN_FILE).is_file()]
     return bool(plan_files) and all(read_plan(path).release is not None for path in plan_files)
 
 
 def pending_runs(folder: Path, plan: Plan) -> list[PlannedRun]:
-    """Return the runs of a campaign that are still to be done, in their order. Runs that were disturbed too much are done again."""
+    """Return the pending runs of a campaign, in their order. Runs that were disturbed too much are done again."""
     again = disturbed_runs(folder, plan)
     return [run for run in plan.runs if run.folder in again or not (folder / run.folder / RUN_FILE).is_file()]
 
 
 def disturbed_runs(folder: Path, plan: Plan) -> dict[str, list[str]]:
-    """Return the runs of a campaign that were above its limits for the load of other programs, each with the limits that were exceeded."""
+    """Return the runs during which the load of other programs exceeded the limits of the campaign, each with the exceeded limits."""
     if plan.limits is None:
         return {}
     done = {run.folder: folder / run.folder / RUN_FILE for run in plan.runs}
@@ -191,7 +189,7 @@ def disturbed_runs(folder: Path, plan: Plan) -> dict[str, list[str]]:
 
 
 def failure_reason(folder: Path, run: PlannedRun) -> str | None:
-    """Return why a run that was done has no usable results: it failed, or no format reads its log, for example. ``None``: the run is good."""
+    """Return why a run has no usable results: for example, it failed, or no format reads its log. Return ``None`` if the run has results."""
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     if manifest.status != "ok":
         empty = [process for process in run.processes if process.results and _is_empty(folder / run.folder / process.log_file)]
@@ -206,14 +204,14 @@ def _is_empty(log: Path) -> bool:
 
 
 def _hint(run: PlannedRun, log: str) -> str:
-    """Return advice for a log that is expected to hold no results; empty if no other log could hold them."""
+    """Return advice for a log without results, if other logs of the run may have results; otherwise an empty text."""
     if sum(process.results for process in run.processes) <= 1:
         return ""
-    return f"; if it is right that {log} holds no results, add results = false to its process"
+    return f"; if {log} should have no results, add results = false to its process"
 
 
 def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedRun) -> str | None:
-    """Return why a log has no usable results; ``None`` if it is good."""
+    """Return why a log has no usable results; ``None`` if it has results."""
     name = f"{entry.process}: " if entry.process else ""
     try:
         with open_log_in(folder, entry.file) as text:
@@ -238,24 +236,24 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
 def copy_to_data(folder: Path, plan: Plan, data: Path, target: Path | None = None) -> Path:
     """Copy the runs and host files of a campaign into the data folder, for publication.
 
-    Runs go to ``data/<tool>/<release>/`` (or ``target``), host files to ``data/hosts/``. If several campaigns share the release, the runs of each go
-    to ``data/<tool>/<release>/<campaign>/``.
+    Runs are copied to ``data/<tool>/<release>/`` (or ``target``), and host files to ``data/hosts/``. If several campaigns share the release, the runs
+    of each campaign are copied to ``data/<tool>/<release>/<campaign>/``.
 
     Raises:
-        TachologError: the folder of that release exists already.
+        TachologError: the folder of the release already exists.
     """
     if target is None and plan.shares_release:
         target = release_folder(data, plan.tool, str(plan.release), plan.campaign)
     target = target or release_folder(data, plan.tool, plan.release or plan.campaign)
     for run in plan.runs:
         if (folder / run.folder / RUN_FILE).is_file():
-            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # the target of a link is not part of the run
+            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # the target of a symbolic link is not part of the run
     copy_hosts_to_data(folder, data)
     return target
 
 
 def copy_hosts_to_data(folder: Path, data: Path) -> None:
-    """Copy the host files of a campaign to ``data/hosts/``. A file that exists there is kept, because somebody may have added to it."""
+    """Copy the host files of a campaign to ``data/hosts/``. An existing file is kept, because a user may have extended it."""
     (data / HOSTS_FOLDER).mkdir(parents=True, exist_ok=True)
     for file in sorted((folder / HOSTS_FOLDER).glob("*.toml")):
         if not (data / HOSTS_FOLDER / file.name).exists():
@@ -263,10 +261,10 @@ def copy_hosts_to_data(folder: Path, data: Path) -> None:
 
 
 def release_folder(data: Path, tool: str, release: str, campaign: str | None = None) -> Path:
-    """Return the folder in the data folder for the runs of a release; with ``campaign``, for the runs that this campaign gives to it.
+    """Return the folder in the data folder for the runs of a release; with ``campaign``, for the runs of this campaign in the release.
 
     Raises:
-        TachologError: the folder exists already, or the label cannot name one.
+        TachologError: the folder already exists, or the label cannot be the name of a folder.
     """
     check_release_name(release)
     target = data / tool / release / (campaign or "")
@@ -276,13 +274,13 @@ def release_folder(data: Path, tool: str, release: str, campaign: str | None = N
 
 
 def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> tuple[str, str]:
-    """Return the CPUs for publisher and subscriber: the first that this process may use, and the next one of another core.
+    """Return the CPUs for publisher and subscriber: the first CPU that this process may use, and the next CPU of another core.
 
-    If there is no other core, it is the next CPU; if there is only one CPU, it is for both.
+    If there is no other core, the second is the next CPU; if there is only one CPU, it is used for both.
 
     Args:
-        allowed: the CPUs that may be used; by default, those of this process.
-        root: the folder that holds ``sys``.
+        allowed: the CPUs that may be used; by default, the CPUs of this process.
+        root: the folder that contains ``sys``.
     """
     first, *others = sorted(allowed or os.sched_getaffinity(0))
     siblings = siblings_of(first, root)
@@ -291,6 +289,6 @@ def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> t
 
 
 def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
-    """Return the SHA-256 of each measured program of runs that are one command, by its name in the commands."""
+    """Return the SHA-256 of each measured program of runs with a single command, by its name in the commands."""
     measured = {measured_program(run.command) for run in runs if run.command}
     return {program: sha256(find_program(program, tools)) for program in sorted(measured)}

@@ -1,6 +1,6 @@
-"""Do one run: start its processes in order, wait until each is ready, wait until they end, and stop the others.
+"""Do one run: start its processes in order (each when the previous process is ready), wait until they end, and stop the other processes.
 
-No process of the run survives it: not after a failure, not after Ctrl-C. If the harness itself is killed, the machines end its processes.
+All processes of the run are ended, also after a failure and after Ctrl-C. If the harness itself is killed, the machines end its processes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacholog.campaign.campaign_file import Process
-from tacholog.campaign.machines.machine import Job, Machine, ProcessEnd, Program, ReadyCondition, RunningProcess, StartError
+from tacholog.campaign.machines import Machine, RunningProcess
+from tacholog.campaign.machines.machine import Job, ProcessEnd, Program, ReadyCondition, StartError
 from tacholog.errors import TachologError
 
-_POLL_S = 0.05  # between two checks whether a process is ready; while processes measure, the harness sleeps
-_SETTLE_S = 0.5  # wait after a failure: if a server crashes, its client fails too, and the message must name the server
-_EARLY_S = 5.0  # a server may end by itself when its client ends, but not much earlier
+_POLL_S = 0.05  # between two checks whether a process is ready; during the measurement, the harness sleeps
+_SETTLE_S = 0.5  # the wait after a failure: if a server crashes, its client fails too, and the message must name the server
+_EARLY_S = 5.0  # a server that ends by itself more than this time before its clients has failed
 _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
 _ERROR = re.compile(
@@ -30,7 +31,7 @@ _ERROR = re.compile(
 
 
 class ProcessStep(NamedTuple):
-    """A process of a run, the machine that it runs on, its program there, and the files for its output."""
+    """A process of a run, its machine, its program on the machine, and the files for its output."""
 
     process: Process
     machine: Machine
@@ -40,7 +41,7 @@ class ProcessStep(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a run went, and how each process that was started ended, by its name."""
+    """The result of a run, and the end of each started process, by its name."""
 
     status: Literal["ok", "failed", "empty"]
     reason: str | None
@@ -51,9 +52,9 @@ class _Failure(Exception):
     """The run has failed.
 
     Attributes:
-        name: the process that is the cause.
-        reason: what happened.
-        quote: the words before a quoted line of the process in the message; empty: the message quotes none.
+        name: the process that caused the failure.
+        reason: the description of the failure.
+        quote: the words before a quoted line of the process in the message; empty: the message quotes no line.
     """
 
     def __init__(self, name: str, reason: str, quote: str = "") -> None:
@@ -65,14 +66,14 @@ def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> 
     """Run all processes of a run.
 
     Args:
-        steps: in the order in which they are started. A single process may have an empty name; then messages do not name it.
-        folder: gets the logs.
-        deadline_s: how long the whole run may take.
+        steps: the processes, in the order of starting. A single process may have an empty name; messages then do not name it.
+        folder: the folder for the logs.
+        deadline_s: the longest duration of the whole run.
     """
     execution = _Execution(steps, folder, deadline_s)
     try:
         failure = execution.measure()
-    except BaseException:  # Ctrl-C: no process may go on measuring
+    except BaseException:  # for example Ctrl-C: no process may continue to run
         execution.stop_all()
         execution.collect_all()
         raise
@@ -80,7 +81,7 @@ def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> 
 
 
 class _Execution:
-    """A run that is being done."""
+    """A run in progress."""
 
     def __init__(self, steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> None:
         self._steps = {step.process.name: step for step in steps}
@@ -88,14 +89,14 @@ class _Execution:
         self._deadline_s = deadline_s
         self._begin = time.monotonic()
         self._running: dict[str, RunningProcess] = {}
-        # How each process had ended at the last `_poll`. Only `_poll` asks: an end that it has not seen yet wakes the next sleep.
+        # The end of each process, if it had ended at the last `_poll`. Only `_poll` updates this, so a later end interrupts the next sleep.
         self._ends: dict[str, ProcessEnd | None] = {}
         self._started: dict[str, float] = {}
         self._ended: dict[str, ProcessEnd] = {}
-        self._early: dict[str, float] = {}  # when a process was first found to have ended that should have run until it was stopped
+        self._early: dict[str, float] = {}  # the time at which a process was noticed that ended before it was stopped
 
     def measure(self) -> _Failure | None:
-        """Start all processes, and wait for those that end by themselves. Return the failure, if there is one."""
+        """Start all processes, and wait for the processes that end by themselves. Return the failure, if there is one."""
         try:
             for step in self._steps.values():
                 self._start(step)
@@ -109,10 +110,10 @@ class _Execution:
         return None
 
     def outcome(self, failure: _Failure | None) -> Outcome:
-        """Stop the processes that still run, bring all logs here, and return how the run went."""
+        """Stop the processes that still run, collect all logs, and return the result of the run."""
         line = ""
         if failure is not None:
-            line = self._quoted(failure)  # now, because many programs print another line when they are stopped
+            line = self._quoted(failure)  # before the stop, because many programs print another line when they are stopped
             self.stop_all()
         later_failure = self.collect_all() or self._late_end() or self._left_behind()
         failure = failure or later_failure
@@ -137,7 +138,6 @@ class _Execution:
         self._poll()
 
     def _poll(self) -> None:
-        """Note which processes have ended."""
         self._ends = {name: running.poll() for name, running in self._running.items()}
 
     def _left(self) -> list[RunningProcess]:
@@ -162,11 +162,11 @@ class _Execution:
             raise _Failure(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; ")
 
     def _unfinished(self) -> list[str]:
-        """Return the processes that have to end by themselves and still run."""
+        """Return the processes that still run and should end by themselves."""
         return [name for name, end in self._ends.items() if self._steps[name].process.ends == "itself" and not end]
 
     def _check_ends(self) -> None:
-        """Raise the first failure: a process ended with an error, takes too long, or is a server that ended long before its clients."""
+        """Raise the first failure: a process ended with an error, took too long, or is a server that ended long before its clients."""
         self._poll()
         if self._first_bad():
             self._sleep_until_all_ended(_SETTLE_S)
@@ -183,7 +183,7 @@ class _Execution:
         return next((name for name, end in self._ends.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
 
     def _limits(self) -> dict[str, tuple[float, str]]:
-        """Return how long each process may stay in its state, as a time, and the reason for a failure after that time."""
+        """Return for each process the time until which it may stay in its state, and the reason for a failure after this time."""
         limits = {}
         last_end = self._begin + self._deadline_s
         for name, end in self._ends.items():
@@ -198,14 +198,14 @@ class _Execution:
         return limits
 
     def _hint(self, name: str) -> str:
-        """Return advice if a process seems to be a server: it still runs, all others have ended, and some of them were started after it."""
+        """Return advice for a process that seems to be a server: it still runs, all other processes have ended, and it was not started last."""
         is_last = next(reversed(self._running)) == name
         if is_last or not all(end for other, end in self._ends.items() if other != name):
             return ""
         return ', although all others had ended; if it serves them, add ends = "stopped" to its process'
 
     def _sleep(self, timeout_s: float | None = None) -> None:
-        """Sleep until a process has news, or until a limit is reached. Polling would disturb the measurement."""
+        """Sleep until the state of a process changes, or until a limit is reached. Polling would disturb the measurement."""
         limits = [limit for limit, _ in self._limits().values()]
         left_s = max(0.0, min(limits, default=time.monotonic() + _POLL_S) - time.monotonic())
         select.select(self._left(), [], [], left_s if timeout_s is None else min(timeout_s, left_s))
@@ -222,7 +222,7 @@ class _Execution:
             running.stop()
 
     def collect_all(self) -> _Failure | None:
-        """Stop and collect all processes, in the reverse order of starting. Return the failure of the one that was started first."""
+        """Stop and collect all processes, in the reverse order of starting. Return the failure of the process that was started first."""
         failure = None
         for name, running in reversed(self._running.items()):
             running.stop()
@@ -234,7 +234,7 @@ class _Execution:
         return failure
 
     def _late_end(self) -> _Failure | None:
-        """Return the failure of a process that ended by itself with an error, just before it would have been stopped."""
+        """Return the failure of a process that ended by itself with an error directly before it was stopped."""
         bad = next((name for name in self._running if self._ended[name].by == "itself" and self._ended[name].exit_status != 0), None)
         return _Failure(bad, _end_words(self._ended[bad]), quote="; ") if bad is not None else None
 
@@ -252,7 +252,6 @@ class _Execution:
 
 
 def _end_words(end: ProcessEnd | None) -> str:
-    """Return how a process ended, in words."""
     if end is not None and end.why is not None:
         return end.why
     if end is None or end.exit_status is None:
@@ -274,9 +273,9 @@ def _missing(ready: ReadyCondition) -> str:
 
 
 def quoted_line(folder: Path, files: Sequence[str]) -> str:
-    """Return the line that says most about a failure, with words before it, from the first of these files that has a line.
+    """Return the line that best explains a failure, with words before it, from the first of these files that has a line.
 
-    It is the first line that names an error, or else the last line. The last line of a help says nothing: it describes an option.
+    It is the first line that names an error, or else the last line. The last line of a help text only describes an option.
     """
     for name in files:
         with contextlib.suppress(OSError):

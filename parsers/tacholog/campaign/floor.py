@@ -1,8 +1,8 @@
-"""The floor: short runs of perftest beside a campaign, as controls.
+"""The floor: short runs of perftest that are added to a campaign as controls.
 
-No release of the measured system changes them. So if their results change, the host has changed. They use no network and little time: they have four
-transports of this machine, which depend on the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp), and ``null``, which shows
-what perftest itself costs.
+No release of the measured system changes them. So if their results change, the host has changed. They use no network and take little time. They
+measure four local transports, which depend on the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp), and ``null``, which shows
+the overhead of perftest itself.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _BLOCK = RunBlock(
 
 
 def has_floor(campaign: Campaign) -> bool:
-    """Whether the floor is useful: the campaign has no controls of its own, and its processes run on this machine."""
+    """Whether the floor is useful: the campaign has no controls, and all its processes run on this machine."""
     return not campaign.hosts and not any(block.control for block in campaign.runs)
 
 
 def with_floor(campaign: Campaign, tools: Mapping[str, Path]) -> Campaign:
-    """Return the campaign with the floor added, if the tools have its program and it is useful."""
+    """Return the campaign, with the floor added if the floor is useful and the tools contain its program."""
     return msgspec.structs.replace(campaign, runs=(*campaign.runs, _BLOCK)) if FLOOR in tools and has_floor(campaign) else campaign
 
 
 def floor_tools(tools: Mapping[str, Path], floor: Path | None) -> dict[str, Path]:
-    """Return the tools with the program of the floor, if there is one."""
+    """Return the tools, with the program of the floor if there is one."""
     return {**tools, FLOOR: floor} if floor else dict(tools)
 
 
@@ -57,5 +57,5 @@ def without_floor(tools: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def is_floor(processes: Sequence[Process]) -> bool:
-    """Return whether these are the processes of a control that was added to the campaign."""
+    """Whether these are processes of the floor."""
     return any(process.command[0] == FLOOR for process in processes)

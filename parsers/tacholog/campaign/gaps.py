@@ -1,10 +1,10 @@
 """Gaps: conditions that comparisons need, and that neither the campaign nor its logs state.
 
-They are found before the first run, and again in the first log of each variant. Before the first run, three things are known: what the campaign
-states, what the logs of this format always state, and what they sometimes state (`tacholog.formats.kit.States`). Which conditions are needed depends
-on the test and its load mode. If the campaign does not state the load mode, each test that the format reads is assumed, with its usual load mode.
+Gaps are searched before the first run, and again in the first log of each variant. Before the first run, three things are known: the conditions that
+the campaign states, and the conditions that logs of this format always or sometimes state (`tacholog.formats.kit.States`). The needed conditions
+depend on the test and its load mode. If the campaign does not state the load mode, each test of the format is assumed, with its usual load mode.
 
-Properties of a machine are never gaps: each host file states them or not, and runs of the same host do not need them.
+Properties of a machine are never gaps: the host file states them or not, and comparisons of runs on the same host do not need them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tacholog.schema.conditions import CONDITIONS, STATED_CONDITIONS, Conditions
 from tacholog.schema.records import Record
 
 SIZE, VERSION = "payload_bytes", "tool_version"
-# The metric by which a test is compared.
+# The metric that is compared, for each test.
 _MEASURED: Mapping[str, str] = {"latency": "latency", "throughput": "goodput", "demand": "goodput", "sustain": "sustained_rate"}
 _USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate", "sustain": "open"}
 _LOADS: Mapping[str, tuple[str, ...]] = {"latency": ("closed", "open"), "sustain": ("open",)}
 _RATE_LOADS = ("paced", "max-rate")
-# Conditions that a comparison takes from the run or its host. This module does not check them.
+# Conditions that a comparison takes from the run or its host. They are not checked here.
 _OF_RUN = (*comparable.MACHINE, "host", "tool", "options", "harness_major")
 _EXAMPLES: Mapping[str, str] = {
     SIZE: f'"{{{SIZE}}}"',
@@ -49,12 +49,12 @@ _EXAMPLES: Mapping[str, str] = {
 
 
 class Gap(NamedTuple):
-    """A condition that rows need to be compared, and that nothing states.
+    """A condition that a comparison of rows needs, and that nothing states.
 
     Attributes:
         condition: the name of the condition, or ``payload_bytes`` or ``tool_version``.
-        is_certain: whether it is certain that nothing states it. If not, some logs of the format state it.
-        rows: the rows that need it, such as ``throughput at max-rate``.
+        is_certain: whether it is certain that nothing states the condition. If not, some logs of the format state it.
+        rows: the rows that need the condition, such as ``throughput at max-rate``.
         variants: the variants of the campaign that have such rows.
     """
 
@@ -65,14 +65,14 @@ class Gap(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """What to add to the campaign file."""
+        """The text to add to the campaign file."""
         if self.condition == VERSION:
             return 'version_command = ["TOOL", "--version"], or tool_version = "...",'
         return f"conditions = {{ {self.condition} = {_example(self.condition)} }}"
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The values that the condition can have, if they are words of a list."""
+        """The allowed values of the condition; empty if it has no list of values."""
         column = CONDITIONS.get(self.condition)
         return column.allowed if column else ()
 
@@ -82,7 +82,7 @@ class ExpectedGaps(NamedTuple):
 
     Attributes:
         gaps: conditions that nothing will state.
-        unknown_logs: the variants whose logs are not known yet, each with the reason.
+        unknown_logs: the variants for which the content of the logs cannot be predicted, each with the reason.
     """
 
     gaps: tuple[Gap, ...]
@@ -94,8 +94,8 @@ class FirstLogReport(NamedTuple):
 
     Attributes:
         gaps: conditions that neither the logs nor the campaign state.
-        unknown_lines: the logs with lines that their format does not know, each with their count and the number of the first one.
-        short: the tested percentiles for which the run has too few samples, each with the fewest samples of any size.
+        unknown_lines: the logs with lines that their format does not know, each with the number of such lines and the line number of the first.
+        short: the tested percentiles for which the run has too few samples, each with the smallest number of samples of any message size.
     """
 
     gaps: tuple[Gap, ...]
@@ -103,31 +103,24 @@ class FirstLogReport(NamedTuple):
     short: Mapping[str, int] = MappingProxyType({})
 
 
-def variant_of(run: PlannedRun) -> str:
-    """Return the name of the variant that a run repeats."""
-    return run.folder.rpartition("/")[0]
-
-
 def expected_gaps(plan: Plan) -> ExpectedGaps:
-    """Return the conditions that nothing will state, as far as the formats of the logs declare which conditions their logs state."""
-    variants_of: dict[tuple[str, bool, str], list[str]] = {}
+    """Return the conditions that nothing will state. This needs formats that declare which conditions their logs state."""
+    variants_of: dict[tuple[str, bool, str], dict[str, None]] = {}
     unknown_logs: dict[str, str] = {}
     for run in (run for run in plan.runs if run.repetition == 1):
         names, doubt = _formats(plan, run)
         declared = {name: tests for name in names if (tests := states_of(name)) is not None}
         if doubt := doubt or next((f"the format {name} does not declare what its logs state" for name in names if name not in declared), None):
-            unknown_logs[variant_of(run)] = doubt
+            unknown_logs[run.variant] = doubt
         for test, states in ((test, states) for tests in declared.values() for test, states in tests.items()):
-            for condition, is_certain, rows in _missing(plan, run, test, states):
-                variants = variants_of.setdefault((condition, is_certain, rows), [])
-                if variant_of(run) not in variants:
-                    variants.append(variant_of(run))
-    gaps = [Gap(condition, is_certain, rows, tuple(variants)) for (condition, is_certain, rows), variants in variants_of.items()]
+            for gap in _missing(plan, run, test, states):
+                variants_of.setdefault(gap, {})[run.variant] = None
+    gaps = [Gap(*gap, tuple(variants)) for gap, variants in variants_of.items()]
     return ExpectedGaps(tuple(_in_order(_without_weaker(gaps))), unknown_logs)
 
 
 def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
-    """Return the formats of the run's logs with results, or the reason why they are not known."""
+    """Return the formats of the logs with results of a run, or the reason why they are unknown."""
     stated_formats = [process.format or plan.format for process in run.processes if process.results] or [plan.format]
     if None not in stated_formats:
         return sorted({name for name in stated_formats if name is not None}), None
@@ -138,7 +131,7 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield the conditions of the rows of one test that nothing states: the condition, whether this is certain, and the rows."""
+    """Yield each condition that rows of this test need and that nothing states, whether this is certain, and the rows."""
     conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
     unstated = [
@@ -146,7 +139,7 @@ def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator
     ]
     load = conditions["load_mode"] or _USUAL_LOAD[test]
     if load not in _LOADS.get(test, _RATE_LOADS):
-        return  # the campaign measures another test here
+        return  # the campaign measures a different test here
     for name in (name for name in unstated if name not in _OF_RUN and name in STATED_CONDITIONS):
         if _is_needed(name, test, {**conditions, "load_mode": load}):
             depends_on_load = not _is_needed(name, test, {**conditions, "load_mode": None})
@@ -156,17 +149,17 @@ def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator
 
 
 def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
-    """Whether rows of a test need a condition that is not stated. A size is always needed: without it, results of several sizes make one row."""
+    """Whether rows of a test need an unstated condition. The size is always needed: without it, results of several sizes would be one row."""
     if name == SIZE:
         return True
     row = {**conditions, name: None, "test": test, "metric": _MEASURED[test]}
     if row["transport"] is None and name != "transport":
-        row["transport"] = "network"  # the log will state it; the first log shows whether the messages stay in memory
+        row["transport"] = "network"  # an assumption; the first log will state the transport
     return comparable.CONDITIONS[name].needed(row, "diff")
 
 
 def _without_weaker(gaps: Sequence[Gap]) -> list[Gap]:
-    """Leave out uncertain gaps that another log of the same variants makes certain."""
+    """Leave out uncertain gaps that are certain in other logs."""
     certain = {(gap.condition, gap.rows) for gap in gaps if gap.is_certain}
     return [gap for gap in gaps if gap.is_certain or (gap.condition, gap.rows) not in certain]
 
@@ -177,11 +170,11 @@ def _in_order(gaps: Iterable[Gap]) -> list[Gap]:
 
 
 def inspect_run(folder: Path, run: PlannedRun) -> FirstLogReport:
-    """Return the gaps in the logs of a run that was done.
+    """Return the gaps in the logs of a run.
 
     Args:
-        folder: of the campaign.
-        run: a run whose logs can be read; see `tacholog.campaign.failure_reason`.
+        folder: the folder of the campaign.
+        run: a run with readable logs; see `tacholog.campaign.campaign_folder.failure_reason`.
     """
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     gaps: dict[tuple[str, str], None] = {}
@@ -196,19 +189,19 @@ def inspect_run(folder: Path, run: PlannedRun) -> FirstLogReport:
             for statistic, samples in () if label_name(CONTROL) in run.labels else _short(record):
                 short[statistic] = min(samples, short.get(statistic, samples))
             gaps |= dict.fromkeys(_lacking(with_stated_size(record, stated_conditions(manifest)), facts.conditions, manifest, facts.tool_version))
-    all_gaps = (Gap(condition, True, rows, (variant_of(run),)) for condition, rows in gaps)
+    all_gaps = (Gap(condition, True, rows, (run.variant,)) for condition, rows in gaps)
     return FirstLogReport(tuple(_in_order(all_gaps)), unknown_lines, short)
 
 
 def planned_short(plan: Plan) -> dict[str, dict[str, int]]:
-    """The variants whose planned rate and duration give a tested percentile too few samples for a verdict: for each such percentile, how many."""
+    """Return the variants whose planned rate and duration yield too few samples of tested percentiles, with the number of samples by percentile."""
     short: dict[str, dict[str, int]] = {}
     for run in plan.runs:
         rate, seconds = run.conditions.offered_rate_per_s, run.conditions.planned_duration_s
         if run.conditions.load_mode == "open" and rate and seconds and label_name(CONTROL) not in run.labels:
             samples = int(rate * seconds)
             few = {statistic: samples for statistic in TESTED["latency"] if samples < (samples_needed(statistic) or 0)}
-            short |= {variant_of(run): few} if few else {}
+            short |= {run.variant: few} if few else {}
     return short
 
 
@@ -221,7 +214,7 @@ def _short(record: Record) -> Iterator[tuple[str, int]]:
 
 
 def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
-    """Read a log: return its summary results, each kind once, and the number of its first unknown line."""
+    """Read a log, and return its summary results (one of each kind), and the number of its first unknown line."""
     records: dict[tuple[object, ...], Record] = {}
     first_unknown: int | None = None
     with open_log_in(folder, log.file) as text:
@@ -236,7 +229,7 @@ def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
 
 
 def _lacking(record: Record, in_log: Conditions, manifest: Manifest, version: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the conditions that a record lacks, each with the rows that need it."""
+    """Yield the conditions that a record needs and does not state, each with the rows that need it."""
     conditions: dict[str, Any] = dict.fromkeys(comparable.CONDITIONS)
     by_manifest = Conditions(**{name: getattr(stated_conditions(manifest), name) for name in CONDITIONS})
     conditions |= asdict(record.conditions.over(in_log).over(by_manifest)) | {

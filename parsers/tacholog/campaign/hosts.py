@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from tacholog.campaign.campaign_file import Process, main_process
 from tacholog.campaign.floor import is_floor
+from tacholog.campaign.machines import Machine
 from tacholog.campaign.machines.local import LocalMachine
-from tacholog.campaign.machines.machine import HostEntry, Machine
+from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.campaign.plan import PlannedRun
 from tacholog.campaign.programs import measured_program
@@ -23,43 +24,26 @@ HERE = ""
 _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 
 
-def open_machine(name: str, entry: HostEntry, tools: Mapping[str, Path], checkout: Path | None) -> Machine:
-    """Open one machine of a campaign.
-
-    Args:
-        name: its name in the campaign, or `HERE`.
-        entry: how it is reached.
-        tools: files of programs on this machine, by the name that commands start with.
-        checkout: the repository whose revision is part of this machine's environment.
-
-    Raises:
-        TachologError: it cannot be reached.
-    """
-    if entry.ssh is not None:
-        return RemoteMachine(name, entry)
-    return LocalMachine(name, entry, tools, checkout)
-
-
 @contextmanager
 def open_machines(
     names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], checkout: Path | None = None
 ) -> Iterator[Mapping[str, Machine]]:
-    """Open machines, and close them at the end. Closing ends all processes that were started on them.
+    """Open machines, and close them at the end. Closing a machine ends all processes that were started on it.
 
     Args:
         names: names of hosts of the campaign, or `HERE`.
         hosts: the hosts of the campaign.
-        tools: see `open_machine`.
-        checkout: see `open_machine`.
+        tools: the files of programs on this machine, by the first word of commands.
+        checkout: the repository whose revision is part of the environment of this machine.
 
     Raises:
-        TachologError: one of them cannot be reached.
+        TachologError: a machine cannot be reached.
     """
     machines: dict[str, Machine] = {}
     try:
-        for name in names:
-            if name not in machines:
-                machines[name] = open_machine(name, hosts.get(name, HostEntry()), tools, checkout)
+        for name in dict.fromkeys(names):
+            entry = hosts.get(name, HostEntry())
+            machines[name] = LocalMachine(name, entry, tools, checkout) if entry.ssh is None else RemoteMachine(name, entry)
         yield machines
     finally:
         for machine in machines.values():
@@ -67,7 +51,7 @@ def open_machines(
 
 
 def machine_name(process: Process) -> str:
-    """Return the name of the machine that a process runs on."""
+    """Return the name of the machine of a process."""
     return process.host or HERE
 
 
@@ -92,16 +76,16 @@ def find_campaign_programs(
     Args:
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
-        tools: files of programs on this machine.
-        version_command: prints the version of the program that is its first word. If no process runs that program (a package manager, for example),
-            the version is that of the program of the main process, on each machine that has it.
+        tools: the files of programs on this machine.
+        version_command: the command that prints the version of the program that is its first word. If no process runs this program (for example, a
+            package manager), the version is assigned to the program of the main process, on each machine that runs it.
 
     Raises:
         TachologError: a program is missing, or a machine cannot be reached.
     """
     checksums: dict[str, str] = {}
     versions: dict[str, str] = {}
-    # For each host and program, one process is enough: the others differ in their arguments.
+    # For each host and program, one process is enough: the other processes differ only in their arguments.
     distinct = {(machine_name(process), process.command[0], measured_program(process.command)): process for run in runs for process in run.processes}
     with open_machines((name for name, _, _ in distinct), hosts, tools) as machines:
         for (name, first, measured), process in sorted(distinct.items(), key=lambda item: item[0]):
@@ -128,11 +112,11 @@ def _version(machine: Machine, command: Sequence[str], key: str) -> dict[str, st
     return {key: match[0]} if match else {}
 
 
-def describe_hosts(names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[dict[str, Host], dict[str, str]]:
+def describe_hosts(hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[dict[str, Host], dict[str, str]]:
     """Describe the machines of a campaign.
 
     Returns:
-        The machines by their ids, this machine first, and the id of each name. Names with the same boot id are one machine.
+        The machines by their ids, this machine first; and the id of each host, by its name. Hosts with the same boot id are one machine.
 
     Raises:
         TachologError: a machine cannot be reached.
@@ -140,7 +124,7 @@ def describe_hosts(names: Iterable[str], hosts: Mapping[str, HostEntry], tools: 
     described: dict[str, Host] = {}
     ids: dict[str, str] = {}
     id_by_boot: dict[str | None, str] = {}
-    with open_machines((HERE, *names), hosts, tools) as machines:
+    with open_machines((HERE, *hosts), hosts, tools) as machines:
         for name, machine in machines.items():
             host_id = id_by_boot.get(machine.boot_id) if machine.boot_id else None
             if host_id is None:
@@ -154,5 +138,5 @@ def describe_hosts(names: Iterable[str], hosts: Mapping[str, HostEntry], tools: 
 
 
 def _unused_id(name: str, described: Mapping[str, Host]) -> str:
-    """Return the id. If another machine has the same properties, a number is added."""
+    """Return the id, with a number appended if another machine has the same properties, and so the same id."""
     return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(described) + 2))) if candidate not in described)

@@ -1,6 +1,6 @@
 """Do one run of a campaign: start its processes, keep their logs and the state of the machines, and write its ``run.toml``.
 
-What the processes used, as the kernel counted it, becomes the log ``resources.log``. `tacholog.formats.resources` reads it.
+The resources that the processes used are written into the log ``resources.log``. `tacholog.formats.resources` reads this log.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tacholog.campaign.campaign_file import RESOURCES_FILE, Process, main_proces
 from tacholog.campaign.execution import Outcome, ProcessStep, run_steps
 from tacholog.campaign.floor import is_floor
 from tacholog.campaign.hosts import machine_name, open_machines, program_key
-from tacholog.campaign.machines.machine import Machine, ProcessEnd, Resources
+from tacholog.campaign.machines import Machine
+from tacholog.campaign.machines.machine import ProcessEnd, Resources
 from tacholog.campaign.machines.state import (
     ClockReports,
     HostLink,
-    clock_entry,
     load_of_others,
     load_while_idle,
     read_environment,
@@ -34,7 +34,7 @@ from tacholog.campaign.sustain import RATE
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
-from tacholog.runs.clocks import CLOCK_FILE
+from tacholog.runs.clocks import CLOCK_FILE, CLOCK_FORMAT
 from tacholog.runs.conditions import stated_conditions
 from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, Readiness, read_manifest, write
 from tacholog.schema.conditions import StatedConditions
@@ -58,7 +58,7 @@ class _MeasuredRun(NamedTuple):
 
 
 def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
-    """Do one run: start its processes, keep their output as logs, and write ``run.toml`` last, also if the run failed."""
+    """Do one run: start its processes, keep their output as logs, and write ``run.toml`` as the last step, even if the run failed."""
     run = _with_rate(folder, run)
     run_folder = folder / run.folder
     was_interrupted = run_folder.exists()
@@ -66,7 +66,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     start_time = utc_now()
     processes = run.processes or (Process(name="", role="both", command=run.command or (), log=plan.log),)
     for file in (RESOURCES_FILE, CLOCK_FILE, *(file for process in processes for file in (process.log_file, process.errors_file))):
-        (run_folder / file).unlink(missing_ok=True)  # of a try that was interrupted
+        (run_folder / file).unlink(missing_ok=True)  # a file of an interrupted attempt
     try:
         if run.sustained and RATE_OPTION not in run.options:
             (run_folder / plan.log).touch()
@@ -144,7 +144,7 @@ def _sustained_rate(folder: Path, payload_bytes: object) -> float | None:
 
 
 def _doubts(processes: tuple[Process, ...]) -> list[str]:
-    """Return a sentence for each command whose measured program is not known."""
+    """Return a sentence for each command whose measured program is unknown."""
     doubts = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
     return [
         f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
@@ -154,7 +154,7 @@ def _doubts(processes: tuple[Process, ...]) -> list[str]:
 
 
 def host_of_run(plan: Plan, run: PlannedRun) -> str:
-    """Return the id of the machine that a run is measured on."""
+    """Return the id of the machine on which a run is measured."""
     return _host_id(plan, main_process(run.processes)) if run.processes else plan.host
 
 
@@ -166,7 +166,7 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
     names = [machine_name(process) for process in (main_process(processes), *processes)]
     with open_machines(names, plan.hosts, tools, checkout) as machines:
         environment = read_environment(machines)
-        link = read_link(machines, plan.hosts) if run.processes else HostLink({}, None)
+        link = read_link(machines, plan.hosts) if run.processes else HostLink({})
         clocks = ClockReports(machines)
         idle = load_while_idle(machines, "before") if plan.limits else {}
         before, begin = read_moment(machines, "before")
@@ -188,12 +188,13 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
 
 
 def _with_link(conditions: StatedConditions, link_bit_per_s: float | None) -> StatedConditions:
-    """Return the conditions of a run, with the speed of the link if only the kernel states it."""
+    """Return the conditions of a run, with the speed of the link from the kernel unless the campaign states it."""
     return conditions if conditions.link_bit_per_s is not None else msgspec.structs.replace(conditions, link_bit_per_s=link_bit_per_s)
 
 
 def _clock_log(folder: Path) -> list[LogFile]:
-    return [clock_entry(sha256(folder / CLOCK_FILE))] if (folder / CLOCK_FILE).is_file() else []
+    file = folder / CLOCK_FILE
+    return [LogFile(file=CLOCK_FILE, sha256=sha256(file), format=CLOCK_FORMAT, results=False)] if file.is_file() else []
 
 
 def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -> ProcessStep:
@@ -202,7 +203,7 @@ def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -
 
 
 def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
-    """Return the processor time of the processes on each machine, by its name; ``None`` if that of one process is not known."""
+    """Return the processor time of the processes on each machine, by its name; ``None`` if the time of one process is unknown."""
     used: dict[str, float | None] = {}
     for step in steps:
         end = outcome.ended.get(step.process.name)
@@ -246,7 +247,6 @@ def _ready(process: Process) -> Readiness | None:
 
 
 def _logs(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun) -> list[LogFile]:
-    """Return the logs of all processes that were started."""
     if not run.processes:
         return [LogFile(file=plan.log, sha256=sha256(folder / plan.log), format=plan.format)]
     logs = []
@@ -270,9 +270,9 @@ def _log(process: Process, folder: Path, file: str, plan: Plan, *, results: bool
 
 
 def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: Outcome, folder: Path) -> Manifest:
-    """Write the log of the resources that the processes used, and return the manifest with that log.
+    """Write ``resources.log``, and return the manifest with this log.
 
-    If a run is one command whose own log states its resources, as that of perftest does, no log is written: pages would show them twice.
+    If a run is one command whose own log states its resources (as with perftest), the log is not written, because pages would show them twice.
     """
     logged = read_logged_test(folder, manifest)
     ended = ((process, outcome.ended.get(process.name)) for process in processes)
@@ -298,7 +298,7 @@ class LoggedTest(NamedTuple):
 
     Attributes:
         test: the test of the first result; ``None`` without results.
-        payload_bytes: the size, if all results have the same.
+        payload_bytes: the size, if all results have the same size.
         has_resources: whether the logs themselves state the resources of the processes.
     """
 
@@ -316,7 +316,7 @@ class ProcessResources(NamedTuple):
 
 
 def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
-    """Read from the logs of a run which test they state. Unreadable logs are skipped. If no log prints a size, it is that of the manifest."""
+    """Read the test and the size from the logs of a run. Unreadable logs are skipped. If no log states a size, the size of the manifest is used."""
     tests: list[Test] = []
     sizes: set[int | None] = set()
     has_resources = False

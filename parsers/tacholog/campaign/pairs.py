@@ -1,9 +1,10 @@
 """Run two builds in interleaved pairs within one session.
 
-The folder of such a comparison holds ``ab.toml`` and one campaign for each side, in ``old/`` and ``new/``. All runs of both have one common order.
+The folder of such a comparison contains ``ab.toml`` and one campaign for each side, in ``old/`` and ``new/``. All runs of both sides have one common
+order.
 
-For each variant of the campaign, the runs of the two sides follow each other directly. Which side is first is random, but of every two pairs each
-side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and no result is looked at
+For each variant of the campaign, the runs of the two sides follow each other directly. The first side is random, but in each two successive pairs,
+each side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and no result is used
 while the pairs run.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import random
 import secrets
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -45,7 +46,7 @@ _HALVES_FOLDER = "half-pairs"
 
 
 class Task(NamedTuple):
-    """A run that is still to be done, with its folder, plan and programs. ``label`` is its name in the progress output."""
+    """A pending run, with its folder, plan and programs. ``label`` is its name in the progress output."""
 
     folder: Path
     plan: Plan
@@ -55,7 +56,7 @@ class Task(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """A comparison that was started: its folder, its record, and for each side its plan and its build."""
+    """A started comparison: its folder, its record, and the plan and the build of each side."""
 
     folder: Path
     record: PairRecord
@@ -68,7 +69,7 @@ class Pairs(NamedTuple):
         return self.folder / SIDES[0], self.folder / SIDES[1]
 
     def tasks(self) -> list[Task]:
-        """Return the runs that are still to be done, in their order."""
+        """Return the pending runs, in their order."""
         tasks = [
             Task(folder, plan, run, build.tools, f"{folder.name} {run.folder}")
             for folder, plan, build in zip(self.sides, self.plans, self.builds, strict=True)
@@ -77,14 +78,12 @@ class Pairs(NamedTuple):
         return sorted(tasks, key=lambda task: task.run.order_index)
 
     def pairs_done(self) -> int:
-        """Return how many pairs are complete, of the variant with the fewest complete pairs."""
-        old, new = ({run.folder for run in plan.runs} for plan in self.plans)
+        """Return the number of complete pairs of the variant with the fewest complete pairs."""
         missing = {task.run.folder for task in self.tasks()}
-        variants: dict[str, int] = {}
-        for folder in old & new:
-            variant = folder.rpartition("/")[0]
-            variants[variant] = variants.get(variant, 0) + (folder not in missing)
-        return min(variants.values(), default=0)
+        done: dict[str, int] = {}
+        for run in self.plans[0].runs:
+            done[run.variant] = done.get(run.variant, 0) + (run.folder not in missing)
+        return min(done.values(), default=0)
 
 
 def schedule_pairs(
@@ -93,13 +92,13 @@ def schedule_pairs(
     """Return the runs of both sides, in one common order. With the same seed, more repetitions only add runs at the end.
 
     Args:
-        campaigns: of the old and of the new side.
-        seed: of the random order.
+        campaigns: the campaigns of the old and the new side.
+        seed: the seed of the random order.
         listed: the names that the programs of both sides list (``only_if_listed``); ``None``: no variant is left out.
     """
     cpus = default_cpus()
     unordered = [schedule_runs(campaign, seed, cpus, listed) for campaign in campaigns]
-    variants_of_sides = [list(dict.fromkeys(_variant(run) for run in runs)) for runs in unordered]
+    variants_of_sides = [list(dict.fromkeys(run.variant for run in runs)) for runs in unordered]
     for side_name, variants, others in zip(SIDES, variants_of_sides, reversed(variants_of_sides), strict=True):
         if alone := [variant for variant in variants if variant not in others]:
             raise UnreadableInput(
@@ -109,17 +108,12 @@ def schedule_pairs(
     unordered[1] = tuple(run_of[run.folder] for run in unordered[0])
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*unordered, strict=True)):
-        variant = _variant(pair[0])
-        # Two pairs share one coin toss, and the second pair takes the opposite, so that each side is first equally often.
+        # Two successive pairs use one coin toss, and the second pair uses the opposite result, so that each side is first equally often.
         toss, is_second = divmod(pair[0].repetition - 1, 2)
-        new_first = (random.Random(f"{seed} {variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
+        new_first = (random.Random(f"{seed} {pair[0].variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
         for side, run in enumerate(pair):
             ordered[side].append(msgspec.structs.replace(run, order_index=2 * index + 1 + (side ^ new_first)))
     return tuple(ordered[0]), tuple(ordered[1])
-
-
-def _variant(run: PlannedRun) -> str:
-    return run.folder.rpartition("/")[0]
 
 
 def start_pairs(
@@ -128,12 +122,12 @@ def start_pairs(
     """Plan a comparison and write its folder.
 
     Args:
-        path: the campaign file; not used if each build has a campaign of its own.
-        output: the folder of all campaigns; this comparison gets a new folder ``ab-<name>-<time>`` in it.
+        path: the campaign file; not used if each build has its own campaign.
+        output: the folder of all campaigns. The comparison gets a new subfolder ``ab-<name>-<time>``.
         builds: the two sides, old and new.
         pairs: the number of pairs of each variant.
         releases: the labels of the two sides, for publication.
-        asks: whether to run the commands of the campaign that print a version and a list. They are not run for a plan that is only printed.
+        asks: whether to run the commands of the campaign that print a version and a list; false for a plan that is only printed.
     """
     campaign, name = read_campaign(builds[0].campaign or path), _name(path, builds)
     if builds[0].campaign is None:
@@ -143,27 +137,29 @@ def start_pairs(
         plans = _plans(name, campaign, seed, builds, pairs, releases or (None, None), asks=asks)
     tools = {**builds[0].tools, **builds[1].tools}
     folder, identity = make_campaign_folder(output, f"ab-{name}", campaign.hosts, tools)
-    complete = [msgspec.structs.replace(plan, session=identity.session, host=identity.host, host_ids=identity.host_ids) for plan in plans]
-    for side, plan in zip(SIDES, complete, strict=True):
+    old_plan, new_plan = (msgspec.structs.replace(plan, session=identity.session, host=identity.host, host_ids=identity.host_ids) for plan in plans)
+    for side, plan in zip(SIDES, (old_plan, new_plan), strict=True):
         (folder / side).mkdir()
         write_plan(folder / side, plan)
-    old, new = (PairSide(name=label or build.name, revision=build.revision, template=build.template) for build, label in _labelled(builds, releases))
+    old, new = (
+        PairSide(name=plan.release or build.name, revision=build.revision, template=build.template) for plan, build in zip(plans, builds, strict=True)
+    )
     record = PairRecord(
         campaign=name,
         campaign_sha256=_checksum(path, builds),
         seed=seed,
         planned_pairs=pairs,
         pairs=pairs,
-        runs=sum(len(plan.runs) for plan in complete),
+        runs=len(old_plan.runs) + len(new_plan.runs),
         old=old,
         new=new,
     )
     write_record(folder, record)
-    return Pairs(folder, record, (complete[0], complete[1]), builds)
+    return Pairs(folder, record, (old_plan, new_plan), builds)
 
 
 def _name(path: Path, builds: tuple[Build, Build]) -> str:
-    """Return the name of a comparison: that of its campaign, or those of both."""
+    """Return the name of a comparison: the name of its campaign, or the names of both campaigns."""
     return "-to-".join(build.campaign.stem for build in builds if build.campaign) or path.stem
 
 
@@ -172,7 +168,7 @@ def _checksum(path: Path, builds: tuple[Build, Build]) -> str:
 
 
 def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
-    """Refuse a program of this machine for a process on another machine, because both sides would run the program that is installed there."""
+    """Refuse a program of this machine for a process on another machine, because both sides would run the program of the other machine."""
     remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
     for build in builds:
         wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)
@@ -186,10 +182,6 @@ def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
 def _is_remote(campaign: Campaign, process: Process) -> bool:
     entry = campaign.hosts.get(process.host or "")
     return entry is not None and entry.ssh is not None
-
-
-def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> Iterator[tuple[Build, str | None]]:
-    yield from zip(builds, releases or (None, None), strict=True)
 
 
 def _plans(
@@ -216,13 +208,13 @@ def _listed_by_both(campaigns: tuple[Campaign, Campaign], builds: tuple[Build, B
 
 
 def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:
-    """Continue the newest comparison of that campaign under ``output``. A larger number of ``pairs`` adds pairs at the end.
+    """Continue the newest comparison of this campaign under ``output``. A larger number of ``pairs`` adds pairs at the end.
 
-    If only one run of a pair was done, both runs are done again, because the interruption would lie between them. The old run is not deleted, but
-    moved into a folder of its own.
+    If only one run of a pair was done, both runs are done again, because otherwise the interruption would be between them. The old run is not
+    deleted, but moved into a separate folder.
 
     Raises:
-        TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is left to do.
+        TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is pending.
     """
     name = _name(path, builds)
     started = sorted(output.glob(f"ab-{name}-[0-9]*Z"), reverse=True)
@@ -232,12 +224,14 @@ def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: i
     record = read_record(folder)
     if record.campaign_sha256 != _checksum(path, builds):
         raise TachologError(f"{folder} was started with different content of {path}, so its runs would not be comparable; start a new comparison")
-    plans = [resume(folder / side, build.tools) for side, build in zip(SIDES, builds, strict=True)]
-    begun = Pairs(folder, record, (plans[0], plans[1]), builds)
-    _check_templates(begun)
+    old, new = (resume(folder / side, build.tools) for side, build in zip(SIDES, builds, strict=True))
+    begun = Pairs(folder, record, (old, new), builds)
+    for side, build in zip((record.old, record.new), builds, strict=True):
+        if side.template != build.template:
+            raise TachologError(f"{folder} was started with another command for {side.name}; start a new comparison")
     done = record.runs - len(begun.tasks())
     if pairs is not None and pairs != record.pairs:
-        begun = _extended(begun, path, pairs, done)
+        begun = _extended(begun, path, pairs)
     if not begun.tasks():
         raise TachologError(
             f"{folder}: all {record.pairs} pairs are done; to add more, give a larger --pairs (the report will say that pairs were added)"
@@ -248,42 +242,41 @@ def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: i
     return begun
 
 
-def _check_templates(begun: Pairs) -> None:
-    for side, build in zip((begun.record.old, begun.record.new), begun.builds, strict=True):
-        if side.template != build.template:
-            raise TachologError(f"{begun.folder} was started with another command for {side.name}; start a new comparison")
-
-
-def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
+def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
     record = begun.record
     if pairs < record.pairs:
         raise TachologError(f"{begun.folder}: {record.pairs} pairs were planned; a plan can be extended, but not shortened")
     releases = begun.plans[0].release, begun.plans[1].release
     longer = _plans(record.campaign, read_campaign(path), record.seed, _as_started(begun), pairs, releases)
-    complete = [
-        msgspec.structs.replace(new, session=old.session, host=old.host, host_ids=old.host_ids) for old, new in zip(begun.plans, longer, strict=True)
-    ]
-    for folder, plan in zip(begun.sides, complete, strict=True):
+    old, new = (
+        msgspec.structs.replace(plan, session=begun_plan.session, host=begun_plan.host, host_ids=begun_plan.host_ids)
+        for begun_plan, plan in zip(begun.plans, longer, strict=True)
+    )
+    for folder, plan in zip(begun.sides, (old, new), strict=True):
         write_plan(folder, plan)
-    event = PlanEvent(what="extended", time=_time(), runs_done=done, pairs=pairs)
-    runs = sum(len(plan.runs) for plan in complete)
-    record = msgspec.structs.replace(record, pairs=pairs, runs=runs, events=(*record.events, event))
-    write_record(begun.folder, record)
-    return Pairs(begun.folder, record, (complete[0], complete[1]), begun.builds)
+    extended = with_event(begun, "extended", pairs=pairs, runs=len(old.runs) + len(new.runs))
+    return extended._replace(plans=(old, new))
 
 
 def _as_started(begun: Pairs) -> tuple[Build, Build]:
-    """Return the builds without the program of the floor, if the comparison was started without it: added pairs must measure the same."""
+    """Return the builds, without the program of the floor if the comparison was started without it: added pairs must measure the same variants."""
     old, new = begun.builds
     if FLOOR in begun.plans[0].programs:
         return old, new
     return old._replace(tools=without_floor(old.tools)), new._replace(tools=without_floor(new.tools))
 
 
-def with_event(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
-    """Write into the record that the comparison was interrupted or resumed, and return the comparison with that record."""
-    event = PlanEvent(what=what, time=_time(), runs_done=begun.record.runs - len(begun.tasks()), pairs=begun.record.pairs)
-    record = msgspec.structs.replace(begun.record, events=(*begun.record.events, event))
+def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"], **planned: int) -> Pairs:
+    """Add an event to the record of the comparison, and return the comparison with the new record.
+
+    Args:
+        begun: the comparison.
+        what: the kind of event.
+        planned: the new numbers of pairs and of runs, if they change.
+    """
+    record = msgspec.structs.replace(begun.record, **planned)
+    event = PlanEvent(what=what, time=f"{utc_now():%Y-%m-%dT%H:%M:%SZ}", runs_done=begun.record.runs - len(begun.tasks()), pairs=record.pairs)
+    record = msgspec.structs.replace(record, events=(*record.events, event))
     write_record(begun.folder, record)
     return begun._replace(record=record)
 
@@ -291,7 +284,7 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
 def _set_halves_aside(begun: Pairs) -> None:
     missing = [(task.folder.name, task.run.folder) for task in begun.tasks()]
     for side, folder in missing:
-        other = SIDES[1 - SIDES.index("old" if side == "old" else "new")]
+        other = "new" if side == "old" else "old"
         half = begun.folder / other / folder
         if (other, folder) not in missing and (half / RUN_FILE).is_file():
             target = _unused_name(begun.folder / _HALVES_FOLDER / other / folder)
@@ -300,7 +293,7 @@ def _set_halves_aside(begun: Pairs) -> None:
 
 
 def _unused_name(path: Path) -> Path:
-    """Return the path. If it exists, ``-2``, ``-3`` and so on is added."""
+    """Return the path, with ``-2``, ``-3`` and so on appended if it exists."""
     candidates: Iterable[Path] = (path.with_name(f"{path.name}{suffix}") for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
     return next(candidate for candidate in candidates if not candidate.exists())
 
@@ -309,7 +302,7 @@ def copy_pairs_to_data(done: Pairs, data: Path) -> Path:
     """Copy both sides and their record into the data folder, to ``<tool>/<old>-to-<new>/``, for publication.
 
     Raises:
-        TachologError: this folder exists already.
+        TachologError: the folder already exists.
     """
     target = pairs_folder(data, done.plans[0].tool, (str(done.plans[0].release), str(done.plans[1].release)))
     for side, folder, plan in zip(SIDES, done.sides, done.plans, strict=True):
@@ -323,7 +316,7 @@ def pairs_folder(data: Path, tool: str, releases: tuple[str, str]) -> Path:
     """Return the folder in the data folder for the runs of both sides.
 
     Raises:
-        TachologError: the folder exists already, or the labels cannot name one.
+        TachologError: the folder already exists, or the labels cannot be names of folders.
     """
     for release in releases:
         check_release_name(release)
@@ -333,10 +326,3 @@ def pairs_folder(data: Path, tool: str, releases: tuple[str, str]) -> Path:
     if target.exists():
         raise TachologError(f"{target} exists already: give the releases other names, or remove the folder")
     return target
-
-
-def _time() -> str:
-    return f"{utc_now():%Y-%m-%dT%H:%M:%SZ}"
-
-
-__all__ = ["Pairs", "Task", "copy_pairs_to_data", "pairs_folder", "resume_pairs", "schedule_pairs", "start_pairs", "with_event"]

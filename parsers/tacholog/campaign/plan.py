@@ -1,4 +1,4 @@
-"""The plan of a campaign: all its runs in the order in which they will be done."""
+"""The plan of a campaign: all runs, in the order in which they will be done."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST_NAME = 200  # bytes; file systems allow 255, and temporary names are lo
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One run of a plan, in one folder. It has either a command or processes. All placeholders are replaced."""
+    """One run of a plan, in one folder. It has either a command or processes. All placeholders have been replaced."""
 
     folder: str
     repetition: int
@@ -53,18 +53,24 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     expected_s: float
     deadline_s: float
 
+    @property
+    def variant(self) -> str:
+        """The name of its variant."""
+        return self.folder.rpartition("/")[0]
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """``plan.toml``: all runs of a campaign in their order.
 
     Attributes:
         host: the id of this machine.
-        programs: the SHA-256 of each measured program, by its name in the commands. If it is on a machine that is reached over ssh, the name is
-            ``HOST:NAME``.
+        programs: the SHA-256 of each measured program, by its name in the commands, or by ``HOST:NAME`` if the program is on a host with its own
+            files (see `tacholog.campaign.hosts.program_key`).
         versions: the version of each program, by the same names, if the runs have processes.
         hosts: the hosts of the campaign, by their names.
-        host_ids: the id of each of these hosts, which is the name of its host file.
-        shares_release: whether other campaigns of this tool were started with it, under the same release. Each then has a folder of its own there.
+        host_ids: the id of each host, which is the name of its host file, by the name of the host.
+        shares_release: whether other campaigns of this tool were started together with this campaign, under the same release. Each campaign then has
+            a separate subfolder in the folder of the release.
     """
 
     campaign: str
@@ -104,13 +110,13 @@ def read_plan(path: Path) -> Plan:
 def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: Collection[str] | None = None) -> tuple[PlannedRun, ...]:
     """Return all runs of a campaign, in the order in which they will be done.
 
-    Each repetition is a round over all variants, in a new random order. So a slow drift of the machine affects all variants alike.
+    Each repetition is a round over all variants, in a new random order. So a slow drift of the machine affects all variants equally.
 
     Args:
         campaign: the campaign to run.
         seed: the seed of the random order; the same seed gives the same plan.
         cpus: the CPU lists for the threads of the publisher and of the subscriber.
-        listed: the names that the program of ``only_if_listed`` lists. Variants with another name are left out. ``None``: no variant is left out.
+        listed: the names that the program of ``only_if_listed`` lists. Variants with other names are left out. ``None``: no variant is left out.
 
     Raises:
         UnreadableInput: a placeholder has no value, two variants have the same name, or the processes of a block cannot make a run.
@@ -141,7 +147,7 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
 
 
 def _check_lengths(runs: Iterable[PlannedRun]) -> None:
-    """Refuse names that no folder can have, before anything is run. Names of processes have a limit of their own.
+    """Refuse names that are too long for a folder, before anything is run. Names of processes are checked separately.
 
     Raises:
         UnreadableInput: the name of a run is too long.
@@ -153,12 +159,12 @@ def _check_lengths(runs: Iterable[PlannedRun]) -> None:
 
 
 def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
-    """Return the names that variants need and that the program of ``only_if_listed`` does not list, each once."""
+    """Return the names that variants need and that the program of ``only_if_listed`` does not list, without duplicates."""
     return list(dict.fromkeys(name for _, _, name in _variants(campaign) if name is not None and name not in listed))
 
 
 def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
-    """Yield each combination of the lists of each block, and the name that it needs in the list of ``only_if_listed``."""
+    """Yield for each block each combination of its ``vary`` lists, with the name that it needs in the list of ``only_if_listed``."""
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
     for block in campaign.runs:
@@ -169,7 +175,7 @@ def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], 
 
 
 def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Random) -> Values:
-    """Return the options; the lists of these names are in a new random order."""
+    """Return the options, with the lists of these names in a new random order."""
     for name in names:
         values = options.get(name)
         if not isinstance(values, list):

@@ -1,4 +1,4 @@
-"""A preview of a campaign, before anything of it is started or written: its variants, its programs, and the gaps of its conditions."""
+"""A preview of a campaign, before it is started: its variants, its programs, and the gaps of its conditions. Nothing is run or written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from tacholog.campaign.campaign_file import Campaign, fill
 from tacholog.campaign.campaign_folder import default_cpus
-from tacholog.campaign.gaps import ExpectedGaps, expected_gaps, variant_of
+from tacholog.campaign.gaps import ExpectedGaps, expected_gaps
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.plan import Plan, PlannedRun, left_out, schedule_runs
 from tacholog.campaign.programs import ListedNames, MeasuredProgram, behind_wrappers, list_names, sha256
@@ -24,9 +24,9 @@ class ProgramOnHost(NamedTuple):
     """A program that the commands of a campaign measure.
 
     Attributes:
-        name: its word in the commands.
-        host: the name of its host, if that is reached over ssh; ``None`` for this machine.
-        path: its file; ``None`` if it was not found, or if its host is reached over ssh.
+        name: its name in the commands.
+        host: the name of its host, if the host is reached over ssh; ``None`` for this machine.
+        path: its file; ``None`` if the file was not found, or if its host is reached over ssh.
         checksum: the SHA-256 of the file.
         measured: the wrappers before it, and the reason if the measured program is not known.
     """
@@ -39,7 +39,7 @@ class ProgramOnHost(NamedTuple):
 
 
 class UnusedOption(NamedTuple):
-    """An option that no command of a block contains, as a placeholder or as a word. The run may use another value than the recorded one."""
+    """An option that no command of a block contains, as a placeholder or as a word. The actual value of a run may differ from the recorded value."""
 
     block: str
     name: str
@@ -58,12 +58,12 @@ class Preview(NamedTuple):
     """A preview of a campaign.
 
     Attributes:
-        campaign: as the file states it.
-        plan: its runs. Their random order is only an example, unless the campaign states a seed.
-        variants: in the order of the file.
+        campaign: the content of the campaign file.
+        plan: the runs. Their random order is only an example, unless the campaign states a seed.
+        variants: the variants, sorted by name.
         programs: each measured program on each host.
-        gaps: the conditions that comparisons of the results will need and that nothing will state.
-        left_out: the names that variants need and that are not listed (``only_if_listed``), each with the line of the program about it, if any.
+        gaps: the conditions that comparisons of the results will need, and that nothing will state.
+        left_out: the names that variants need and that are not listed (``only_if_listed``), each with the line of the program about this name, or "".
         lists: the command of ``only_if_listed``, if it is run only at the start of the campaign.
         unused: options that no command contains.
     """
@@ -79,15 +79,15 @@ class Preview(NamedTuple):
 
 
 def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview:
-    """Return the preview of a campaign. None of its commands is run: they may come from a stranger.
+    """Return the preview of a campaign. Its commands are not run, because the file may come from a stranger.
 
     Args:
-        campaign: as the file states it.
+        campaign: the content of the campaign file.
         name: the name of the campaign.
-        tools: files of programs, by the name that commands start with.
+        tools: the files of programs, by the first word of commands.
 
     Raises:
-        UnreadableInput: the campaign cannot be planned, because a placeholder has no value, for example.
+        UnreadableInput: the campaign cannot be planned, for example because a placeholder has no value.
     """
     listed = _listed(campaign, tools)
     plan = Plan(
@@ -110,7 +110,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
 
 
 def without_commands(campaign: Campaign) -> Campaign:
-    """Return the campaign without its commands for a version and a list. If perftest, which is ours, prints the list, that command stays."""
+    """Return the campaign without its commands that print a version or a list. The list command of our own perftest is kept."""
     version = campaign.tool_version or (f"what `{shlex.join(campaign.version_command)}` prints at the start" if campaign.version_command else None)
     own_list = campaign.only_if_listed if campaign.only_if_listed and campaign.only_if_listed.by == _OWN_LIST else None
     return msgspec.structs.replace(campaign, tool_version=version, version_command=None, only_if_listed=own_list)
@@ -121,22 +121,22 @@ def _unused(campaign: Campaign) -> Iterator[UnusedOption]:
         words = [word for command in (block.command or (), *(process.command for process in block.processes)) for word in command]
         for name in block.options:
             text = fill(f"{{{name}}}", block.options)
-            # A command may also have the value itself, as in "--time=10".
+            # A command may also contain the value itself, as in "--time=10".
             if not any(f"{{{name}}}" in word or text in (word, word.partition("=")[2]) for word in words):
                 yield UnusedOption(block.name, name, text)
 
 
 def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> ListedNames | None:
-    """Return the names that perftest lists; ``None`` if it is missing, or if the campaign needs no list or that of another program."""
+    """Return the names that perftest lists; ``None`` if perftest is missing, or if the campaign does not need its list."""
     if campaign.only_if_listed is None or campaign.only_if_listed.by != _OWN_LIST or _OWN_LIST[0] not in tools:
         return None
     return list_names(campaign.only_if_listed.by, tools)
 
 
 def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, str]:
-    """Return the names that variants need and the program does not list, each with the line of the program about it, or an empty text.
+    """Return the names that variants need and the program does not list, each with the line of the program about this name, or an empty text.
 
-    A line about a library, such as zeromq, holds for each transport of that library, such as zeromq-tcp.
+    A line about a library, such as zeromq, applies to each transport of the library, such as zeromq-tcp.
     """
     if listed is None:
         return {}
@@ -146,7 +146,7 @@ def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, 
 def _variants(runs: Sequence[PlannedRun]) -> tuple[Variant, ...]:
     durations_s: dict[str, list[float]] = {}
     for run in runs:
-        durations_s.setdefault(variant_of(run), []).append(run.expected_s)
+        durations_s.setdefault(run.variant, []).append(run.expected_s)
     return tuple(Variant(name, len(seconds), seconds[0]) for name, seconds in sorted(durations_s.items()))
 
 

@@ -1,12 +1,12 @@
 """The programs of a campaign: find their files, versions and checksums, and the measured program of a command.
 
 A command may begin with a wrapper, such as ``env``, ``taskset`` or ``ip netns exec``. Each wrapper has a grammar: its options, which of them take a
-value, and how many words stand before the program. A search for the first word that names a program would be fooled by values: in
-``env -u perf tool``, ``perf`` is a variable. If a command does not fit the grammar of its wrapper, or the wrapper is a shell, the measured program is
-not known, and the reason is returned.
+value, and the number of words before the program. A search for the first word that names a program would be wrong: in
+``env -u perf tool``, ``perf`` is a variable. If a command does not match the grammar of its wrapper, or if the wrapper is a shell, the measured
+program is unknown, and the reason is returned.
 
 Source: the help texts of coreutils 9.1, util-linux 2.38, iproute2 6.1 and strace 6.1; the manuals of numactl, sudo, perf, valgrind and systemd.
-``tacholog sustain`` is a wrapper too: it runs a tool again and again.
+``tacholog sustain`` is a wrapper too: it runs a tool repeatedly.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class MeasuredProgram(NamedTuple):
     """The measured program of a command.
 
     Attributes:
-        position: the position of its word in the command; 0 if the program is not known.
+        position: its position in the command; 0 if the program is unknown.
         wrappers: the names of the wrappers before it, in order.
-        doubt: the reason why the program is not known; ``None`` if it is known.
+        doubt: the reason why the program is unknown; ``None`` if it is known.
     """
 
     position: int
@@ -44,13 +44,13 @@ class Wrapper(NamedTuple):
     """The command line of a wrapper.
 
     Attributes:
-        short: its options of one letter, as for getopt: a letter that takes a value is followed by a colon.
-        long: its long options, separated by blanks. An option that takes a value ends with ``=``; the value may be the next word.
+        short: its options of one letter, as for getopt: an option with a value is followed by a colon.
+        long: its long options, separated by blanks. An option with a value ends with ``=``; the value may be the next word.
         words: the number of words between the options and the program.
         number: whether a number may precede the program.
         assignments: whether words such as ``NAME=VALUE`` may precede the program.
-        first: another word that may be the first one.
-        stops: options with which the wrapper runs no program of this command line, or a program that only a shell can find.
+        first: the pattern of an additional word that may be the first word.
+        stops: options with which the wrapper does not run a program of the command line, or runs a program that only a shell can find.
     """
 
     short: str = ""
@@ -156,7 +156,7 @@ _PERF_RECORD = Wrapper(
 _VALGRIND = re.compile(r"-(?:-[\w-]+(?:=.*)?|[vqhd])", re.DOTALL)  # each value follows a "="
 _IP_WITH_VALUE = {"-n", "-netns", "-f", "-family", "-b", "-batch", "-rc", "-rcvbuf", "-l", "-loops"}
 _SHELLS = {"ash", "bash", "busybox", "csh", "dash", "eval", "fish", "ksh", "mksh", "sh", "tcsh", "zsh"}
-# Programs that start another program in a container, on another machine, or by a daemon.
+# Programs that start another program in a container, on another machine, or through a daemon.
 _REMOTE_STARTERS = {"chroot", "docker", "kubectl", "machinectl", "mpiexec", "mpirun", "podman", "ros2", "rsh", "srun", "ssh", "su", "xargs"}
 
 
@@ -164,7 +164,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
     """Return the measured program of a command: the program behind all wrappers.
 
     Args:
-        command: the words of the command, as no shell changes them.
+        command: the words of the command; no shell interprets them.
     """
     wrappers: list[str] = []
     position = 0
@@ -186,7 +186,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
 
 
 def _after(name: str, words: Sequence[str]) -> int | str | None:
-    """Return the number of words between a wrapper and its program, or why it is not known; ``None`` if the program is not a wrapper."""
+    """Return the number of words between a wrapper and its program, or the reason why it is unknown; ``None`` if ``name`` is not a wrapper."""
     special: Mapping[str, Callable[[Sequence[str]], int | str]] = {"ip": _after_ip, "perf": _after_perf, "valgrind": _after_valgrind}
     if name in special:
         return special[name](words)
@@ -223,7 +223,7 @@ def _option(wrapper: Wrapper, word: str) -> int | None:
     for index, letter in enumerate(letters):
         offset = wrapper.short.find(letter)
         if offset < 0 or letter == ":":
-            # An optional value can only be attached, as in `unshare -n/run/netns/a`.
+            # unknown; an optional value can only be attached, as in `unshare -n/run/netns/a`
             return None
         if wrapper.short[offset + 1 : offset + 2] == ":":
             return 1 if index + 1 < len(letters) else 2
@@ -231,7 +231,7 @@ def _option(wrapper: Wrapper, word: str) -> int | None:
 
 
 def _after_ip(words: Sequence[str]) -> int | str:
-    """``ip [OPTIONS] netns exec NAME PROGRAM``, and the same with ``vrf``. ``ip`` takes shortened words, such as ``ip net e``."""
+    """``ip [OPTIONS] netns exec NAME PROGRAM``, also with ``vrf`` instead of ``netns``. ``ip`` accepts abbreviations, such as ``ip net e``."""
     position, is_in_all = 0, False
     while position < len(words) and words[position].startswith("-"):
         is_in_all = is_in_all or words[position] in ("-a", "-all", "--all")
@@ -242,7 +242,7 @@ def _after_ip(words: Sequence[str]) -> int | str:
 
 
 def _after_perf(words: Sequence[str]) -> int | str:
-    """``perf stat`` and ``perf record``; the other subcommands run no program, or need no options to do so."""
+    """Only ``perf stat`` and ``perf record`` are supported."""
     grammar = {"stat": _PERF_STAT, "record": _PERF_RECORD}.get(words[0] if words else "")
     if grammar is None:
         return "only 'perf stat' and 'perf record' are known to run a program"
@@ -257,11 +257,11 @@ def _after_valgrind(words: Sequence[str]) -> int:
 def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
     """Return the path of perftest, by its name.
 
-    It is the first of these that exists: ``perftest`` (from the command line), ``$TACHOLOG_PERFTEST``, the build in the checkout, the build in the
-    current folder. If none exists, the result is empty, and `find_program` looks on the PATH.
+    It is the first existing file of: ``perftest`` (from the command line), ``$TACHOLOG_PERFTEST``, the build in the checkout, the build in the
+    current folder. If no file exists, the result is empty, and `find_program` searches the PATH.
 
     Raises:
-        TachologError: a path was given, and it is not an executable file.
+        TachologError: ``perftest`` or ``$TACHOLOG_PERFTEST`` is not an executable file.
     """
     path = perftest or (Path(os.environ["TACHOLOG_PERFTEST"]) if "TACHOLOG_PERFTEST" in os.environ else None)
     if path is not None:
@@ -273,7 +273,7 @@ def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Pat
 
 
 def find_program(word: str, tools: Mapping[str, Path]) -> Path:
-    """Return the program of this name: from ``tools``, or else from the PATH.
+    """Return the program with this name: from ``tools``, or else from the PATH.
 
     Raises:
         TachologError: there is no such program.
@@ -285,14 +285,14 @@ def find_program(word: str, tools: Mapping[str, Path]) -> Path:
 
 
 def how_to_get(word: str) -> str:
-    """Say how to get a program that is missing."""
+    """Return advice on how to get a missing program."""
     if word == "perftest":
         return "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
     return "install it, or put it on the PATH"
 
 
 def measured_program(command: Sequence[str]) -> str:
-    """Return the word of a command that names the measured program, behind wrappers such as ``env``. If it is not known, this is the first word."""
+    """Return the word of a command that names the measured program, after wrappers such as ``env``. If it is unknown, return the first word."""
     return command[behind_wrappers(command).position]
 
 
@@ -310,17 +310,17 @@ def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> st
 
 
 class ListedNames(NamedTuple):
-    """The names that a program lists: the first word of each line. ``others``: the lines that begin with a blank, by each of their words."""
+    """The names that a program lists: the first word of each line. ``others``: the lines that begin with a blank, by each word in them."""
 
     names: frozenset[str]
     others: Mapping[str, str]
 
 
 def list_names(command: Sequence[str], tools: Mapping[str, Path]) -> ListedNames:
-    """Return the names that a program lists, such as the transports of a perftest.
+    """Return the names that a program lists, such as the transports of perftest.
 
     Raises:
-        TachologError: the program is missing, or it fails.
+        TachologError: the program is missing or fails.
     """
     words = [str(find_program(command[0], tools)), *command[1:]]
     try:
@@ -335,6 +335,6 @@ def list_names(command: Sequence[str], tools: Mapping[str, Path]) -> ListedNames
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

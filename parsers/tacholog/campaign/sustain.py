@@ -1,7 +1,7 @@
-"""Search the highest rate that keeps a goal, with any tool that has an option for a rate, and write the trials as a log.
+"""Search for the highest rate that keeps a goal, with any tool that has an option for a rate, and write the trials as a log.
 
-It is the procedure of ``perftest --test sustain``: MLRsearch (RFC 9971) with one goal. ``bench/rig/sustain.hpp`` explains it and its error. Both
-searches ask for the same trials (this one in whole messages per second), and their tests hold them to the same lists.
+The procedure is the same as in ``perftest --test sustain``: MLRsearch (RFC 9971) with one goal. ``bench/rig/sustain.hpp`` explains it and its error.
+Both searches do the same trials (this search rounds rates to whole messages per second); their tests compare both with the same lists of trials.
 `tacholog.formats.native` reads the log.
 """
 
@@ -28,9 +28,9 @@ _COARSE_STEP = 4.0
 _LARGEST_STEP = 1e6
 #: The placeholders for the rate and the duration of a trial in the command. Braces would be placeholders of a campaign file.
 RATE, SECONDS = "%rate%", "%seconds%"
-_LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2  # a tool must send this share of a rate, and its count may be wrong by so many messages
+_LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2  # a tool must send this share of the rate; its count may be wrong by this number of messages
 _OVERHEAD_S = 60.0  # for the start and the end of a tool
-_QUOTED_LINES, _QUOTED_CHARACTERS = 2, 200  # of the start and of the end of the output of a tool that failed
+_QUOTED_LINES, _QUOTED_CHARACTERS = 2, 200  # a message quotes this number of lines from the start and from the end of the output of a failed tool
 _BARE = re.compile(r"[A-Za-z0-9_.:/+,%@-]+", re.ASCII)
 _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
 
@@ -38,7 +38,7 @@ _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\
 class SearchPlan(NamedTuple):
     """The range of the search and its parameters: rates in messages per second, durations of trials in seconds, shares of 1.
 
-    ``hidden_ratio``: how far above the capacity of the system the rate of a short trial may be, although the trial passes. A queue grows slowly.
+    ``hidden_ratio``: how far the rate of a passed short trial may be above the capacity of the system, because a queue grows slowly.
     """
 
     least_per_s: float = 1000.0
@@ -69,7 +69,7 @@ class TrialTimes(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The result of a search: both relevant bounds, and how many rates well above the upper bound kept the goal."""
+    """The result of a search: the lower and the upper bound, and the number of rates well above the upper bound that kept the goal."""
 
     outcome: Outcome
     rate_per_s: float | None
@@ -80,26 +80,26 @@ class SearchResult(NamedTuple):
 
 
 def classify(tried: TrialTimes, duration_sum_s: float, exceed_ratio: float) -> Bound:
-    """Return which bound the trials make of a rate (the load classification of RFC 9971). They must add up to ``duration_sum_s``."""
+    """Return which bound a rate is, by its trials (the load classification of RFC 9971). It needs trials of ``duration_sum_s`` in total."""
     outweighed_s = tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) if exceed_ratio < 1 else 0.0
     missed_s = tried.full_missed_s + max(0.0, tried.short_missed_s - outweighed_s)
     whole_s = max(tried.full_passed_s + missed_s, duration_sum_s)
     may_miss_s = whole_s * exceed_ratio * (1 + 1e-9)  # sums of durations are not exact
     if whole_s - tried.full_passed_s <= may_miss_s:
-        return "lower"  # even if all further trials miss the goal
+        return "lower"  # further trials cannot change this, even if they all miss the goal
     return "undecided" if missed_s <= may_miss_s else "upper"
 
 
 def rounded(rate_per_s: float) -> float:
-    """Return the rate as a whole number with at most five significant digits, so that the log states exactly what the tool was asked for."""
+    """Return the rate as a whole number with at most five significant digits, so that the log states exactly the requested rate."""
     return float(round(rate_per_s, min(0, 4 - math.floor(math.log10(rate_per_s)))))
 
 
 class SustainSearch:
-    """A search. It asks for one trial after the other."""
+    """A search. It requests one trial at a time."""
 
     def __init__(self, plan: SearchPlan) -> None:
-        """Start with no trial."""
+        """Start without trials."""
         self._plan = plan
         self._rates: dict[float, TrialTimes] = {}
         self._trials = 0
@@ -136,7 +136,10 @@ class SustainSearch:
         return SearchResult(outcome, lower, upper, self._trials, at_rate, passed_above)
 
     def _bound_of(self, tried: TrialTimes, *, is_full_length: bool) -> Bound:
-        """Return which bound a rate is. Without ``is_full_length``, one short trial decides, and a full-length trial counts like a short one."""
+        """Return whether a rate is a lower or an upper bound of the sustained rate, or undecided.
+
+        If ``is_full_length`` is false, one short trial decides, and full-length trials count like short trials.
+        """
         plan = self._plan
         if is_full_length:
             return classify(tried, plan.full_s * plan.trials, plan.exceed_ratio)
@@ -144,7 +147,7 @@ class SustainSearch:
         return classify(both, plan.short_s, plan.exceed_ratio)
 
     def _bounds(self, *, is_full_length: bool) -> tuple[float | None, float | None]:
-        """Return the lowest upper bound and, before it, the highest lower bound that is below it."""
+        """Return the highest lower bound below the lowest upper bound, and the lowest upper bound."""
         lower: float | None = None
         for rate, tried in sorted(self._rates.items()):
             bound = self._bound_of(tried, is_full_length=is_full_length)
@@ -161,14 +164,14 @@ class SustainSearch:
         return self._narrower(lower, upper)
 
     def _narrower(self, lower: float | None, upper: float | None) -> float | None:
-        """Return the rate that narrows the interval; ``None`` if it is narrow enough."""
+        """Return the next rate within the interval; ``None`` if the interval is narrow enough."""
         if lower is None or upper is None or upper - lower <= upper * self._plan.width_ratio:
             return None
         middle = rounded(math.sqrt(lower * upper))
         return middle if lower < middle < upper else None
 
     def _confirming(self, short_lower: float | None, short_upper: float | None) -> float | None:
-        """Return the next rate for full-length trials, from the interval that the short trials gave."""
+        """Return the next rate for full-length trials, starting from the interval of the short trials."""
         plan, (lower, upper) = self._plan, self._bounds(is_full_length=True)
         if lower is not None and upper is not None:
             return self._narrower(lower, upper)
@@ -182,7 +185,7 @@ class SustainSearch:
         return plan.least_per_s if short_lower is None else short_lower
 
     def _step(self, bound: Bound) -> float:
-        """Return by which factor the search moves outwards: by a goal width, then by two, four and so on."""
+        """Return the factor of the next step outwards. The first step has the width of the goal; each further step is twice as wide."""
         step = 1 / (1 - self._plan.width_ratio)
         for _ in range(sum(self._bound_of(tried, is_full_length=True) == bound for tried in self._rates.values()) - 1):
             step = min(step * step, _LARGEST_STEP)
@@ -194,7 +197,7 @@ def _is_confirmed(tried: TrialTimes) -> bool:
 
 
 class Goal(NamedTuple):
-    """The goal of each trial: the largest value of a latency statistic (``None``: latency does not count), and the largest share of lost messages."""
+    """The goal of each trial: the largest value of a latency statistic (``None``: no limit for latency), and the largest share of lost messages."""
 
     statistic: str | None
     latency_ns: float
@@ -202,7 +205,7 @@ class Goal(NamedTuple):
 
 
 class TrialCommand(NamedTuple):
-    """The tool: its command with placeholders, the format of its log, and the folder for the logs of all trials (``None``: they are not kept)."""
+    """The tool: its command with placeholders, the format of its log, and the folder for the logs of all trials (``None``: logs are not kept)."""
 
     words: Sequence[str]
     format: str | None
@@ -210,7 +213,7 @@ class TrialCommand(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """The result of a trial, as its log states it."""
+    """The result of a trial, from its log."""
 
     transport: str | None
     payload_bytes: int | None
@@ -224,10 +227,10 @@ class Trial(NamedTuple):
 
 
 def search(command: TrialCommand, goal: Goal, plan: SearchPlan, head: Mapping[str, object]) -> Iterator[str]:
-    """Yield the lines of the log while the trials are done, one after the other.
+    """Do the trials one after the other, and yield each line of the log as soon as it is known.
 
     Raises:
-        TachologError: a trial could not be done, or its log does not state whether the goal was kept.
+        TachologError: a trial could not be done, or its log does not state the values that the goal needs.
     """
     begin = time.monotonic()
     program = PurePath(command.words[behind_wrappers(command.words).position]).name
@@ -249,7 +252,7 @@ def search(command: TrialCommand, goal: Goal, plan: SearchPlan, head: Mapping[st
 
 
 def line_of(kind: str, fields: Mapping[str, object]) -> str:
-    """Return a line in the grammar of the native log (docs/native-log.md). What is unknown is left out."""
+    """Return a line in the grammar of the native log (docs/native-log.md), without the unknown fields (``None``)."""
     return " ".join([kind, *(f"{key}={_written(value)}" for key, value in fields.items() if value is not None)])
 
 
@@ -273,7 +276,7 @@ class ToolOutput(NamedTuple):
 
     @property
     def excerpt(self) -> str:
-        """The first and the last lines, in one line: some tools name the error first and then print their help, other tools name it at the end."""
+        """The first and the last lines, joined: some tools print an error first and then their help; other tools print the error at the end."""
         lines = [line.strip()[:_QUOTED_CHARACTERS] for text in (self.text, self.errors) for line in text.splitlines() if line.strip()]
         if len(lines) > 2 * _QUOTED_LINES:
             lines = [*lines[:_QUOTED_LINES], "...", *lines[-_QUOTED_LINES:]]
@@ -281,11 +284,11 @@ class ToolOutput(NamedTuple):
 
 
 def _read(output: ToolOutput, command: TrialCommand, order: TrialOrder) -> Log:
-    """Read the log of a trial. Many tools end with status 0 after an error, so a log without any result is an error."""
+    """Read the log of a trial. A log without a result is an error, because many tools end with status 0 after an error."""
     try:
         log = read_text(output.text, command.format)
     except UnreadableInput as error:
-        raise TachologError(f"{_trial_name(command, order)}: it printed no log that can be read ({error}). It printed: {output.excerpt}") from error
+        raise TachologError(f"{_trial_name(command, order)}: its output is not a readable log ({error}). It printed: {output.excerpt}") from error
     if not any(record.scope == "summary" for record in log.records):
         raise TachologError(f"{_trial_name(command, order)}: its log has no result. It printed: {output.excerpt}")
     return log
@@ -296,8 +299,7 @@ def _trial_name(command: TrialCommand, order: TrialOrder) -> str:
 
 
 def _run_tool(command: TrialCommand, order: TrialOrder) -> ToolOutput:
-    values = {RATE: f"{order.rate_per_s:.0f}", SECONDS: f"{order.duration_s:g}"}
-    words = [_filled(word, values) for word in command.words]
+    words = [word.replace(RATE, f"{order.rate_per_s:.0f}").replace(SECONDS, f"{order.duration_s:g}") for word in command.words]
     try:
         done = subprocess.run(words, capture_output=True, check=False, timeout=3 * order.duration_s + _OVERHEAD_S)
     except subprocess.TimeoutExpired as error:
@@ -310,14 +312,8 @@ def _run_tool(command: TrialCommand, order: TrialOrder) -> ToolOutput:
     return output
 
 
-def _filled(word: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        word = word.replace(name, value)
-    return word
-
-
 def _judge(log: Log, order: TrialOrder, goal: Goal) -> Trial:
-    """Judge a trial by the results in its log. If the log does not state what the goal needs, this is an error."""
+    """Judge a trial by the results in its log. The log must state the values that the goal needs."""
     results = [record for record in log.records if record.scope == "summary"]
     log_name = f"the log of the trial at {order.rate_per_s:.0f} messages per second"
     latency = next((record for record in results if goal.statistic and _value(record, "latency", goal.statistic) is not None), None)
@@ -349,7 +345,7 @@ def _judge(log: Log, order: TrialOrder, goal: Goal) -> Trial:
 
 
 def _too_few(record: Record, statistic: str) -> bool:
-    """Whether less than one sample is above a percentile. Such a percentile says little more than the largest value."""
+    """Whether less than one sample is above a percentile, so that the percentile is hardly different from the maximum."""
     beyond = 1 - float(statistic[1:]) / 100 if statistic.startswith("p") else 1.0
     return record.samples is not None and record.samples * beyond < 1 - 1e-9
 
@@ -372,7 +368,7 @@ def _loss(record: Record) -> float | None:
 
 
 def _sent_rate(record: Record) -> tuple[float, float] | None:
-    """Return the rate that was sent, and for how many seconds; ``None`` if the record does not state them."""
+    """Return the sent rate, and the duration in seconds; ``None`` if the record does not state both."""
     sent, duration = _value(record, "messages_sent", "total"), _value(record, "duration", "total")
     if sent is None or not duration:
         return None

@@ -28,13 +28,15 @@ from statistics import median
 import click
 
 from tacholog import terminal
-from tacholog.campaign import disturbed_runs, failure_reason, find_programs, read_campaign
 from tacholog.campaign.builds import Build, find_build
+from tacholog.campaign.campaign_file import read_campaign
+from tacholog.campaign.campaign_folder import disturbed_runs, failure_reason
 from tacholog.campaign.floor import floor_tools
 from tacholog.campaign.gaps import Gap, expected_gaps
 from tacholog.campaign.pairs import Pairs, copy_pairs_to_data, pairs_folder, resume_pairs, start_pairs, with_event
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.preview import without_commands
+from tacholog.campaign.programs import find_programs
 from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write_report
 from tacholog.commands.shared.arguments import Folder, Percentage
 from tacholog.commands.shared.campaigns import gap_words, limits_held, list_words, measure_all, short_words
@@ -123,7 +125,7 @@ def ab(
     else:
         builds = [find_build(name, planned, tools, checkout(), work, terminal.remark) for name in (old, new)]
     if releases:
-        pairs_folder(data, planned.tool, releases)  # an error occurs now, and not after hours of measuring
+        pairs_folder(data, planned.tool, releases)  # so that an error occurs now, and not after hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     asks = not only_plan
@@ -178,7 +180,7 @@ def _suggested(begun: Pairs, change: float, output: Path, data: Path) -> int | N
 def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = None) -> list[str]:
     """Return the plan as lines of text: the runs, their duration, and the smallest change that they can detect."""
     pairs, tasks = begun.record.pairs, begun.tasks()
-    variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
+    variants = len({run.variant for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
     noise, source = _noise(begun, output, data)
     rows = max(_rows(begun), 1)
@@ -265,7 +267,7 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
 
 
 def _rows(begun: Pairs) -> int:
-    """Return how many rows will be tested, as far as the campaign states it: one rate or the percentiles of one latency for each variant and size."""
+    """Return the number of rows that will be tested, as far as the campaign states it: one rate or some percentiles for each variant and size."""
     measured = (run for run in begun.plans[0].runs if run.repetition == 1 and label_name(CONTROL) not in run.labels)
     return sum(_sizes(run) * _statistics(run) for run in measured)
 

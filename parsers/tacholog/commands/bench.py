@@ -23,18 +23,20 @@ from pathlib import Path
 
 import click
 
-from tacholog import campaign, terminal
-from tacholog.campaign import Plan
-from tacholog.campaign.campaign_file import path_in_errors
+from tacholog import terminal
+from tacholog.campaign import campaign_folder
+from tacholog.campaign.campaign_file import path_in_errors, read_campaign
 from tacholog.campaign.floor import floor_tools, with_floor
 from tacholog.campaign.gaps import expected_gaps
 from tacholog.campaign.pairs import Task
+from tacholog.campaign.plan import Plan
 from tacholog.campaign.preview import names_left_out, preview
-from tacholog.campaign.programs import how_to_get, list_names
+from tacholog.campaign.programs import find_programs, how_to_get, list_names
 from tacholog.commands.shared.arguments import Folder
 from tacholog.commands.shared.campaigns import gap_words, left_out_words, limits_held, measure_all, preview_words
 from tacholog.errors import TachologError
 from tacholog.installation import checkout
+from tacholog.runs.manifest import PLAN_FILE
 
 SOME_FAILED = 1
 _AGAIN = 2  # how often a run above the limits of its campaign is measured again
@@ -64,8 +66,8 @@ def bench(
     no_control: bool,
     perftest: Path | None,
 ) -> None:
-    tools = campaign.find_programs(perftest, checkout())
-    if resume or not no_control:  # a campaign that was started with the controls of the floor needs it
+    tools = find_programs(perftest, checkout())
+    if resume or not no_control:  # needed to continue a campaign whose plan contains controls
         tools = floor_tools(tools, tools.get("perftest"))
     if not resume:
         _refuse_folders(campaigns)
@@ -77,27 +79,29 @@ def bench(
         return
     failures = 0
     for path in campaigns:
-        folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release, shares_release=path in sharing)
+        folder, plan = (
+            _started(path, output, tools) if resume else campaign_folder.start(path, output, tools, release, shares_release=path in sharing)
+        )
         gaps = expected_gaps(plan).gaps
         if not resume:
-            planned = campaign.read_campaign(path)
+            planned = read_campaign(path)
             for line in left_out_words(names_left_out(planned, list_names(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
                 terminal.remark(line)
         for line in gap_words(gaps):
             terminal.remark(line)
         try:
-            with campaign.only_one_harness(folder):
+            with campaign_folder.only_one_harness(folder):
                 for _ in range(1 + _AGAIN):
-                    tasks = [Task(folder, plan, run, tools, run.folder) for run in campaign.pending_runs(folder, plan)]
+                    tasks = [Task(folder, plan, run, tools, run.folder) for run in campaign_folder.pending_runs(folder, plan)]
                     measure_all(tasks, len(plan.runs), gaps)
         except KeyboardInterrupt:
-            left = len(campaign.pending_runs(folder, plan))
+            left = len(campaign_folder.pending_runs(folder, plan))
             click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)
             raise SystemExit(130) from None
-        bad = sum(campaign.failure_reason(folder, run) is not None for run in plan.runs)
+        bad = sum(campaign_folder.failure_reason(folder, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
-        failures += len(too_disturbed := campaign.disturbed_runs(folder, plan))
+        failures += len(too_disturbed := campaign_folder.disturbed_runs(folder, plan))
         for line in limits_held(plan.limits, len(plan.runs), too_disturbed, f"tacholog bench --resume {folder}"):
             click.echo(line)
         if plan.release and too_disturbed:
@@ -105,7 +109,7 @@ def bench(
         elif plan.release and bad == len(plan.runs):
             click.echo(f"tacholog: {folder}: no run is good, so nothing was copied to {data}", err=True)
         elif plan.release:
-            click.echo(f"copied for publication: {campaign.copy_to_data(folder, plan, data)}")
+            click.echo(f"copied for publication: {campaign_folder.copy_to_data(folder, plan, data)}")
     if failures:
         sys.exit(SOME_FAILED)
 
@@ -117,10 +121,8 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
         TachologError: one of the paths is a folder.
     """
     for path in (path for path in paths if path.is_dir()):
-        if (path / campaign.PLAN_FILE).is_file():
-            raise TachologError(
-                f"{path} is the folder of a campaign that was started; --resume continues it, and its plan is in {path / campaign.PLAN_FILE}"
-            )
+        if (path / PLAN_FILE).is_file():
+            raise TachologError(f"{path} is the folder of a campaign that was started; --resume continues it, and its plan is in {path / PLAN_FILE}")
         raise TachologError(f"{path} is a folder: name the file of a campaign in it, such as {next(iter(sorted(path.glob('*.toml'))), 'mine.toml')}")
 
 
@@ -135,7 +137,7 @@ def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset
     """
     paths_of: dict[Path, list[Path]] = defaultdict(list)
     for path in paths:
-        paths_of[campaign.release_folder(data, campaign.read_campaign(path).tool, release)].append(path)
+        paths_of[campaign_folder.release_folder(data, read_campaign(path).tool, release)].append(path)
     for target, members in paths_of.items():
         names = Counter(path.stem for path in members)
         if twice := [path for path in members if names[path.stem] > 1]:
@@ -153,7 +155,7 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
     """
     missing: dict[str, None] = {}
     for path in paths:
-        planned = with_floor(campaign.read_campaign(path), tools)
+        planned = with_floor(read_campaign(path), tools)
         with path_in_errors(path):
             plan = preview(planned, path.stem, tools)
         click.echo("\n".join(preview_words(plan)))
@@ -165,7 +167,7 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
 
 def _started(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:
     """Return the folder and the plan of the campaign to continue."""
-    folder = path if path.is_dir() else campaign.newest_unfinished(output, path.stem)
+    folder = path if path.is_dir() else campaign_folder.newest_unfinished(output, path.stem)
     if folder is None:
         raise TachologError(f"nothing to resume: there is no unfinished campaign {path.stem} under {output}")
-    return folder, campaign.resume(folder, tools)
+    return folder, campaign_folder.resume(folder, tools)

@@ -78,11 +78,11 @@ class AskedVerdict(click.ParamType[Verdict]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Verdict:
         """Return the name of the verdict in JSON."""
-        from tacholog.render.diff.words import verdict_named
+        from tacholog.render.diff.words import MEANINGS, verdict_named
 
         verdict = verdict_named(value)
         if verdict is None:
-            self.fail(f"{value!r} is not one of {', '.join(VERDICTS)}.", param, ctx)
+            self.fail(f"{value!r} is not one of {', '.join(repr(MEANINGS[verdict].words) for verdict in VERDICTS)}.", param, ctx)
         return verdict
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -23,7 +23,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Event, HeldRecords, Scan
-from tacholog.formats.registry import any_fits, detect, format_named
+from tacholog.formats.registry import any_fits, detect, format_named, formats
 from tacholog.formats.source import LogText, open_log, text_of
 from tacholog.runs.conditions import stated_conditions, with_stated_side, with_stated_size
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
@@ -38,7 +38,13 @@ UNREADABLE = 2
 @click.command(help=__doc__)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--format", "output", type=click.Choice(list(LISTINGS)), default="table", show_default=True, help="How to print the records.")
-@click.option("--as", "log_format", metavar="FORMAT", help="Read the logs as this format ('tacholog formats' lists them) instead of detecting it.")
+@click.option(
+    "--as",
+    "log_format",
+    metavar="FORMAT",
+    shell_complete=lambda _context, _parameter, incomplete: [name for name in formats() if name.startswith(incomplete)],
+    help="Read the logs as this format ('tacholog formats' lists them) instead of detecting it.",
+)
 @click.option("--summary", is_flag=True, help="Print only totals for each log: its records, and its lines of each class.")
 @click.option("--explain", is_flag=True, help="Print every line with its class, or as a fact about the run.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed, was cut off or has no result.")

@@ -161,7 +161,7 @@ def default_roots() -> tuple[Path, ...]:
     Raises:
         UnreadableInput: none of these folders exists.
     """
-    from tacholog.campaign import campaign_folders
+    from tacholog.campaign.campaign_folder import campaign_folders
 
     if folders := defaults().folders():
         return folders

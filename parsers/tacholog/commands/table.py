@@ -1,4 +1,4 @@
-"""Answer a question: compare one thing over another, as a table of medians.
+"""Answer a question: compare the values of one field over another field, as a table of medians.
 
 RUNS are folders of runs, raw logs or saved datasets; default: data/ and the newest folder in build/runs/. The question consists of fields: any
 condition (docs/conditions.md), any label (label.plugin), system, release, host, payload_bytes. The subject is what is compared. The axis (--over) is

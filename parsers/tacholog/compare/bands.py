@@ -1,9 +1,9 @@
-"""The band of one build: how much its results vary. `tacholog ab` of a build with itself measures it; ``same-build/<host>.csv`` keeps it.
+"""The band of one build: how much its results vary. `tacholog ab` of a build with itself measures the band; ``same-build/<host>.csv`` stores it.
 
-The file has one line for each row and session. New sessions are added below; lines never change. Columns: the session and its start, the SHA-256 of
+The file has one line for each row and session. New sessions are appended. Columns: the session and its start, the SHA-256 of
 the build, the number of pairs; the row's key (`tacholog.compare.result.RowKey`); ``runs`` (of both sides), the ``median`` of their values in the
 metric's unit, the standard ``deviation`` of the values' logarithms, and the ``shift`` of the pairs with its 95 % interval ``shift_low``,
-``shift_high``, as logarithms too.
+``shift_high``, also as logarithms.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 FOLDER = "same-build"
 ENOUGH_SESSIONS = 3  # Fewer sessions do not show how much sessions differ.
-_KEY = tuple(name for name in RowKey.__struct_fields__ if name != "apart")  # older files have no such column
+_KEY = tuple(name for name in RowKey.__struct_fields__ if name != "apart")  # older files have no column ``apart``
 _LEVEL = 0.975
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the file: the result of one session of a build with itself for one row."""
+    """One line of the file: the result of one row in one session that compared a build with itself."""
 
     session: str
     start: str | None
@@ -53,9 +53,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(NamedTuple):
-    """How much a row of one build varies by chance, 95 % of the time, as logarithms: ``paired`` for pairs, ``single`` for single runs.
+    """How much a row of one build varies by chance with probability 95 %, as logarithms: ``paired`` for pairs, ``single`` for single runs.
 
-    ``across_sessions``: whether enough sessions were measured to know how much sessions differ; if not, ``single`` is a lower limit. ``between`` is
+    ``across_sessions``: whether enough sessions were measured to know how much sessions differ; if not, ``single`` is a lower limit. ``between``:
     how much the medians of two sessions differ by chance; ``None``: not known.
     """
 
@@ -74,9 +74,9 @@ class SameBuildBands(NamedTuple):
 
 
 def calibrations(comparison: Comparison, build: str) -> list[Calibration]:
-    """The entries that a comparison of one build with itself gives: one for each row of interleaved pairs.
+    """Return the file entries from a comparison of one build with itself: one entry for each row of interleaved pairs.
 
-    Rows that differ only in a label have the same key in the file. They give no entries, so that they are not mistaken for one row.
+    Rows with labels have no entries: rows that differ only in a label would have the same key in the file, and be mistaken for one row.
     """
     sessions = {run.session for run in comparison.runs if run.session}
     times = [run.start_time for run in comparison.runs if run.start_time]
@@ -112,7 +112,7 @@ def _calibration(row: ComparisonRow, build: str, session: str, start: str | None
 
 
 def add(folder: Path, host: str, entries: Sequence[Calibration]) -> Path:
-    """Add a session to ``same-build/<host>.csv`` below a folder, and return the file. A session that is there already is replaced."""
+    """Add a session to ``same-build/<host>.csv`` in a folder, and return the path of the file. An old entry of the same session is replaced."""
     path = folder / FOLDER / f"{host}.csv"
     old_entries = [entry for entry in (read(path) if path.is_file() else ()) if entry.session not in {new.session for new in entries}]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,10 +134,10 @@ def _cell(value: object) -> str:
 
 
 def read(path: Path, *, named_by_user: bool = False) -> list[Calibration]:
-    """Read a file that `add` wrote: a regular file of its folder, unless the user names it.
+    """Read a file that `add` wrote. Unless the user named the file, it must be a regular file.
 
     Raises:
-        UnreadableInput: it is missing, or a line of it is not of this form; the message names file and line.
+        UnreadableInput: the file is missing, or a line is malformed; the message names file and line.
     """
     try:
         with path.open("rb") if named_by_user else open_evidence(path.parent, path.name) as file:
@@ -167,15 +167,15 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
     """Find the bands of the machine on which both sides were measured, if there are any.
 
     Args:
-        sides: what is compared.
-        roots: folders to search, besides those that hold the runs.
+        sides: the compared datasets.
+        roots: folders to search, after the folders that contain the runs.
         asked: a file that the user names.
     """
     runs = [side.runs for side in sides]
     hosts = {str(host) for frame in runs for host in frame["host"].dropna()}
     if len(hosts) != 1 and asked is None:
         return None
-    # Hundreds of runs are in a few folders, so one run of each folder is enough. Nothing is above "." and "/".
+    # Hundreds of runs are in a few folders, so one run of each folder is enough. The roots "." and "/" have no parent folder.
     roots_of_runs = (str(root) for frame in runs if "root" in frame for root in frame["root"].dropna())
     of_folder = {os.path.dirname(root): root for root in roots_of_runs if root not in (".", "/")}  # noqa: PTH120 - making a `Path` of each is slow
     folders = dict.fromkeys(above for root in of_folder.values() for above in Path(root).parents)
@@ -188,7 +188,7 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
 
 
 def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
-    """Read the bands of a file: those of the build that was measured last."""
+    """Read the bands of the build that was measured last from a file."""
     entries = read(path, named_by_user=named_by_user)
     entries = [entry for entry in entries if entry.build == entries[-1].build]
     by_row: dict[RowKey, list[Calibration]] = defaultdict(list)
@@ -200,7 +200,7 @@ def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
 
 
 def _band(sessions: Sequence[Calibration]) -> Band:
-    """The band of one row from its sessions; see docs/significance.md for the formulas."""
+    """Return the band of one row from its sessions; see docs/significance.md for the formulas."""
     count, runs = len(sessions), sum(entry.runs for entry in sessions)
     variance = sum((entry.runs - 1) * entry.deviation**2 for entry in sessions) / (runs - count)
     within = student_t_quantile(_LEVEL, runs - count) * sqrt(2 * variance)
@@ -215,9 +215,9 @@ def _band(sessions: Sequence[Calibration]) -> Band:
 
 
 class Drift(NamedTuple):
-    """How much the medians of one build differed between sessions of known machines, as ratios less 1: over all rows, the least to the most.
+    """How much the medians of one build differed between sessions, as ratios minus 1: the smallest, the middle and the largest of all rows.
 
-    ``days``: whether any of these sessions were made on different days.
+    ``days``: whether the sessions were made on different days.
     """
 
     sessions: int
@@ -228,10 +228,10 @@ class Drift(NamedTuple):
 
 
 def known_drift(roots: Iterable[Path]) -> Drift | None:
-    """How much one build is known to have drifted: the rows with medians, means and rates of all files below ``same-build/`` of these folders.
+    """Return the measured drift of one build, from the medians, means and rates in all files in ``same-build/`` of these folders.
 
     Raises:
-        UnreadableInput: a file is not of this form.
+        UnreadableInput: a file is malformed.
     """
     ratios: list[float] = []
     sessions: dict[str, str] = {}
@@ -246,7 +246,7 @@ def known_drift(roots: Iterable[Path]) -> Drift | None:
 
 
 def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
-    """For each build and row the medians of its sessions, if there are several."""
+    """Return for each build and row the medians of its sessions, if it has several sessions."""
     medians: dict[tuple[str, RowKey], list[float]] = defaultdict(list)
     for entry in entries:
         if band_of(entry.key.statistic) == "centre" and entry.median > 0:
@@ -255,7 +255,7 @@ def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
 
 
 def noise(same_build: SameBuildBands) -> Iterator[float]:
-    """The run-to-run noise of each row with medians or means, as the standard deviation of logarithms."""
-    for entry in read(same_build.file, named_by_user=True):  # The file was read before.
+    """Yield the noise between the runs of the last session, for each row of medians or means: the standard deviation of logarithms."""
+    for entry in read(same_build.file, named_by_user=True):  # the file was checked when it was first read
         if entry.session == same_build.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

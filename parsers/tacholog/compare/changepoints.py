@@ -1,14 +1,14 @@
 """Steps and drifts in histories: changes over many releases that the comparison of neighbours is too weak to detect.
 
 A history has one level for each release: the mean of the logarithms of its runs. The levels are divided into segments without change, so that the sum
-of the squared distances from the segments' means, in units of the noise, and of a penalty for each step is as small as possible. The penalty is
+of the squared distances from the segments' means (in units of the noise) and of a penalty for each step is minimal. The penalty is
 chosen so that the best candidate for a step reaches it in at most one of 40 pages of histories without a change. A drift is a slow change over
-several releases. Kendall's trend test detects it, corrected for all histories of the page by shuffling the releases; it is described as one straight
-line.
+several releases. Kendall's trend test detects a drift, with a correction for all histories of the page by shuffling the releases. A drift is
+described as one straight line.
 
-The noise is estimated from the differences between neighbouring releases, without the largest fifth, which may be steps. It is never smaller than the
-scatter of the runs of a release or the noise of the other histories suggests, nor smaller than what rounding hides. A release far from both of its
-neighbours is an outlier. It gets the level of the nearer neighbour, so that it does not make one step up and another one down.
+The noise is estimated from the differences between neighbouring releases, without the largest fifth, which may be steps. The estimate has three lower
+limits: the scatter of the runs of a release, the noise of the other histories, and the rounding error. A release far from both of its
+neighbours is an outlier. It gets the level of the nearer neighbour, so that it does not cause a step up and a step down.
 
 Source:
     Jackson et al. (2005), "An algorithm for optimal partitioning of data on an interval"; Kendall (1938), "A new measure of rank correlation";
@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from tacholog.compare.statistics import student_t_two_sided_p, student_t_two_sided_quantile
 
-LEAST_RELEASES = 5  # With fewer, no order of the releases is rare enough.
-LEVEL = 0.05  # the probability that a page without any change shows one; half of it for steps, half for drifts
+LEAST_RELEASES = 5  # With fewer releases, no order of them is rare enough.
+LEVEL = 0.05  # the probability that a page without any change shows a change; half of it for steps, half for drifts
 _SHORTEST = 2  # releases in a segment: a single release that differs from all others is an outlier
-_LEAST_DRIFT = 3  # releases: a change over fewer is a step
+_LEAST_DRIFT = 3  # releases: a change over fewer releases is a step
 _SHARE_FOR_NOISE = 0.8  # the share of the differences between neighbours from which the noise is estimated
 _FAR = 4  # times the noise: a release at this distance from its neighbours is an outlier; two such releases are a step
 _SHUFFLES = 1999
@@ -41,9 +41,9 @@ Floats = NDArray[np.float64]
 class Change(NamedTuple):
     """One change of a history.
 
-    ``history`` is the index of its history. ``first`` is the first release after a step, or the last one before a drift; ``last`` is the release at
-    which a drift ends, and equals ``first`` for a step. ``shift`` is the change as a logarithm, between ``low`` and ``high`` with 95 % confidence.
-    ``p`` is the largest probability that a page without any change shows a change at least as clear as this one.
+    ``history`` is the index of the history. ``first`` is the first release after a step, or the last release before a drift. ``last`` is the release
+    at which a drift ends, and equals ``first`` for a step. ``shift`` is the change as a logarithm, between ``low`` and ``high`` with 95 % confidence.
+    ``p`` is an upper limit of the probability that a page without any change shows a change at least as clear as this change.
     """
 
     history: int
@@ -60,9 +60,9 @@ def changes(histories: Sequence[Sequence[Sequence[float]]], hidden: Sequence[flo
     """Find the steps and drifts in all histories of a page.
 
     Args:
-        histories: for each history and release the values of the runs, all above zero. Histories of fewer than `LEAST_RELEASES` are left out.
-        hidden: for each history how far rounding may have moved a value, as a logarithm; ``None``: values are exact. A history for which it is
-            infinite, because a value may be 0, is left out.
+        histories: for each history and release, the values of the runs, all above zero. Histories with fewer than `LEAST_RELEASES` are left out.
+        hidden: for each history, the largest rounding error of a value, as a logarithm; ``None``: values are exact. If the error is infinite, because
+            a value may be 0, the history is left out.
     """
     rounding = np.zeros(len(histories)) if hidden is None else np.asarray(hidden, float)
     by_length: dict[int, list[int]] = {}
@@ -84,15 +84,15 @@ def changes(histories: Sequence[Sequence[Sequence[float]]], hidden: Sequence[flo
 
 
 def _widened(change: Change, hidden: float) -> Change:
-    """The change with an interval widened by rounding, which may have moved the levels before and after in opposite directions."""
+    """Return the change with its interval widened by the rounding error, which may have opposite directions before and after the change."""
     return change._replace(low=change.low - 2 * hidden, high=change.high + 2 * hidden)
 
 
 def _without_outliers(levels: Floats, noise: Floats) -> Floats:
-    """The levels, in which the level of each outlier is replaced by the median of three: its own and those of its neighbours.
+    """Return the levels, with each outlier replaced by the median of three levels: its own level and the levels of its two neighbours.
 
-    An outlier at an end is replaced by its only neighbour. A release that continues a drift is no outlier: the end is also compared with the straight
-    line through the two releases next to it.
+    An outlier at an end is replaced by its only neighbour. The end is also compared with the straight line through the next two releases, because a
+    release that continues a drift is not an outlier.
 
     Source:
         Tukey (1977), "Exploratory Data Analysis", chapter 7: running medians of three, and the end-point rule.
@@ -108,8 +108,8 @@ def _without_outliers(levels: Floats, noise: Floats) -> Floats:
 
 
 def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
-    """The changes of histories with equally many releases; ``total`` histories are on the page."""
-    # All histories of a page share its level. Histories of each length get a part of it in proportion to their number.
+    """Return the changes of histories with equally many releases. ``total`` is the number of histories on the page."""
+    # All histories of a page share its significance level. Histories of each length get a part in proportion to their number.
     count, releases = levels.shape
     p_drift = _trend_p(levels) * total / count
     penalty = step_penalty(releases, total)
@@ -125,13 +125,13 @@ def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
 
 
 def step_penalty(releases: int, histories: int) -> float:
-    """The least improvement of the fit that makes a step, in squared units of the noise: a quantile of Student's t, for all candidates."""
+    """Return the least improvement of the fit that counts as a step, in squared units of the noise: a quantile of Student's t for all candidates."""
     candidates = (releases - 1) * histories
     return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / candidates]), releases - 1)[0]) ** 2
 
 
 def _within(history: Sequence[Floats], levels: Floats) -> float:
-    """The variance of a release's level, estimated from the scatter of its runs."""
+    """Return the variance of the level of a release, estimated from the scatter of its runs."""
     freedom = sum(len(release) - 1 for release in history)
     squares = sum(float(((release - level) ** 2).sum()) for release, level in zip(history, levels, strict=True))
     runs = float(np.mean([1 / len(release) for release in history]))
@@ -139,23 +139,23 @@ def _within(history: Sequence[Floats], levels: Floats) -> float:
 
 
 def _noise(levels: Floats, within: Floats) -> Floats:
-    """The standard deviation of the levels of each history without its steps."""
+    """Return the standard deviation of the levels of each history, without its steps."""
     squares = np.sort(np.diff(levels, axis=1) ** 2, axis=1)
     count = max(1, int(np.ceil(_SHARE_FOR_NOISE * squares.shape[1])))
     own_noise = squares[:, :count].mean(axis=1) * _trimmed(squares.shape[1], count)
-    between = max(float(np.median(own_noise - within)), 0.0)  # between sessions, which the histories of a page have in common
+    between = max(float(np.median(own_noise - within)), 0.0)  # the variance between sessions, which is the same for all histories of a page
     return np.asarray(np.sqrt(np.maximum(np.maximum(own_noise, within + between), 1e-12)))
 
 
 @functools.lru_cache(maxsize=256)
 def _trimmed(count: int, used: int) -> float:
-    """The factor that turns the mean of the smallest ``used`` of so many squared differences into the variance of one level."""
+    """Return the factor that converts the mean of the ``used`` smallest of ``count`` squared differences into the variance of one level."""
     noise = np.random.default_rng(1).standard_normal((_DRAWS // 4, count + 1))
     return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :used].mean())
 
 
 def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
-    """The first release of each segment of each history, except the first segment: optimal partitioning of all histories at once."""
+    """Return the first release of each segment of each history, except the first segment, by optimal partitioning."""
     count, releases = scaled.shape
     sums = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled, axis=1)], axis=1)
     squares = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled**2, axis=1)], axis=1)
@@ -179,7 +179,6 @@ def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
 
 
 def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], total: int) -> list[Change]:
-    """The steps of a history, with their size and p-value."""
     ends = [0, *starts, len(levels)]
     changes = []
     for first, start, last in zip(ends, ends[1:], ends[2:], strict=False):
@@ -193,7 +192,7 @@ def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], to
 
 
 def _trend_p(levels: Floats) -> Floats:
-    """The p-value of each history by Kendall's trend, for all of them together: the releases are shuffled, in all histories at once."""
+    """Return the p-value of Kendall's trend for each history, corrected for all histories: each shuffle applies to all of them."""
     first, second = np.triu_indices(levels.shape[1], 1)
     signs = np.sign(levels[:, second] - levels[:, first])
     statistics = np.abs(signs @ _shuffled(levels.shape[1]).T)
@@ -203,7 +202,7 @@ def _trend_p(levels: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=8)
 def _shuffled(releases: int) -> Floats:
-    """For each shuffled order and each pair of releases, 1 if the pair is in the order of time and -1 if not. The first order is that of time."""
+    """Return for each shuffled order and each pair of releases: 1 if the pair is in the order of time, else -1. The first order is not shuffled."""
     generator = np.random.default_rng(1)
     orders = np.stack([np.arange(releases), *(generator.permutation(releases) for _ in range(_SHUFFLES))])
     first, second = np.triu_indices(releases, 1)
@@ -211,10 +210,10 @@ def _shuffled(releases: int) -> Floats:
 
 
 def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) -> tuple[int, int, float, float, float] | None:
-    """Return where a drift begins and ends, its shift and the 95 % interval of the shift; ``None`` if the steps describe the history better.
+    """Return the first and the last release of a drift, its shift, and the 95 % interval of the shift; ``None`` if steps fit the history better.
 
-    A drift has two ends and one shift, so it costs more than one step and less than two. The ends are estimates too: the interval is that of the
-    profile likelihood, over all straight changes that describe the history nearly as well as the best one.
+    A drift has two ends and one shift, so its penalty is larger than that of one step and smaller than that of two steps. The ends are estimates too.
+    So the interval is that of the profile likelihood, over all straight changes that fit the history nearly as well as the best straight change.
 
     Source:
         Venzon & Moolgavkar (1988), "A method for computing profile-likelihood-based confidence intervals".
@@ -230,7 +229,7 @@ def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) 
 
 
 class _Ramp(NamedTuple):
-    """A straight change between two releases: its shift, the squared distance of the levels from it, and the squared length of a shift of one."""
+    """A straight change between two releases: its shift, the squared distance of the levels from the line, and the squared length of a unit shift."""
 
     first: int
     last: int
@@ -240,7 +239,7 @@ class _Ramp(NamedTuple):
 
 
 def _ramps(levels: Floats) -> Iterator[_Ramp]:
-    """Yield all straight changes between two releases, each with its best shift."""
+    """Yield each straight change between two releases, with the shift that fits best."""
     releases = len(levels)
     above = levels - levels.mean()
     for first in range(releases - _LEAST_DRIFT):

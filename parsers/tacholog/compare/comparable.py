@@ -1,7 +1,7 @@
-"""The one rule that decides which results may be compared. A diff, a ranking, a table of several series and the page that compares all use it.
+"""The rule that decides which results may be compared. A diff, a ranking, a table of several series and the comparison page all use it.
 
-Each condition of a measurement is declared once (`CONDITIONS`): in which comparisons it must be equal, and where it must be known.
-The words of a refusal are in `tacholog.view.refusals`.
+`CONDITIONS` declares each condition of a measurement once: the comparisons in which it must be equal, and the comparisons in which it must be stated.
+`tacholog.view.refusals` writes the text of a refusal.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tacholog.runs.labels import labels_of
 # What is compared: the same row in two releases; two series whose ratio a reader asks for; the series of one ranked table.
 ComparisonKind = Literal["diff", "ratio", "ranking"]
 Conditions = Mapping[str, Any]  # the conditions of one cell or series by name; null: not stated
-BYTES, A_REFERENCE = "bytes", "a reference"  # what was sent: the latency of bytes grows with their number, that of a reference does not
-MOVED, NOT_MOVED = "moved", "never moved"  # the bytes that a rate counts
+BYTES, A_REFERENCE = "bytes", "a reference"  # what was sent: the latency of bytes grows with their number, the latency of a reference does not
+MOVED, NOT_MOVED = "moved", "never moved"  # whether the bytes that a rate counts were moved
 
 _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # paths that may be zero copy
 # Transports that use no network card, by their names: for logs that do not state the reach of the transport.
@@ -42,18 +42,6 @@ def _always(_: Conditions, __: ComparisonKind) -> bool:
     return True
 
 
-def _never(_: Conditions, __: ComparisonKind) -> bool:
-    return False
-
-
-def _in_diff(_: Conditions, comparison: ComparisonKind) -> bool:
-    return comparison == "diff"
-
-
-def _of_latency(conditions: Conditions, _: ComparisonKind) -> bool:
-    return conditions["metric"] in ("latency", "jitter")
-
-
 def _on_network(conditions: Conditions, _: ComparisonKind) -> bool:
     return not is_local(conditions)
 
@@ -62,34 +50,30 @@ _DIFF: tuple[ComparisonKind, ...] = ("diff",)
 _SERIES: tuple[ComparisonKind, ...] = ("ratio", "ranking")
 _EVERYWHERE: tuple[ComparisonKind, ...] = (*_DIFF, *_SERIES)
 _RANKING: tuple[ComparisonKind, ...] = ("ranking",)
-# What the transport is asked to do. A reader may ask for the ratio of two loads, but the smaller one makes no transport the fastest.
+# The load on the transport. A reader may ask for the ratio of two loads. But a ranking would favour the transport with the smaller load.
 _LOAD: tuple[ComparisonKind, ...] = (*_DIFF, *_RANKING)
 
 
 class Condition(NamedTuple):
-    """A condition that two sides must share: its code in reports, in which comparisons it applies, where it must be known, and for which metrics.
+    """A condition that must be equal on both sides: its code in reports, the comparisons and metrics to which it applies, and when it must be stated.
 
-    Where it need not be known, it may be left out: a closed loop has no offered rate.
+    Logs may leave out a condition that is not needed. For example, a closed loop has no offered rate.
     """
 
     code: str
     comparisons: tuple[ComparisonKind, ...]
-    needed: Needed = _never
-    metrics: Collection[str] = ()  # none: for all metrics
-
-    def is_asked(self, comparison: ComparisonKind, metric: str) -> bool:
-        """Whether a comparison of a metric asks for this condition."""
-        return comparison in self.comparisons and (not self.metrics or metric in self.metrics)
+    needed: Needed = lambda *_: False
+    metrics: Collection[str] = ()  # empty: all metrics
 
 
-# These name a row. If one side never states one of them, its rows are compared with the rows of the other side that do.
+# These conditions are part of a row's name. If one side never states one of them, its rows are compared with rows of the other side that state it.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
-NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # nothing was changed where none is stated
+NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # not stated: the network was not changed
 SETTINGS = "settings"  # of the transport: a JSON object
-SETTING_PREFIX = "setting "  # stands before the name of a setting that differs
+SETTING_PREFIX = "setting "  # before the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
-LABELS = "labels"  # all labels of a side, as in the column of that name; each of them is a condition of its own (``label.plugin``)
+LABELS = "labels"  # all labels of a side, as in the column ``labels``; each label is a separate condition (``label.plugin``)
 # A diff compares machines by their hardware (`MACHINE`), not by their names: two machines may have the same hardware.
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
@@ -99,8 +83,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "host": Condition("host", _SERIES, _always),
         "test": Condition("test", _SERIES),
         "definition": Condition("metric_def", _EVERYWHERE, _always),
-        "basis": Condition("basis", _EVERYWHERE, _of_latency, ("latency", "jitter")),
-        "load_mode": Condition("load_mode", _EVERYWHERE, _in_diff),
+        "basis": Condition("basis", _EVERYWHERE, lambda row, _: row["metric"] in ("latency", "jitter"), ("latency", "jitter")),
+        "load_mode": Condition("load_mode", _EVERYWHERE, lambda _, comparison: comparison == "diff"),
         "reliability": Condition("qos", _DIFF, _always),
         "batch_bytes": Condition("batching", _DIFF, lambda row, _: row["test"] in ("throughput", "demand") and row["load_mode"] == "max-rate"),
         "payload_touched": Condition("payload_touched", _DIFF, lambda row, _: row["data_path"] in ("zero-copy", "pointer")),
@@ -111,7 +95,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "goal": Condition("goal", _DIFF, lambda row, _: row["test"] == "sustain"),
         "recovery_time_ns": Condition("recovery_time", _LOAD, lambda row, comparison: comparison == "diff" and row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
-        # An older version may state fewer settings. Its logs are compared all the same.
+        # An older version may state fewer settings. Its logs can still be compared.
         SETTINGS: Condition("settings", _DIFF),
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
@@ -137,8 +121,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # Columns of a document for several operating systems need not come from one machine.
         "operating_system": Condition("operating_system", _SERIES),
-        # A campaign measures its transports in turns within the same hour. Two campaigns may differ by more than two transports do, so the
-        # transport with more runs in the better campaign would win.
+        # A campaign measures its transports in turns within the same hour. The difference between two campaigns may be larger than the difference
+        # between two transports, so the transport with more runs in the faster campaign would win.
         "campaign": Condition("campaign", _RANKING),
         # A rate of batched messages cannot be compared with a rate of single messages, and both were measured at different sizes.
         "batched": Condition("batched", _RANKING),
@@ -148,9 +132,9 @@ CODES: Mapping[str, str] = MappingProxyType({name: condition.code for name, cond
 
 
 class Judgement(NamedTuple):
-    """The conditions that differ, the conditions that must be known and are not stated, and machines with different names.
+    """The conditions that differ, the needed conditions that are not stated (``unverified``), and machines with different names.
 
-    A diff judges a row with ``unverified`` conditions by single values only; a ratio and a ranking are refused.
+    If conditions are unverified, a diff judges the row by single values only, and a ratio or a ranking is refused.
     """
 
     different: tuple[Difference, ...]
@@ -159,7 +143,7 @@ class Judgement(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether a ratio of both sides, or a ranking of both, would mean nothing."""
+        """Whether a ratio or a ranking of the two sides would be meaningless."""
         return bool(self.different or self.unverified)
 
 
@@ -168,14 +152,14 @@ def judge(
 ) -> Judgement:
     """Compare the conditions of two cells or series.
 
-    Two runs on the same host (the same host file) have the same machine, even if the file is incomplete.
+    Two runs with the same host file were made on the same machine, even if the file is incomplete.
 
     Args:
-        old: the conditions of one side: ``metric``, and every one that `asked` names (or ``only``); for a diff also ``host``, ``machine``, ``test``.
-        new: those of the other side.
-        across: conditions that may differ; a label as ``label.plugin``.
-        comparison: what is compared.
-        only: the conditions to judge; none: all that the comparison asks for.
+        old: the conditions of one side: ``metric``, and all conditions in `asked` or ``only``; for a diff also ``host``, ``machine``, ``test``.
+        new: the conditions of the other side.
+        across: conditions that may differ; a label is written as ``label.plugin``.
+        comparison: the kind of comparison.
+        only: the conditions to judge; empty: all conditions of this kind of comparison.
     """
     same_host = old.get("host") is not None and old.get("host") == new.get("host")
     fields = [field for field in only or asked(comparison, old["metric"]) if not (field in across or (field in MACHINE and "host" in across))]
@@ -187,35 +171,36 @@ def judge(
         if not (same_host and field in MACHINE) and (_is_needed(field, old, comparison) or _is_needed(field, new, comparison))
     ]
     if comparison == "diff":
-        return Judgement(tuple(different), tuple(unverified), _machines(old["machine"], new["machine"]))
+        machines = (Difference("host", old["machine"], new["machine"]),) if old["machine"] != new["machine"] else ()
+        return Judgement(tuple(different), tuple(unverified), machines)
     return Judgement(tuple(difference for difference in different if difference.field not in unverified), tuple(unverified))
 
 
 @lru_cache
 def asked(comparison: ComparisonKind, metric: str) -> tuple[str, ...]:
-    """The conditions that a comparison of a metric asks for, in the order in which they are reported."""
-    return tuple(name for name, condition in CONDITIONS.items() if condition.is_asked(comparison, metric))
+    """Return the conditions that a comparison of a metric checks, in the order in which they are reported."""
+    return tuple(name for name, entry in CONDITIONS.items() if comparison in entry.comparisons and (not entry.metrics or metric in entry.metrics))
 
 
 def unknown(conditions: Conditions, comparison: ComparisonKind) -> tuple[str, ...]:
-    """The codes of the conditions that a side must state and does not; without them it can be compared with nothing."""
+    """Return the codes of the needed conditions that a side does not state. Such a side cannot be compared with any other."""
     return tuple(
         CODES[name] for name in asked(comparison, conditions["metric"]) if conditions[name] is None and _is_needed(name, conditions, comparison)
     )
 
 
 def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
-    """The conditions that the members of a group share, with their values. Sides that share all of them are comparable if none is `unknown`."""
+    """Return the conditions that must be equal, with their values. Sides with the same result are comparable if no condition is `unknown`."""
     return tuple((name, conditions[name]) for name in asked(comparison, conditions["metric"]))
 
 
 def is_ranked_nowhere(conditions: Conditions) -> bool:
-    """Whether no ranking may contain this: a rate of bytes that were never moved."""
+    """Whether no ranking may contain this result, because it is a rate of bytes that were never moved."""
     return bool(conditions["bytes_moved"] == NOT_MOVED)
 
 
 def _differences(field: str, old: Conditions, new: Conditions, comparison: ComparisonKind, across: Collection[str]) -> Iterator[Difference]:
-    """Yield the differences in a condition: at most one, except for labels and for settings, which yield one each."""
+    """Yield the differences in a condition: at most one, but one per label for labels, and one per setting for settings."""
     if field == LABELS:
         olds, news = labels_of(old[field]), labels_of(new[field])
         for label in sorted({*olds, *news} - {*across}):
@@ -232,7 +217,7 @@ def _differences(field: str, old: Conditions, new: Conditions, comparison: Compa
 def _different_settings(old: Conditions, new: Conditions) -> Iterator[Difference]:
     """Yield the settings that both sides have and that differ.
 
-    Two transports have different settings, and an older version may lack a setting; `compare.profiles` names the settings of one side.
+    Two transports have different settings, and an older version may lack a setting. `compare.profiles` names the settings that only one side has.
     """
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
     for name in sorted(olds.keys() & news.keys()):
@@ -241,7 +226,7 @@ def _different_settings(old: Conditions, new: Conditions) -> Iterator[Difference
 
 
 def settings_of(text: str | None) -> Mapping[str, str]:
-    """The settings of a transport by name; none if they are not stated. A text that is no JSON is one setting without a name."""
+    """Return the settings of a transport by name; empty if they are not stated. A text that is not JSON becomes one setting with an empty name."""
     try:
         settings = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError:
@@ -253,12 +238,8 @@ def _is_needed(field: str, conditions: Conditions, comparison: ComparisonKind) -
     return CONDITIONS[field].needed(conditions, comparison)
 
 
-def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
-    return (Difference("host", old, new),) if old != new else ()
-
-
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
-    """Whether two conditions are known to differ. Conditions that name a row or a series differ also if one side states none."""
+    """Whether two conditions differ. If one side does not state a condition, it differs only if it is part of the name of the row or series."""
     if field in NETWORK:
         return (old or None) != (new or None)
     # Logs of older versions state no placement.
@@ -268,7 +249,7 @@ def _differ(field: str, old: object, new: object, comparison: ComparisonKind) ->
 
 
 def as_text(value: object) -> str | None:
-    """A condition as text; ``None`` if it is not stated."""
+    """Return a condition as text; ``None`` if it is not stated."""
     if value is None:
         return None
     return f"{value:g}" if isinstance(value, float) else str(value)

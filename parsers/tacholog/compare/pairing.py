@@ -1,6 +1,6 @@
 """``ab.toml``: the plan of interleaved pairs and its changes, so that a comparison can state how its pairs were made.
 
-The file is in the folder that holds ``old/`` and ``new/``, and is copied with them.
+The file is in the folder that contains ``old/`` and ``new/``, and is copied together with them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEVELS = 3  # folders between a run and the record: the repetition, the variant
 
 
 class PairSide(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One side: its name, the commit that it was built from, the template of its commands."""
+    """One side: its name, the commit from which it was built, and the template of its commands."""
 
     name: str
     revision: str | None = None
@@ -33,7 +33,7 @@ class PairSide(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class PlanEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A change of the plan: when, after how many runs, and how many pairs were planned from then on."""
+    """A change of the plan: its time, the number of runs done before it, and the number of pairs that are planned since then."""
 
     what: Literal["interrupted", "resumed", "extended"]
     time: str
@@ -42,7 +42,7 @@ class PlanEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
 
 class PairRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``ab.toml``. ``planned_pairs`` was fixed before the first run; ``pairs`` is what is planned now."""
+    """``ab.toml``. ``planned_pairs`` is the plan before the first run; ``pairs`` is the current plan."""
 
     schema: int = 1
     campaign: str
@@ -60,7 +60,7 @@ def read_record(folder: Path) -> PairRecord:
     """Read the ``ab.toml`` of a folder.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
+        UnreadableInput: the file is missing, is not TOML, or does not match the schema; the message names file and key.
     """
     path = folder / RECORD_FILE
     record = read_evidence_toml(path, PairRecord)
@@ -70,35 +70,31 @@ def read_record(folder: Path) -> PairRecord:
 
 
 def write_record(folder: Path, record: PairRecord) -> None:
-    """Write ``ab.toml``, whole or not at all."""
+    """Write ``ab.toml`` atomically."""
     part = folder / f".{RECORD_FILE}.part"
     part.write_text(tomli_w.dumps({"schema": record.schema, **msgspec.to_builtins(record)}), encoding="utf-8")
     part.replace(folder / RECORD_FILE)
 
 
 def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
-    """The warnings that a comparison of runs in these folders has about their plan: ``ab_unfinished``, ``ab_extended``, ``ab_resumed``.
+    """Return warnings about the plan of compared runs: ``ab_unfinished``, ``ab_extended``, ``ab_resumed``. Each record is considered once.
 
     Args:
-        roots: the folders of both sides' runs; each record counts once.
+        roots: the folders of the runs of both sides.
 
     Raises:
-        UnreadableInput: a record is not of this schema. Files of this name elsewhere than beside the two sides are ignored.
+        UnreadableInput: a record does not match the schema. Files with this name that are not next to the folders of the two sides are ignored.
     """
     named = list(dict.fromkeys(root for root in roots if root and root not in _ABOVE_NOTHING))
-    # Hundreds of runs are in a few folders, so look for a record above each folder once, not above each run.
-    parents = dict.fromkeys(map(os.path.dirname, named))
-    folders = [above for above in dict.fromkeys(above for parent in parents for above in _above(Path(parent))) if is_there(above, RECORD_FILE)]
+    # Hundreds of runs are in a few folders, so the search for a record starts once at each folder, not at each run.
+    parents = map(Path, dict.fromkeys(map(os.path.dirname, named)))
+    candidates = dict.fromkeys(above for parent in parents for above in [parent, *parent.parents][:_LEVELS])
+    folders = [above for above in candidates if is_there(above, RECORD_FILE)]
     if not folders:
         return ()
     runs = list(dict.fromkeys(map(Path, named)))
     of_pairs = {folder: [run for run in runs if {folder / side for side in _SIDES} & {*run.parents}] for folder in folders}
     return tuple(warning for folder, compared in of_pairs.items() if compared for warning in _warnings(read_record(folder), compared))
-
-
-def _above(parent: Path) -> list[Path]:
-    """Return the folders in which the record of a run may be."""
-    return [parent, *parent.parents][:_LEVELS]
 
 
 def _warnings(record: PairRecord, compared: Sequence[Path]) -> Iterator[ComparisonWarning]:
@@ -113,7 +109,7 @@ def _warnings(record: PairRecord, compared: Sequence[Path]) -> Iterator[Comparis
 
 
 def _planned(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:
-    """How many runs of a side were planned: all of them, or those of the selected variants."""
+    """Return the number of planned runs of a side: of all variants, or of the selected variants only."""
     picked = {run.parent for run in compared if run.parent.parent == side}
     there = {file.parent.parent for file in side.glob(f"*/*/{RUN_FILE}")}
     return record.runs // 2 if picked >= there else record.pairs * len(picked)

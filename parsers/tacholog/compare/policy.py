@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from tacholog.schema.marks import SAMPLES_BEYOND
 from tacholog.schema.metrics import METRICS
 
 MIN_RUNS = 6  # With five pairs, no rank test can have a p-value below 5 %.
-TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer, the noise of the percentile hides large changes
+TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer samples, the noise of the percentile hides large changes
 BANDS = ("centre", "high", "tail")
 TESTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -31,7 +32,7 @@ Percent = Annotated[float, msgspec.Meta(gt=0)]
 
 
 def band_of(statistic: str) -> str:
-    """The kind of threshold of a statistic: ``centre``, ``high`` (percentiles from 90 to 99) or ``tail`` (beyond 99, and the maximum)."""
+    """Return the kind of threshold of a statistic: ``centre``, ``high`` (percentiles from 90 to 99) or ``tail`` (above 99, and the maximum)."""
     if statistic == "max":
         return "tail"
     share = percentile(statistic)
@@ -41,7 +42,7 @@ def band_of(statistic: str) -> str:
 
 
 def percentile(statistic: str) -> float | None:
-    """The percentage in the name of a percentile (``p99.9``: 99.9); ``None`` for other statistics."""
+    """Return the percentage in the name of a percentile (``p99.9``: 99.9); ``None`` for other statistics."""
     try:
         return float(statistic[1:]) if statistic.startswith("p") else None
     except ValueError:
@@ -49,7 +50,7 @@ def percentile(statistic: str) -> float | None:
 
 
 def samples_needed(statistic: str) -> int | None:
-    """How many samples a percentile needs in each run for a verdict, a median fewer than others; ``None`` for other statistics."""
+    """Return how many samples per run a percentile needs for a verdict; ``None`` for other statistics. High percentiles need more."""
     share = percentile(statistic)
     if share is None:
         return None
@@ -58,7 +59,7 @@ def samples_needed(statistic: str) -> int | None:
 
 
 class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A percentage for each kind of statistic; these values hold where a file states none."""
+    """A percentage for each kind of statistic, with default values."""
 
     centre: Percent = 3.0
     high: Percent = 5.0
@@ -66,7 +67,7 @@ class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class SingleBands(Bands, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much single values may differ by chance, if it was not measured."""
+    """How much single values may differ by chance, as long as it was not measured."""
 
     centre: Percent = 10.0
     high: Percent = 25.0
@@ -85,7 +86,7 @@ class RowFilter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     payload_bytes: int | None = None
 
     def wanted(self) -> dict[str, str | int]:
-        """The properties, by name."""
+        """Return the properties that this filter states, by name."""
         properties = {name: getattr(self, name) for name in RowFilter.__struct_fields__}
         return {name: value for name, value in properties.items() if value is not None}
 
@@ -97,12 +98,12 @@ class Override(RowFilter, frozen=True, kw_only=True, omit_defaults=True, forbid_
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The rules by which a change counts. A thresholds file (TOML) holds any of these fields.
+    """The rules that decide which changes count. A thresholds file (TOML) may contain each of these fields.
 
-    ``thresholds_percent``: changes smaller than this do not matter. ``single_value_percent``: how much two single values may differ by chance,
-    as long as nobody has measured it. ``same_build_percent``: the band within which runs of one build in different sessions were found (A/A).
-    ``loss_threshold_points``, ``single_loss_points``: the same for the share of messages lost, in percentage points.
-    ``gate``: the few rows that matter most, which are tested apart from all others.
+    ``thresholds_percent``: smaller changes do not matter. ``single_value_percent``: how much two single values may differ by chance,
+    as long as it was not measured. ``same_build_percent``: how much runs of one build differed between sessions (A/A).
+    ``loss_threshold_points``, ``single_loss_points``: the threshold, and the difference of single values, for the share of lost messages, in
+    percentage points. ``gate``: the few rows that matter most; they are tested separately from all other rows.
     ``sizes``: only payloads of these sizes or ranges of sizes, as in ``1KiB`` and ``64B..4KiB``.
     """
 
@@ -120,10 +121,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     sizes: tuple[str, ...] = ()
 
     def tests(self) -> Mapping[str, tuple[str, ...]]:
-        """The metrics and statistics that get a verdict.
+        """Return the metrics and statistics that get a verdict.
 
         Raises:
-            TachologError: a metric is not known, or neither direction of it is better.
+            TachologError: a metric is unknown, or has no better direction.
         """
         if not self.metrics:
             return TESTED
@@ -131,16 +132,19 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         for word in self.metrics:
             metric, _, statistic = word.partition(":")
             if metric not in METRICS or METRICS[metric].better is None:
-                raise TachologError(f"--metric {word}: choose from {', '.join(name for name, metric in METRICS.items() if metric.better)}")
+                names = [name for name, metric in METRICS.items() if metric.better]
+                near = get_close_matches(metric, names, 1)
+                hint = f" (is {near[0]} meant?)" if near else ""
+                raise TachologError(f"--metric {word}: choose from {', '.join(names)}{hint}")
             default = TESTED.get(metric, ("mean", "total"))
             chosen[metric] = (*chosen.get(metric, ()), *((statistic,) if statistic else default))
         return chosen
 
 
 def metric_asked(word: str) -> str:
-    """Return a metric that a user asks for, with its statistic behind a colon if there is one, by its name.
+    """Return the name of a metric that a user asks for; if the user also asks for a statistic, the name, a colon and the statistic.
 
-    A metric may be written in the words of tables (``payload received:mean``). A percentile alone is one of the latency: ``p99``.
+    A user may write the title of a metric in tables (``payload received:mean``). A percentile alone (``p99``) means a percentile of the latency.
     """
     metric, colon, statistic = word.partition(":")
     if metric not in METRICS and not colon and percentile(metric) is not None:
@@ -153,6 +157,6 @@ def read_policy(path: Path) -> Policy:
     """Read a thresholds file.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, or holds something else; the message names file and key.
+        UnreadableInput: the file is missing, is not TOML, or has an unknown key; the message names file and key.
     """
     return read_toml(path, Policy)

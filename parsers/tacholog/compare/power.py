@@ -1,8 +1,8 @@
-"""The power of a comparison: which changes it can detect, before the first run and after the last one, by the same functions.
+"""The power of a comparison: which changes it can detect. The same functions are used before the first run and after the last run.
 
-Two tests share the level of a comparison. The ranks of each row, adjusted over all rows, find changes of many rows, and changes among outliers.
-The largest of all rows (`tacholog.compare.statistics`) finds the change of a single row. How the level is divided depends on the number of pairs
-and rows alone, never on a value that was measured.
+Two tests share the significance level of a comparison. The rank test of each row, adjusted for all rows, detects changes of many rows, and changes
+despite outliers. The test by the largest row (`tacholog.compare.statistics`) detects the change of a single row. The division of the level depends
+only on the number of pairs and rows, never on measured values.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tacholog.compare.statistics import (
 )
 
 POWER = 0.8  # A change counts as detectable if a comparison detects it in four cases of five.
-MOST_PAIRS = 100  # the largest number of pairs that is ever suggested
-_DRAWS, _DRAWN = 2000, 5_000_000  # how many simulated rows, and at most how many numbers in one simulation
-_EVERY_SUBSET = 10  # With at most so many pairs, every flip of the changed row is computed.
+MOST_PAIRS = 100  # the largest number of pairs that is suggested
+_DRAWS, _DRAWN = 2000, 5_000_000  # the number of simulated rows, and the largest number of values in one simulation
+_EVERY_SUBSET = 10  # With at most this number of pairs, all flips of the changed row are computed.
 _AT_ONCE = 4_000_000
 
 
 class RunCounts(NamedTuple):
-    """The number of pairs (twice the same number), or of sessions on each side, of a row, and the number of rows that are tested together."""
+    """The number of pairs of a row (``old`` equals ``new``) or of sessions on each side, and the number of rows that are tested together."""
 
     old: int
     new: int
@@ -44,19 +44,19 @@ class RunCounts(NamedTuple):
 
 
 def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
-    """The smallest two-sided p-value that this number of pairs, or of sessions on each side, can reach: that of sides without overlap."""
+    """Return the smallest two-sided p-value that is possible for this number of pairs, or of sessions on each side: that of sides without overlap."""
     return min(1.0, 2 / (2**runs_old if paired else comb(runs_old + runs_new, runs_new)))
 
 
 def share_of_largest(pairs: Iterable[int], rate: float, *, sessions: bool = False) -> float:
-    """The part of the level that the test by the largest row gets; the ranks get the rest.
+    """Return the share of the level for the test by the largest row; the remaining share is for the rank test.
 
-    Half of it, if half of the level is enough for both tests. All of it if half is not enough, as with six pairs. Nothing if there are no pairs.
+    It is 0.5 if half of the level is enough for both tests, 1 if half is not enough (as with six pairs), and 0 without pairs.
 
     Args:
         pairs: the numbers of pairs of the rows that are adjusted together; empty if no row has pairs.
         rate: the level of both tests together.
-        sessions: whether there are also rows that are compared by sessions, which only the ranks can judge.
+        sessions: whether other rows are compared by sessions, which only the rank test can judge.
     """
     most = max(pairs, default=0)
     if not most:
@@ -65,11 +65,11 @@ def share_of_largest(pairs: Iterable[int], rate: float, *, sessions: bool = Fals
 
 
 def attainable(design: RunCounts, share: float) -> float:
-    """The smallest adjusted p-value that a row can have if it is the only one that changed.
+    """Return the smallest adjusted p-value that a row can have if no other row changed.
 
     Args:
-        design: of the row.
-        share: the part of the level that the test by the largest row gets.
+        design: the numbers of the row.
+        share: the share of the level for the test by the largest row.
     """
     by_rank = design.rows * least_p(design.old, design.new, design.paired) / (1 - share) if share < 1 else 1.0
     by_largest = max(least_p(design.old, design.new, paired=True), 1 / flips_of(design.old)) / share if design.paired and share else 1.0
@@ -77,10 +77,10 @@ def attainable(design: RunCounts, share: float) -> float:
 
 
 def runs_needed(rows: int, rate: float, paired: bool) -> int:
-    """How many pairs, or sessions on each side, are needed so that a single row among many can be significant.
+    """Return the number of pairs, or of sessions on each side, with which the change of a single row can be significant.
 
     Args:
-        rows: how many are adjusted together.
+        rows: the number of rows that are adjusted together.
         rate: the limit below which an adjusted p-value is significant.
         paired: whether runs are compared in pairs.
     """
@@ -93,18 +93,18 @@ def runs_needed(rows: int, rate: float, paired: bool) -> int:
 def detectable(
     deviation: Floats, design: RunCounts, rate: float, threshold: Floats, hidden: Floats | float = 0.0, *, share: float | None = None
 ) -> Floats:
-    """The smallest true shift of a single row that a comparison detects in four cases of five. Infinite where no shift can be detected.
+    """Return the smallest true shift of a single row that a comparison detects in four cases of five; infinite if no shift can be detected.
 
-    Detected means called better or worse: the shift is significant in the comparison, the interval of the row excludes zero, and the estimate
-    reaches the threshold. `tacholog diff` prints it for undecided rows, `tacholog ab --plan` before the first run.
+    A shift is detected if the verdict is better or worse: it is significant, the interval of the row excludes zero, and the estimate
+    reaches the threshold. `tacholog diff` prints the smallest shift for undecided rows, and `tacholog ab --plan` before the first run.
 
     Args:
         deviation: standard deviation of the logarithms between runs (of the differences, if paired), shape (rows,).
-        design: of these rows.
+        design: the numbers of these rows.
         rate: the level of the comparison.
         threshold: the smallest shift that counts, as a logarithm, shape (rows,).
-        hidden: how much shift rounding can hide, as a logarithm, shape (rows,).
-        share: the part of the level that the test by the largest row gets; ``None``: as for a comparison in which all rows have this design.
+        hidden: the largest shift that rounding can hide, as a logarithm, shape (rows,).
+        share: the share of the level for the test by the largest row; ``None``: as for a comparison in which all rows have this design.
     """
     if share is None:
         share = share_of_largest([design.old] if design.paired else [], rate)
@@ -123,12 +123,12 @@ def detectable(
 
 
 def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold: float) -> int | None:
-    """The smallest number of pairs with which a shift of a single row is found in four cases of five; ``None``: not with `MOST_PAIRS` either.
+    """Return the least number of pairs with which a shift of a single row is detected in four cases of five; ``None``: more than `MOST_PAIRS`.
 
     Args:
         shift: the true shift of the row, as a logarithm.
         deviation: standard deviation of the differences of pairs, as a logarithm.
-        rows: how many are adjusted together.
+        rows: the number of rows that are adjusted together.
         rate: the level of the comparison.
         threshold: the smallest shift that counts, as a logarithm.
     """
@@ -140,9 +140,9 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
 
 
 class _Needs(NamedTuple):
-    """For each simulated row, in standard deviations: the shift that makes it significant, and the shift that makes its interval exclude zero.
+    """For each simulated row, in standard deviations: the shift at which it becomes significant, and the shift at which its interval excludes zero.
 
-    ``estimate`` is the estimate of the row without any shift.
+    ``estimate`` is the estimate of the row without a shift.
     """
 
     significant: Floats
@@ -152,7 +152,7 @@ class _Needs(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
-    """Simulate rows with normal noise. All statistics move with the shift, so the shift that each row needs follows without trying shifts."""
+    """Simulate rows with normal noise. All statistics increase with the shift, so the needed shift of each row is computed without a search."""
     generator = np.random.default_rng(1)
     old, new, rows, paired = design
     draws = min(_DRAWS, _DRAWN // (old * new))
@@ -163,7 +163,7 @@ def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
         inside = inside_pairs(old, tail) if paired else inside_sides(old, new, tail)
         return -shifts[:, inside - 1] if inside > 0 else np.full(draws, np.inf)
 
-    # The adjusted p-value must be below the level, not at it.
+    # The adjusted p-value must be below the level; equal is not enough.
     significant = beyond((1 - share) * rate / rows / 2 * (1 - 1e-9)) if share < 1 else np.full(draws, np.inf)
     if paired and share:
         significant = np.minimum(significant, _beyond_largest(noise, rows, share * rate, generator))
@@ -171,37 +171,37 @@ def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
 
 
 def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random.Generator) -> Floats:
-    """The shift of each simulated row at which few enough flips give a larger statistic of any row.
+    """Return for each simulated row the shift at which the row is significant in the test by the largest row.
 
     Args:
-        noise: of the pairs of each simulated row, shape (draws, pairs).
-        rows: how many are tested together.
-        level: of the test.
-        generator: of random numbers.
+        noise: the noise of the pairs of each simulated row, shape (draws, pairs).
+        rows: the number of rows that are tested together.
+        level: the level of the test.
+        generator: the generator of random numbers.
     """
     draws, pairs = noise.shape
     flips = flips_of(pairs)
-    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips may reach the statistic of the row, without the one that flips nothing
+    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips may reach the statistic of the row, besides the flip that changes no sign
     if allowed < 1:
         return np.full(draws, np.inf)
-    # The flips of rows that did not change are like new draws of Student's t.
+    # Flips of rows that did not change have the distribution of Student's t.
     spread, mean = noise.std(axis=1, ddof=1) / np.sqrt(pairs), noise.mean(axis=1)
     if pairs > _EVERY_SUBSET:
-        of_one = generator.beta(flips - allowed, allowed, draws)  # the distribution of the flip that decides
+        of_one = generator.beta(flips - allowed, allowed, draws)  # the distribution of the decisive flip
         return np.asarray(spread * student_t_two_sided_quantile(-np.expm1(np.log(of_one) / rows), pairs - 1) - mean)
     by_own_flips = _by_own_flips(noise, allowed)
     if rows == 1:
         return by_own_flips[:, -1]
-    below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # the largest ones first
+    below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # the largest first
     others = spread[:, None] * student_t_two_sided_quantile(-np.expm1(below / (rows - 1)), pairs - 1) - mean[:, None]
-    # The flips that may reach the statistic of the row are flips of the row itself and flips of other rows, in any split of their number.
+    # The allowed flips may reach the statistic by the row itself or by other rows. All divisions of their number are considered.
     return np.asarray(np.maximum(by_own_flips, others[:, ::-1]).min(axis=1))
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:
-    """The shift at which at most 0, 1, ... ``allowed`` - 1 flips of the row itself reach its own statistic.
+    """Return the shifts at which at most 0, 1, ... ``allowed`` - 1 flips of the row itself reach its statistic.
 
-    A flip reaches it if the flipped pairs have a sum of at most zero, or the other pairs have.
+    A flip reaches the statistic if the sum of the flipped pairs, or the sum of the other pairs, is at most zero.
     """
     pairs = noise.shape[1]
     chosen = (np.arange(1, 2**pairs - 1)[:, None] >> np.arange(pairs)) & 1

@@ -1,4 +1,4 @@
-"""The machine, tool and options of runs: the profile, which decides whether numbers may be compared, and differences that may explain a change."""
+"""The machine, tool and options of runs: profiles, which decide whether numbers may be compared, and differences that may explain a change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_A_CARD = ("switch", "cable", "mtu", "loopback_mtu")
 
 
 class Profile(NamedTuple):
-    """The part of a run's description that a diff compares. ``machine`` is the machine's name (`machine_names`)."""
+    """The properties of a run that a diff compares. ``machine`` is the name of the machine, see `machine_names`."""
 
     host: str | None
     machine: str | None
@@ -44,9 +44,9 @@ class Profile(NamedTuple):
 
 
 def machine_names(*sides: Dataset) -> dict[str, str]:
-    """The name of each machine that a run of any side was measured on, by its id.
+    """Return the name of each machine on which a run of any side was measured, by the id of the machine.
 
-    A name states the processor, so machines of one kind share a name. The id of the machine follows such a name: a reader must see that they are two.
+    A name states the processor, so machines of one kind have the same name. In this case the id is appended, so that readers can distinguish them.
     """
     hosts = {str(host) for side in sides for host in side.runs["host"].dropna()}
     name_of = {host: side.hosts[host].name for side in sides for host in hosts if host in side.hosts}
@@ -56,7 +56,7 @@ def machine_names(*sides: Dataset) -> dict[str, str]:
 
 
 def profiles_of(dataset: Dataset, names: Mapping[str, str] | None = None) -> list[Profile]:
-    """The profile of each run, in the order of ``runs``; ``names`` are those of `machine_names`, by default of the dataset alone."""
+    """Return the profile of each run, in the order of ``runs``. ``names`` come from `machine_names`; ``None``: from this dataset only."""
     names = machine_names(dataset) if names is None else names
     columns = ("host", "tool", "tool_version", "options", "published", "labels", "manifest")
     return [_profile(run, dataset.hosts, names) for run in stated_of(dataset.runs, columns)]
@@ -67,7 +67,7 @@ def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[s
     host_file = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(host_file), strict=True)) if host_file else dict.fromkeys(MACHINE)
     machine |= _link(_text_or_none(run["manifest"]))
-    # The options of a document only repeat its conditions; the options of a campaign are settings.
+    # The options of a document only repeat its conditions. The options of a campaign are settings.
     option_text = None if run["published"] is True else _with_machines(_text_or_none(run["options"]), hosts)
     options, settings = split_options(option_text)
     return Profile(
@@ -83,9 +83,9 @@ def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[s
 
 
 def _with_machines(options: str | None, hosts: Mapping[str, Host]) -> str | None:
-    """The options of a run, with the hardware of machines in the place of their ids.
+    """Return the options of a run, with the ids of machines replaced by their hardware.
 
-    The id of a machine changes with its kernel. A comparison asks for the hardware alone, of the run's host and of those of other processes.
+    The id of a machine changes with its kernel, but a comparison considers only the hardware of the hosts of the run and of its processes.
     """
     if options is None:
         return None
@@ -97,7 +97,7 @@ def _with_machines(options: str | None, hosts: Mapping[str, Host]) -> str | None
 
 
 def _machine(host: Host) -> tuple[str | None, ...]:
-    """The values of `MACHINE` in a host file."""
+    """Return the values of `MACHINE` in a host file."""
     cores = [f"{host.cpu[name]} {name}" for name in ("sockets", "cores", "threads") if name in host.cpu]
     cards = [text for name, text in host.network.items() if name not in _NOT_A_CARD and not name.startswith("net.")]
     nic = "; ".join(_MTU.sub("", text).strip(", ") for text in cards)
@@ -106,7 +106,7 @@ def _machine(host: Host) -> tuple[str | None, ...]:
 
 
 def _link(manifest: str | None) -> dict[str, str]:
-    """The network card and the MTU of the link of a run between hosts, if it states them: a host may have other cards, which took no part."""
+    """Return the network card and the MTU of the link between the hosts of a run, if the run states them. The hosts may have other, unused cards."""
     if manifest is None or '"link_' not in manifest:
         return {}
     environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
@@ -129,7 +129,7 @@ _OF_RUNS = (
 
 
 def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
-    """The differences that forbid no comparison, but may explain a change."""
+    """Return the differences that do not prevent a comparison, but may explain a change."""
     before, after = _soft(old), _soft(new)
     pairs = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
     changed = (Difference(name, first, second) for name, first, second in pairs if first != second)
@@ -137,7 +137,7 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
 
 
 def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Each setting that a transport has on one side only, with the names of these transports. Their rows are compared all the same."""
+    """Yield each setting that a transport has on one side only, with the names of these transports. Their rows are still compared."""
     before, after = _settings(old), _settings(new)
     transports_of: dict[tuple[str, str | None, str | None], list[str]] = {}
     for transport in sorted(before.keys() & after.keys()):
@@ -149,7 +149,6 @@ def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
 
 
 def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
-    """The values of each setting of each transport."""
     settings_of_transports: dict[str, dict[str, set[str]]] = {}
     rows = dataset.results[["transport", "settings"]].drop_duplicates().dropna(subset=["transport"]).astype(object)
     for transport, settings in rows.itertuples(index=False):
@@ -160,7 +159,7 @@ def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
 
 
 def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """The facts that vary from run to run, such as the load, whose medians on both sides differ by enough to matter."""
+    """Yield the facts that vary from run to run (such as the load), if their medians on the two sides differ by more than a limit."""
     before, after = _facts(old), _facts(new)
     for fact, name, enough in _OF_RUNS:
         sides = before[fact], after[fact]
@@ -169,12 +168,12 @@ def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
 
 
 def _facts(dataset: Dataset) -> dict[str, list[float]]:
-    """The values of each fact, over the runs that state it."""
+    """Return the values of each fact in the runs that state it."""
     values_of: dict[str, list[float]] = {fact: [] for fact, _, _ in _OF_RUNS}
     for manifest in dataset.runs["manifest"].dropna():
         environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
         for name, text in environment.items():
-            values = values_of.get(name.rpartition(".")[2])  # a run on several machines states it for each
+            values = values_of.get(name.rpartition(".")[2])  # a run on several machines states the fact for each machine
             if values is not None:
                 with contextlib.suppress(ValueError):
                     values.append(float(text))
@@ -207,13 +206,13 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
 
 
 def _environment(manifest: str) -> list[tuple[str, str]]:
-    """The part of a run's environment that all runs of a build on a machine share."""
+    """Return the part of a run's environment that is the same for all runs of a build on a machine."""
     environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
     return [(name, text) for name, text in environment.items() if not _PER_RUN.search(name)]
 
 
 def is_same_build(old: Dataset, new: Dataset) -> bool:
-    """Whether both sides are one build, measured twice: one program with the same arguments, whose lists may be in another order."""
+    """Whether both sides measured the same program with the same arguments. The order of the items in a list may differ."""
     sides = [_programs(side) for side in (old, new)]
     if None in sides[0] | sides[1] or not (sides[0] <= sides[1] or sides[1] <= sides[0]):
         return False
@@ -221,21 +220,21 @@ def is_same_build(old: Dataset, new: Dataset) -> bool:
 
 
 def is_same_control(old: Dataset, new: Dataset) -> bool:
-    """Whether the controls of both sides are the same program, as far as the runs state it: controls of two programs show nothing about the host."""
+    """Whether the controls of both sides are the same program, or do not state it. Controls of two programs show nothing about the host."""
     builds = [{program[0] for program in _programs(side, controls=True) if program} for side in (old, new)]
     return builds[0] == builds[1] or not all(builds)
 
 
 def _programs(dataset: Dataset, *, controls: bool = False) -> set[tuple[str, ...] | None]:
-    """The SHA-256 of every program that the runs measured, with the words of its command; ``None`` is among them if a run does not state it.
+    """Return the SHA-256 of each measured program, with the arguments of its command; ``None`` for a run that does not state it.
 
-    Either of the controls, or of all other runs.
+    With ``controls``, only control runs are considered; otherwise only the other runs.
     """
     programs: set[tuple[str, ...] | None] = set()
     decoded = (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna())
     for manifest in (manifest for manifest in decoded if (label_name(CONTROL) in manifest.get("labels", {})) == controls):
         commands = manifest.get("commands", ())
-        # A run of several processes names the program of each; a run that is one command names it in its environment.
+        # A run of several processes states the program of each process. A run of one command states the program in its environment.
         builds = [command.get("program_sha256") for command in commands if command.get("name")]
         build = " ".join(filter(None, builds)) if builds and all(builds) else manifest.get("environment", {}).get("program_sha256")
         words = [word for command in commands for word in command["argv"]]

@@ -1,8 +1,8 @@
-"""The result of a diff, from which text, Markdown, JSON and the page are made. Its JSON form is the schema ``perfdiff/1``.
+"""The result of a diff. Text, Markdown, JSON and the page are made from it. Its JSON form is the schema ``perfdiff/1``.
 
-Ratios are new over old, whether higher or lower is better. Values have the units of `tacholog.schema.metrics.METRICS`; unknown is null.
+Ratios are new over old, whether higher or lower is better. Values have the units of `tacholog.schema.metrics.METRICS`; null means unknown.
 
-A comparison may have a million rows, and none of them refers back to another: ``gc=False`` keeps the garbage collector from searching them.
+A comparison may have a million rows, which contain no reference cycles. So ``gc=False`` excludes them from garbage collection.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tacholog.schema.metrics import Direction
 from tacholog.schema.records import Bound
 
 SCHEMA = "perfdiff/1"
-_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # names that the schema has for these classes
+_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # the names of these classes in the schema
 Verdict = Literal[
     "worse",
     "better",
@@ -40,9 +40,9 @@ VERDICTS: tuple[Verdict, ...] = (
     *("worse", "better", "differs_worse", "differs_better", "unreplicated_diff", "inconclusive", "too_few_pairs", "insufficient", "invalid", "lossy"),
     *("not_comparable", "removed", "added", "no_change", "differs_not", "unreplicated_same"),
 )
-DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the measurements differ; whether by the release is not known
-OUT_OF_TURN: frozenset[Verdict] = frozenset({*DIFFERS, "differs_not"})  # of rows whose sides did not take turns
-REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # of the rows of which only such a verdict is asked
+DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the measurements differ; it is unknown whether the release is the cause
+OUT_OF_TURN: frozenset[Verdict] = frozenset({*DIFFERS, "differs_not"})  # verdicts of rows whose sides did not take turns
+REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # the reasons of rows that can get only these verdicts
 COMPARED: frozenset[Verdict] = frozenset(
     {"worse", "better", *OUT_OF_TURN, "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"}
 )
@@ -56,9 +56,9 @@ Interval = tuple[float | None, float | None]
 
 
 class RowKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The name of a row. A field that the diff goes across is left out, and so is one that is not stated.
+    """The name of a row. Fields that may differ (``--across``) and fields that are not stated are left out.
 
-    ``apart``: the conditions (such as the offered rate) that distinguish it from rows which are otherwise equal, with their values; null: not stated.
+    ``apart``: the conditions (such as the offered rate) that distinguish the row from otherwise equal rows, with their values; null: not stated.
     """
 
     system: str | None = None
@@ -79,12 +79,12 @@ class RowKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One side of a row: how many runs gave a value, the values that the ratio was computed from, and their median, which is one of them.
+    """One side of a row: the number of runs with a value, the values from which the ratio was computed, and their median.
 
-    With an even number of values there are two in the middle, and the worse one is the median: the higher latency, the lower rate. For metrics
-    that are neither better higher nor lower, see `tacholog.schema.metrics`.
-    ``values`` holds each run's value in the order of ``runs`` of the comparison. Where a test decided, it holds the values of the pairs, pair by
-    pair (runs without a partner are left out), or one value for each session, that of the run in the middle.
+    The median is always one of the values. Of an even number of values, it is the worse of the two middle values: the higher latency, the lower rate.
+    For metrics without a better direction, see `tacholog.schema.metrics`.
+    ``values`` contains the value of each run, in the order of ``runs`` of the comparison. If the row was tested, it contains the values of the pairs
+    in the order of the pairs (without runs that have no partner), or one value for each session: that of its median run.
     """
 
     runs: int
@@ -96,7 +96,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class ShortRun(msgspec.Struct, frozen=True, gc=False):
-    """A run that is left out of a row, because it has fewer samples than the percentile needs."""
+    """A run that is left out of a row, because it has too few samples for the percentile."""
 
     side: Literal["old", "new"]
     run: str
@@ -105,7 +105,7 @@ class ShortRun(msgspec.Struct, frozen=True, gc=False):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A condition that is not the same on both sides."""
+    """A condition that differs between the sides."""
 
     field: str
     old: str | None
@@ -113,26 +113,26 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One row of the comparison and its one verdict.
+    """One row of the comparison and its verdict.
 
     ``new_key`` is present if the new side names the row differently; such rows are not comparable. ``differences`` are the conditions and machines
-    that are not the same; ``reasons`` names those that forbid a comparison. For a row that only one side has, they say under which other conditions
-    the other side has it. ``across`` holds the values on each side of the fields that the diff goes across.
-    ``ratio`` is new over old; rows that are not comparable have none. ``ratio_kind`` says which ratio it is: ``hodges_lehmann_pairs``,
-    ``hodges_lehmann_sessions`` and ``hodges_lehmann_runs`` are estimates over all pairs, sessions or runs, which need not be the quotient of both
-    medians; ``quotient`` is that.
-    If ``interval_kind`` is ``confidence``, ``interval`` is the 95 % confidence interval of the ratio, widened by what rounding hides; if it is
-    ``rounding``, the interval is what rounding allows. It belongs to this row alone. An interval without 1 shows no change if ``p_adjusted`` is not
-    below the false discovery rate: among many rows such intervals occur by chance.
-    ``threshold`` is the smallest relative change that counts (0.03: 3 %), ``threshold_source`` where it comes from.
-    ``flags``: ``two_modes``, the runs of a side fall into two groups; ``significant``, the adjusted p-value is below the false discovery rate,
-    whatever the size of the change; ``gated``, it was adjusted among the rows of the gate alone; ``same_runs``, both sides are the same runs.
-    ``detectable`` is the smallest relative change that the comparison would have detected in four cases of five, if only this row had changed; null:
-    no change could be detected. ``attainable_p`` is the smallest adjusted p-value that this row could have had if only it had changed, and
-    ``needed`` the number of pairs, or sessions on each side, that makes it significant. Both are present if ``verdict`` is ``too_few_pairs``.
-    ``host_change`` is how much worse (positive) or better the controls became, if they show that the host changed. If ``reasons`` has
-    ``host_changed``, the row would have been called better or worse, but the change of the host may explain it.
-    ``short_runs`` were left out, because they have too few samples for this percentile; enough other runs have enough.
+    that differ; ``reasons`` names the conditions that prevent a comparison. For a row that only one side has, ``differences`` are the conditions
+    under which the other side has the row. ``across`` contains the fields of ``--across``, with their values on each side.
+    ``ratio`` is new over old; rows that are not comparable have no ratio. ``ratio_kind``: ``hodges_lehmann_pairs``, ``hodges_lehmann_sessions`` and
+    ``hodges_lehmann_runs`` are estimates over all pairs, sessions or runs, which may differ from the quotient of the medians; ``quotient`` is the
+    quotient of the medians.
+    If ``interval_kind`` is ``confidence``, ``interval`` is the 95 % confidence interval of the ratio, widened by the rounding error. If it is
+    ``rounding``, the interval contains all ratios that rounding allows. The interval is not adjusted for the number of rows. An interval without 1 is
+    not a change if ``p_adjusted`` is not below the false discovery rate: with many rows, such intervals occur by chance.
+    ``threshold`` is the smallest relative change that counts (0.03: 3 %), and ``threshold_source`` its source.
+    ``flags``: ``two_modes``: the runs of a side form two groups; ``significant``: the adjusted p-value is below the false discovery rate,
+    for any size of the change; ``gated``: the p-value was adjusted only for the rows of the gate; ``same_runs``: both sides are the same runs.
+    ``detectable`` is the smallest relative change that the comparison would have detected in four cases of five, if no other row had changed; null:
+    no change could be detected. ``attainable_p`` is the smallest adjusted p-value that this row could have had if no other row had changed, and
+    ``needed`` is the number of pairs, or of sessions on each side, with which it would be significant. Both are present if ``verdict`` is
+    ``too_few_pairs``. ``host_change`` is how much worse (positive) or better the controls became, if they show that the host changed. If ``reasons``
+    contains ``host_changed``, the verdict would be better or worse, but the change of the host may explain the change of the row.
+    ``short_runs`` were left out, because they have too few samples for this percentile; enough other runs have enough samples.
     """
 
     key: RowKey
@@ -173,7 +173,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class UntestedRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A number that is shown, but only tested if the user names it: maxima, counts, the percentiles between the tested ones."""
+    """A number that is displayed, but tested only if the user names it: maxima, counts, and percentiles between the tested percentiles."""
 
     key: RowKey
     unit: str
@@ -182,9 +182,9 @@ class UntestedRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A summary of rows with one value on each side that differ only in size. Sizes share their session, so no test over them is possible.
+    """A summary of rows with one value on each side that differ only in the message size. All sizes share one session, so they cannot be tested.
 
-    ``old_flat`` and ``new_flat``: the latency of a side if it is the same at all sizes, although these are far apart.
+    ``old_flat`` and ``new_flat``: the latency of a side, if it is the same for all sizes although the sizes differ much.
     """
 
     key: RowKey
@@ -200,9 +200,9 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LossSide(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The loss of one side of a row: how many runs state it, how many of them lost messages, the median share and the largest.
+    """The loss of one side of a row: the number of runs that state it, the number of runs that lost messages, the median and the largest share.
 
-    Where a test decided, ``pairs`` is the number of runs in pairs, or the number of sessions.
+    If the row was tested, ``pairs`` is the number of runs in pairs, or the number of sessions.
     """
 
     runs: int
@@ -215,9 +215,9 @@ class LossSide(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The loss of a row in which a run lost messages, as shares of the messages, and its verdict.
 
-    ``difference`` is new minus old, as a share (0.01: one percentage point), because most runs lose nothing and a ratio to 0 is undefined;
-    ``interval`` is its 95 % confidence interval, for this row alone; ``threshold`` is the smallest difference that counts.
-    ``attainable_p`` and ``needed`` are those of any row. ``differences`` are the conditions that are not the same.
+    ``difference`` is new minus old, as a share (0.01: one percentage point), because most runs lose nothing and a ratio to 0 is undefined.
+    ``interval`` is its 95 % confidence interval, not adjusted for the number of rows. ``threshold`` is the smallest difference that counts.
+    ``attainable_p`` and ``needed`` have the same meaning as in `ComparisonRow`. ``differences`` are the conditions that differ.
     """
 
     key: RowKey
@@ -237,7 +237,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     @property
     def change(self) -> float | None:
-        """How much more is lost, as a share: the estimate of a test, or else the difference of the medians or, if these are equal, of the maxima."""
+        """The change of the loss, as a share: the estimate of a test; without a test, the difference of the medians or (if it is 0) of the maxima."""
         if self.difference is not None:
             return self.difference
         if self.old is None or self.new is None or self.verdict in ("not_comparable", "invalid"):
@@ -248,12 +248,13 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of the controls: rows that no release changes. They are not among the rows of the comparison.
 
-    ``other``: the controls of the two sides are not the same program, so they show nothing. ``moved`` says whether they show that the host changed;
-    null: none of them could be judged. ``judged`` is how many could. ``change`` is how much worse (positive) or better these became on average, and
-    ``p`` the p-value of all of them together. ``layout`` says what was compared: pairs, sessions that take turns, or blocks, which do not.
-    ``explains`` is the range of relative changes of other rows that the change of the host may explain: no row within it is called better or worse.
-    ``alone`` is that range for a row alone, also if the controls did not move: so much they may have missed. An end without a limit is null.
-    ``uncovered`` are the transports of rows that are better or worse and that no control uses: for these, controls show less.
+    ``other``: the controls of the two sides are not the same program, so they show nothing. ``moved``: whether the controls show that the host
+    changed; null: no control could be judged. ``judged`` is the number of judged controls. ``change`` is how much worse (positive) or better they
+    became on average, and ``p`` is the p-value of all of them together. ``layout`` is what was compared: pairs, sessions that take turns, or blocks,
+    which do not take turns. ``explains`` is the range of relative changes of other rows that the change of the host may explain: no row in this range
+    is called better or worse. ``alone`` is this range for a single row. It is present even if the controls did not move, because they may have missed
+    a change. An end without a limit is null. ``uncovered`` are transports of better or worse rows that no control uses: for these transports,
+    controls show less.
     """
 
     rows: tuple[ComparisonRow, ...] = ()
@@ -269,7 +270,7 @@ class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run that was compared: when it was made, in which session, as which repetition; how it ended, and the reason if it failed."""
+    """A compared run: its session, its repetition and its time; how it ended, and the reason if it failed."""
 
     side: Literal["old", "new"]
     run: str
@@ -282,7 +283,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run, log, folder or line that could not be used fully; ``log`` and ``line`` give the place if it is only a part of the run."""
+    """A run, log, folder or line that could not be used completely. ``log`` and ``line`` locate the problem if it is only in a part of the run."""
 
     side: Literal["old", "new"]
     run: str
@@ -295,9 +296,8 @@ class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One side of the comparison: its name and a summary of its runs.
 
-    ``systems`` and ``versions`` are those of what was measured: controls, which no release changes, have versions of their own. ``hosts`` are the
-    names of its machines; where several machines share a name, each has its id behind it. ``labels`` holds the values of each label that a run of
-    the side has.
+    ``systems`` and ``versions`` are those of the measured systems, without controls, because no release changes controls. ``hosts`` are the names of
+    the machines; if machines have the same name, their ids are appended. ``labels`` contains the values of each label of the runs.
     """
 
     name: str
@@ -316,9 +316,9 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ComparisonWarning(msgspec.Struct, frozen=True):
-    """A warning that a reader must see before the rows: a code, and the values in its sentence.
+    """A warning that a reader must see before the rows: a code, and the values for the text of the warning.
 
-    ``count`` is a number of rows, runs, pairs or sessions, ``planned`` how many there should be. ``side`` is old or new, or the name of a side.
+    ``count`` is a number of rows, runs, pairs or sessions, and ``planned`` the planned number. ``side`` is old or new, or the name of a side.
     ``names`` are fields or metrics. ``percents`` are shares of a value.
     """
 
@@ -338,7 +338,7 @@ class ComparisonWarning(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The policy that was applied. ``same_build_sessions``: those in which one build was measured against itself on this machine."""
+    """The policy that was applied. ``same_build_sessions``: the sessions in which one build was compared with itself on this machine."""
 
     false_discovery_rate: float
     across: tuple[str, ...]
@@ -351,22 +351,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worse_by(ratio: float, better: str | None) -> float:
-    """The share by which the new side is worse: 0.05 is 5 % worse, and a negative share is better.
+    """Return the share by which the new side is worse: 0.05 is 5 % worse, and a negative share is better.
 
-    The share is of the old value, whichever direction is better: x1.05 of a latency is 5 % worse, and so is x0.95 of a rate. `tacholog diff` prints
-    it of the ratio, and `tacholog require` compares it with ``max_worse_percent``.
+    The share refers to the old value, whichever direction is better: x1.05 of a latency is 5 % worse, and x0.95 of a rate is 5 % worse too.
+    `tacholog diff` prints the share, and `tacholog require` compares it with ``max_worse_percent``.
     """
     return ratio - 1 if better == "lower" else 1 - ratio
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """The whole comparison. ``counts`` holds every verdict, also those without rows.
+    """The whole comparison. ``counts`` contains each verdict, also verdicts without rows.
 
-    ``losses`` are the rows in which a run lost messages, ``loss_counts`` counts their verdicts, ``lossless`` counts the rows without loss.
-    ``loss_asked``: whether loss was compared at all. ``lossy_counts`` counts the rows whose logs state how many messages were lost, but not of how
-    many: they have no share to compare.
-    ``problems``: what could not be used, lost runs and logs first; at most a hundred broken and unknown lines for each side
-    (`Input.problems` counts them all).
+    ``losses`` are the rows in which a run lost messages, ``loss_counts`` counts their verdicts, and ``lossless`` counts the rows without loss.
+    ``loss_asked``: whether loss was compared. ``lossy_counts`` counts the rows whose logs state the number of lost messages, but not the number of
+    sent messages, so that no share can be computed.
+    ``problems``: unusable input, lost runs and logs first; at most a hundred broken and unknown lines for each side
+    (`Input.problems` counts all of them).
     """
 
     schema_: Literal["perfdiff/1"] = "perfdiff/1"
@@ -392,12 +392,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "
     controls: Controls | None = None
 
     def warns(self, code: str) -> bool:
-        """Whether there is such a warning."""
+        """Whether there is a warning with this code."""
         return any(warning.code == code for warning in self.warnings)
 
 
 def to_json(comparison: Comparison) -> bytes:
-    """The comparison as JSON with one row on each line: indented JSON would be twice as large."""
+    """Return the comparison as JSON with one row on each line. Indented JSON would be twice as large."""
     encoder, fields = msgspec.json.Encoder(), []
     for name, key in zip(Comparison.__struct_fields__, Comparison.__struct_encode_fields__, strict=True):
         value = [warning.text for warning in comparison.warnings] if name == "warnings" else getattr(comparison, name)
@@ -407,13 +407,13 @@ def to_json(comparison: Comparison) -> bytes:
 
 
 def _lines(encoder: msgspec.json.Encoder, values: Sequence[msgspec.Struct]) -> bytes:
-    """A JSON list with one element on each line."""
+    """Return a JSON list with one element on each line."""
     lines = encoder.encode_lines(values).removesuffix(b"\n")
-    return b"[\n  %s\n ]" % lines.replace(b"\n", b",\n  ")  # no line holds another newline: within a string it is escaped
+    return b"[\n  %s\n ]" % lines.replace(b"\n", b",\n  ")  # a newline in a string is escaped, so each newline separates two elements
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of `to_json`'s output."""
+    """Return the JSON Schema of the output of `to_json`."""
     schema = msgspec.json.schema(Comparison)
     schema["$defs"].pop("ComparisonWarning")
     schema["$defs"]["Comparison"]["properties"]["warnings"]["items"] = {"type": "string"}

@@ -1,8 +1,8 @@
-"""One value for each row of a set of runs, for other tools and dashboards: the median over its runs, and its interval.
+"""One value for each row of a set of runs, for other tools and dashboards: the median over its runs, with a confidence interval.
 
-The interval comes from order statistics, without any assumption about the distribution of the runs. Each run is as likely above the true median as
-below it, so the number of runs below it is distributed as the heads of as many coins. The interval from the k-th smallest to the k-th largest run
-holds the median unless fewer than k runs lie on one side of it.
+The interval is computed from order statistics, without any assumption about the distribution of the runs. Each run is above or below the true median
+with probability 1/2, so the number of runs below it has a binomial distribution. The interval from the k-th smallest to the k-th largest run
+contains the median unless fewer than k runs lie on one side of the median.
 
 Source:
     David & Nagaraja (2003), "Order Statistics", section 7.1; Hollander, Wolfe & Chicken (2014), "Nonparametric Statistical Methods", section 3.6.
@@ -28,7 +28,7 @@ from tacholog.store.frames import Dataset
 
 
 class MedianInterval(NamedTuple):
-    """The interval of a median: its ends, and the confidence of this number of values, which is at least the required one."""
+    """The interval of a median: its ends, and its actual confidence, which is at least the required confidence."""
 
     low: float
     high: float
@@ -36,11 +36,11 @@ class MedianInterval(NamedTuple):
 
 
 def median_interval(values: Sequence[float], confidence: float) -> MedianInterval | None:
-    """The narrowest interval between two of the values, as far from either end, that holds the median with at least this confidence.
+    """Return the narrowest symmetric interval between two of the values that contains the median with at least this confidence.
 
     Args:
-        values: one value a run, shape (n,), independent of each other.
-        confidence: between 0 and 1, two-sided: of 0.95, at most 0.025 of the cases have the median below the interval, and at most 0.025 above.
+        values: one value per run, shape (n,), independent of each other.
+        confidence: two-sided, between 0 and 1. With 0.95, the median is below the interval in at most 2.5 % of the cases; likewise above it.
 
     Returns:
         ``None`` if there are too few values for this confidence; see `values_needed`.
@@ -53,7 +53,7 @@ def median_interval(values: Sequence[float], confidence: float) -> MedianInterva
 
 
 def values_needed(confidence: float) -> int:
-    """How many values an interval of this confidence needs: with n values, the whole range holds the median in all but 2 of 2**n cases."""
+    """Return the number of values that this confidence needs: the range of n values contains the median in all but 2 of 2**n cases."""
     count = 2
     while not _rank(count, confidence)[0]:
         count += 1
@@ -61,14 +61,14 @@ def values_needed(confidence: float) -> int:
 
 
 def attainable_confidence(count: int) -> float:
-    """The largest confidence that so many values can give: that of the interval from the smallest to the largest."""
+    """Return the largest confidence that ``count`` values allow: that of the interval from the smallest value to the largest value."""
     return float(1 - Fraction(2, 2**count)) if count else 0.0
 
 
 @lru_cache(maxsize=1024)
 def _rank(count: int, confidence: float) -> tuple[int, float]:
-    """The largest k for which the interval between the k-th smallest and the k-th largest value has the confidence, and its confidence; 0: none."""
-    # Exact fractions: 2**1000 and 0.95 cannot be floats.
+    """Return the largest k for which the interval from the k-th smallest to the k-th largest value has this confidence (or 0), and its confidence."""
+    # Fractions are exact: as floats, 0.95 would be rounded, and large powers of 2 overflow.
     allowed = (1 - Fraction(str(confidence))) * 2**count
     term, outside, rank, left = 1, 0, 0, Fraction(0)
     while rank < (count + 1) // 2:
@@ -86,10 +86,9 @@ LOSS = ("loss", "total")
 
 
 class RowValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A row and its median over ``runs``, which is the value of one of them, in ``unit``.
+    """A row and its median over ``runs`` runs, in ``unit``. The median is always the value of one of the runs.
 
-    The median over runs lies between ``low`` and ``high`` with ``confidence``; they are missing where too few runs were made. ``marks`` are reasons
-    to be careful.
+    The true median lies between ``low`` and ``high`` with ``confidence``; these are missing if there are too few runs. ``marks`` are quality marks.
     """
 
     key: RowKey
@@ -114,13 +113,13 @@ class DatasetRows(NamedTuple):
     runs: list[dict[str, Any]]
 
     def values(self, cell: int) -> list[tuple[float, dict[str, Any]]]:
-        """The value of each run of a row, with the run."""
+        """Return the value of each run of a row, together with the run."""
         span = self.cells.span(cell)
         return [(float(value), self.runs[run]) for run, value in zip(self.cells.value_run[span], self.cells.value[span], strict=True)]
 
 
 def dataset_rows(dataset: Dataset) -> DatasetRows:
-    """Arrange the summary numbers of one set of runs. Runs under other conditions or on another machine are another row."""
+    """Arrange the summary numbers of one set of runs. Runs under different conditions, or on different machines, are different rows."""
     nothing = msgspec.structs.replace(dataset, runs=dataset.runs.iloc[:0], results=dataset.results.iloc[:0])
     number_of: dict[Profile, int] = {}
     numbers = np.array([number_of.setdefault(profile, len(number_of)) for profile in profiles_of(dataset)], np.int64)
@@ -130,10 +129,10 @@ def dataset_rows(dataset: Dataset) -> DatasetRows:
 
 
 def row_values(dataset: Dataset) -> list[RowValue]:
-    """The values of the rows that a diff tests, and of loss, by name. Controls are left out: they measure the host, not a release.
+    """Return the values of loss and of the rows that a diff tests, sorted by name, without controls: they measure the host, not a release.
 
     Args:
-        dataset: runs of one release of each system, so that no row holds two releases.
+        dataset: runs of one release of each system, so that no row contains two releases.
     """
     rows = dataset_rows(without_controls(dataset))
     wanted = {(metric, statistic) for metric, statistics in TESTED.items() for statistic in statistics} | {LOSS}

@@ -1,13 +1,13 @@
 """The two sides of a comparison: find the data that OLD and NEW name, select a part of it, and apply renames.
 
-A name is a release label, a folder of runs, a saved dataset, or a raw log without any manifest.
+OLD and NEW are each a release label, a folder of runs, a saved dataset, or a raw log without a manifest.
 
-``renames.toml`` beside the runs lists names that changed since an older release, so that a row keeps its history under its new name::
+``renames.toml`` in the folder of the runs lists names that changed since an older release, so that a row keeps its history under its new name::
 
     [transport]
     "shmem" = "shm"            # old name = the name that it has today
 
-Each table is one of `RENAMED_FIELDS`. Numbers, logs and pages keep the names that they were measured under; only comparisons see the new ones.
+Each table is one of `RENAMED_FIELDS`. Numbers, logs and pages keep the old names; only comparisons use the new names.
 """
 
 from __future__ import annotations
@@ -35,13 +35,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_UNUSED = (
-    "log",
-    "line",
-    "last_line",
-    "value_line",
-    "unit",
-)  # No row of a comparison names its line in a log, so these columns are not read.
+# These columns are not read, because no row of a comparison names its line in a log.
+_UNUSED = ("log", "line", "last_line", "value_line", "unit")
 
 
 def find(name: str, roots: Sequence[Path], work: Work | None = None) -> Dataset:
@@ -53,14 +48,14 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     """Read the sides of a diff, in the order of their names. Releases in one folder are read together, so that the folder is searched once.
 
     Args:
-        names: each is a path, or a release label that is looked for in ``roots``.
+        names: paths, or release labels, which are searched in ``roots``.
         roots: folders of runs.
         work: the pool that reads the logs; ``None``: this process.
 
     Raises:
-        UnreadableInput: nothing has one of the names, or it is empty.
+        UnreadableInput: there is no data with one of the names, or a name is empty.
     """
-    if "" in names:  # An unset variable of a script, for example. Without this check, the current folder would be read.
+    if "" in names:  # for example an unset variable of a script; without this check, the current folder would be read
         raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
     datasets = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
     labels = {name: one_form(name) for name in names if name not in datasets}
@@ -71,9 +66,9 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
 
 
 def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[str, Path]]:
-    """Return the names that `find_all` reads as paths although they are releases too, with the folder of the release.
+    """Return the names that `find_all` reads as paths although releases have the same names, with the folders of these releases.
 
-    Only manifests are read, and none if no name is both a word and a path.
+    This reads only manifests, and only if a name without a slash is an existing path.
     """
     words = {name for name in names if "/" not in name and name.strip(".") and Path(name).exists()}
     root_of: dict[str, Path] = {}
@@ -89,30 +84,29 @@ def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[s
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
-    """The part of a dataset that belongs to these of its runs."""
     tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
-    # A run that could not be read may belong to this release, so its problems stay.
+    # Problems of runs that could not be read stay, because these runs may belong to this release.
     others = set(dataset.runs["run"]) - set(runs["run"])
     return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
 
 
 def stated_of(runs: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any]]:
-    """These columns of each run; ``None`` for unknown values. Without `DataFrame.to_dict`, which is slow for the many comparisons of a site."""
+    """Return these columns of each run; ``None`` for missing values. `DataFrame.to_dict` would be too slow for the many comparisons of a site."""
     frame: Any = runs  # The type stubs of pandas lack na_value=None.
     columns = [frame[name].to_numpy(dtype=object, na_value=None).tolist() if name in frame else [None] * len(frame) for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def of_runs(dataset: Dataset, names: Collection[str]) -> Dataset:
-    """The part of a dataset that belongs to the runs of these names."""
+    """Return the part of a dataset that belongs to the runs with these names."""
     return _only(dataset, dataset.runs[dataset.runs["run"].isin(names)])
 
 
 def of_release(dataset: Dataset, label: str, system: str | None = None) -> Dataset:
-    """The part of a dataset that was measured of one release, of one system if one is named.
+    """Return the part of a dataset that belongs to one release, of all systems or of ``system``.
 
     Raises:
-        UnreadableInput: there is no such run.
+        UnreadableInput: the dataset has no such run.
     """
     runs = dataset.runs
     is_wanted = runs["release"] == label
@@ -124,10 +118,10 @@ def of_release(dataset: Dataset, label: str, system: str | None = None) -> Datas
 
 
 def of_labels(dataset: Dataset, asked: Sequence[tuple[str, str]]) -> Dataset:
-    """The part of a dataset that was measured with these labels; all of it if none is asked for.
+    """Return the part of a dataset whose runs have these labels; the whole dataset if ``asked`` is empty.
 
     Raises:
-        UnreadableInput: there is no such run.
+        UnreadableInput: the dataset has no such run.
     """
     if not asked:
         return dataset
@@ -141,13 +135,13 @@ def of_labels(dataset: Dataset, asked: Sequence[tuple[str, str]]) -> Dataset:
 
 
 def control_runs(dataset: Dataset) -> set[str]:
-    """The names of the control runs, which no release changes."""
+    """Return the names of the control runs."""
     runs = dataset.runs.reindex(columns=["run", "labels"]).dropna()
     return {str(run) for run, labels in zip(runs["run"], runs["labels"], strict=True) if CONTROL in labels_of(str(labels))}
 
 
 def without_controls(dataset: Dataset) -> Dataset:
-    """The dataset without its control runs."""
+    """Return the dataset without its control runs."""
     controls = control_runs(dataset)
     return _only(dataset, dataset.runs[~dataset.runs["run"].isin(controls)]) if controls else dataset
 
@@ -157,14 +151,14 @@ def _there(releases: set[str]) -> str:
 
 
 def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -> dict[str, Dataset]:
-    """Return the runs of each release, from the first of the roots that has it. Only their logs are read."""
+    """Return the runs of each release, from the first root that contains it. Logs of other releases are not read."""
     there: set[str] = set()
     releases: dict[str, Dataset] = {}
 
     def wanted(manifest: Manifest) -> bool:
         if manifest.release is not None:
             there.add(manifest.release)
-        # Published figures are read for all releases: some releases publish the same measurement again.
+        # Published figures are read for all releases, because a later release may publish the same measurement again.
         return manifest.release is not None and (manifest.release in missing or manifest.published)
 
     for root in roots:
@@ -189,7 +183,7 @@ def read_renames(path: Path) -> Renames:
     """Read a file of renames.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, renames something else, or into a metric that there is not; the message names file and key.
+        UnreadableInput: the file is missing or not TOML, or a field cannot be renamed, or a new metric is unknown; the message names file and key.
     """
     return _checked(path, read_toml(path, dict[str, dict[str, str]]))
 
@@ -203,22 +197,22 @@ def _checked(path: Path, renames: dict[str, dict[str, str]]) -> Renames:
 
 
 def folder_of_renames(roots: Sequence[Path]) -> Path | None:
-    """The first of these folders that has a file of renames; ``None`` if none has."""
+    """Return the first of these folders that contains a file of renames; ``None`` if there is none."""
     return next((root for root in roots if is_there(root, RENAMES_FILE)), None)
 
 
 def find_renames(roots: Sequence[Path]) -> Renames:
-    """The renames of the first of these folders that has some; none if none has.
+    """Return the renames in the first of these folders that contains a file of renames; empty if there is none.
 
     Raises:
-        UnreadableInput: the file cannot be used, see `read_renames`.
+        UnreadableInput: the file is wrong, see `read_renames`.
     """
     root = folder_of_renames(roots)
     return {} if root is None else _checked(root / RENAMES_FILE, read_evidence_toml(root / RENAMES_FILE, dict[str, dict[str, str]]))
 
 
 def renamed(dataset: Dataset, renames: Renames) -> Dataset:
-    """The dataset with the current names."""
+    """Return the dataset with the current names."""
     if not renames:
         return dataset
     runs, results = dataset.runs, dataset.results
@@ -231,5 +225,5 @@ def renamed(dataset: Dataset, renames: Renames) -> Dataset:
 
 
 def _replaced(frame: pd.DataFrame, field: str, names: Mapping[str, str]) -> pd.DataFrame:
-    column = frame[field].astype("string")  # a categorical column takes no new value
+    column = frame[field].astype("string")  # a categorical column does not accept new values
     return frame.assign(**{field: column.replace(dict(names)).astype(column.dtype)})

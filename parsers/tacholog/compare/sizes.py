@@ -24,12 +24,12 @@ class SizeRange(NamedTuple):
     high: int
 
     def holds(self, low: int, high: int | None = None) -> bool:
-        """Whether a size is in the range; with ``high``, whether all sizes from one to the other are."""
+        """Whether a size is in the range; if ``high`` is given, whether all sizes from ``low`` to ``high`` are."""
         return self.low <= low and (low if high is None else high) <= self.high
 
 
 def size_bytes(text: str | int) -> int | None:
-    """A size in bytes; ``None`` if the text is no size, or no whole number of bytes."""
+    """Return a size in bytes; ``None`` if the text is not a size, or not a whole number of bytes."""
     if isinstance(text, int):
         return text if text > 0 else None
     match = _SIZE.fullmatch(text.strip())
@@ -40,10 +40,10 @@ def size_bytes(text: str | int) -> int | None:
 
 
 def size_ranges(words: Sequence[str], option: str) -> tuple[SizeRange, ...]:
-    """The ranges of sizes that an option asks for: ``1KiB``, ``1024``, ``64B..4KiB``, ``64B..`` or ``..4KiB``.
+    """Return the ranges of sizes in the values of an option: ``1KiB``, ``1024``, ``64B..4KiB``, ``64B..`` or ``..4KiB``.
 
     Raises:
-        TachologError: a word is no size and no range; the message begins with the option.
+        TachologError: a value is neither a size nor a range; the message begins with the option.
     """
     return tuple(_size_range(word, option) for word in words)
 

@@ -1,16 +1,16 @@
-"""Statistics over repeated runs, for many rows at once: shift estimates with exact intervals, exact tests of each row and of all rows together.
+"""Statistics over repeated runs, vectorised over rows: shift estimates with exact intervals, and exact tests of each row and of all rows together.
 
-All values are logarithms: a difference of 0.05 is a ratio of e**0.05. A row of a matrix is one comparison, a column one run or pair of runs.
-Rank tests are exact also with ties (conditional on the ties), so integer microseconds need no approximation; above `EXACT_RUNS` runs, and where
-a call holds over `MOST_PATTERNS` patterns of ties, the normal approximation with tie correction takes over.
+All values are logarithms: a difference of 0.05 is a ratio of e**0.05. A row of a matrix is one comparison; a column is one run or one pair of runs.
+Rank tests are also exact with ties (conditional on the ties), so integer microseconds need no approximation. The normal approximation with tie
+correction is used for more than `EXACT_RUNS` runs, and for a call with more than `MOST_PATTERNS` patterns of ties.
 
-The test by the largest row judges all rows of a report together: how large can the largest of them get by chance? If a release changes nothing, each
-pair of runs could as well have been swapped. A swap flips the signs of the pair's differences in all rows at once, so whatever the rows of a pair
-share stays shared. The test flips the signs in all ways (for many pairs: in a fixed random sample of them) and looks at the largest statistic of any
-row each time. The p-value of a row is the share of flips whose largest statistic is at least that of the row. It is already adjusted for the number
-of rows, and exact if the differences of a pair are symmetric.
-Without pairs, the sides could as well have been made of other runs. A split says which runs make up the new side, again in all rows at once. That
-test is exact if the runs, whatever their rows share, could have come in any order.
+The test by the largest row tests all rows of a report together: how large can the largest statistic of all rows get by chance? If a release changes
+nothing, the two runs of a pair can be swapped. A swap flips the signs of the pair's differences in all rows, so the correlation between the rows of a
+pair is preserved. The test applies all possible flips (for many pairs: a fixed random sample of them), and computes the largest statistic of all rows
+for each flip. The p-value of a row is the share of flips whose largest statistic is at least the statistic of the row. It is already adjusted for the
+number of rows, and exact if the differences of a pair are symmetric.
+Without pairs, the test divides the runs into two sides in all possible ways. A split says which runs are the new side, for all rows. This
+test is exact if the order of the runs is random; the rows of a run may be correlated.
 
 Source:
     Hodges & Lehmann (1963), "Estimates of location based on rank tests"; Hollander, Wolfe & Chicken (2014), "Nonparametric Statistical Methods",
@@ -19,8 +19,8 @@ Source:
     p-values should never be zero", for samples of the flips; Wallace (1959), "Bounds on normal approximations to Student's and the chi-square
     distributions".
 
-The normal distribution and Student's t are written here because scipy would make the installation 140 MB larger and start two seconds later. The
-tests hold them against scipy.
+This module implements the normal distribution and Student's t, because scipy would make the installation 140 MB larger and the start two seconds
+slower. The tests compare the results with scipy.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXACT_RUNS = 40
-OUTER, INNER = 0.95, 0.90  # The confidence of the interval that is shown, and of the interval that must be within the threshold for "no change".
+OUTER, INNER = 0.95, 0.90  # The confidence of the displayed interval, and of the interval that must be within the threshold for "no change".
 MIN_CLUSTER = 2
 _MEDIAN = 0.5
-MOST_PATTERNS = 2000  # Different patterns of ties in one call: with more, exact distributions take too long, and the normal approximation is close.
-MOST_FLIPS = 4096  # All flips of 13 pairs. Of more pairs, the flips are a random sample of this size.
-_MOST_ELEMENTS = 1_000_000  # of one matrix: 8 MB stay in the cache of a processor
-_DIGITS = 12  # Equal statistics must stay equal, in whatever order their terms were added.
+MOST_PATTERNS = 2000  # patterns of ties in one call; with more, exact distributions take too long, and the normal approximation is good
+MOST_FLIPS = 4096  # the number of flips of 13 pairs; for more pairs, the flips are a random sample of this size
+_MOST_ELEMENTS = 1_000_000  # of one matrix: its 8 MB fit into the cache of a processor
+_DIGITS = 12  # Statistics are rounded, so that the order of their terms does not make equal statistics different.
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 class Shift(NamedTuple):
-    """A shift for each row: the Hodges-Lehmann estimate, its 95 % and 90 % intervals (infinite where runs are too few), and the two-sided p-value.
+    """A shift for each row: the Hodges-Lehmann estimate, its 95 % and 90 % intervals (infinite for too few runs), and the two-sided p-value.
 
-    The intervals are widened by what rounding hides. Estimate and p-value are those of the values as printed.
+    The intervals are widened by the rounding error. Estimate and p-value are computed from the printed values.
     """
 
     estimate: Floats
@@ -63,7 +63,7 @@ class Shift(NamedTuple):
 
 
 class RoundingRange(NamedTuple):
-    """The range that rounding allows for each value: smallest and largest, shape (rows, runs) each, logarithms."""
+    """The smallest and the largest value that each printed value may stand for: logarithms, shape (rows, runs) each."""
 
     old_low: Floats
     old_high: Floats
@@ -72,17 +72,17 @@ class RoundingRange(NamedTuple):
 
 
 def paired_shift(differences: Floats, hidden: RoundingRange | None = None) -> Shift:
-    """The shift of paired runs, by the signed rank test.
+    """Return the shift of paired runs, by the signed rank test.
 
     Args:
         differences: new minus old of each pair, logarithms, shape (rows, pairs), pairs >= 1.
-        hidden: the range that rounding allows for each value behind the differences; ``None``: values are exact.
+        hidden: the rounding range of each value from which the differences were computed; ``None``: values are exact.
     """
     pairs = differences.shape[1]
     walsh = np.sort(pair_averages(differences), axis=1)
     low, high = walsh, walsh
     if hidden is not None:
-        # Both ends of the interval rise with every difference. So the end for the smallest possible differences is below the true one.
+        # Both ends of the interval increase with each difference. So the end for the smallest possible differences is below the true end.
         low = np.sort(pair_averages(hidden.new_low - hidden.old_high), axis=1)
         high = np.sort(pair_averages(hidden.new_high - hidden.old_low), axis=1)
     inside = [inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
@@ -91,12 +91,12 @@ def paired_shift(differences: Floats, hidden: RoundingRange | None = None) -> Sh
 
 
 def unpaired_shift(old: Floats, new: Floats, hidden: RoundingRange | None = None) -> Shift:
-    """The shift between two sets of runs, by the rank sum test.
+    """Return the shift between two sets of runs, by the rank sum test.
 
     Args:
         old: logarithms, shape (rows, runs of the old side).
         new: logarithms, shape (rows, runs of the new side).
-        hidden: the range that rounding allows for each value; ``None``: values are exact.
+        hidden: the rounding range of each value; ``None``: values are exact.
     """
     differences = np.sort(side_differences(old, new), axis=1)
     low, high = differences, differences
@@ -109,21 +109,21 @@ def unpaired_shift(old: Floats, new: Floats, hidden: RoundingRange | None = None
 
 
 def pair_averages(differences: Floats) -> Floats:
-    """The averages of every two differences, each with itself too, shape (rows, pairs * (pairs + 1) / 2)."""
+    """Return the average of each two differences, and each single difference, shape (rows, pairs * (pairs + 1) / 2)."""
     first, second = np.triu_indices(differences.shape[1])
     averages: Floats = (differences[:, first] + differences[:, second]) / 2
     return averages
 
 
 def side_differences(old: Floats, new: Floats) -> Floats:
-    """Every new value less every old one, shape (rows, olds * news)."""
+    """Return each new value minus each old value, shape (rows, olds * news)."""
     return (new[:, :, None] - old[:, None, :]).reshape(len(old), -1)
 
 
 def adjusted(p: Floats) -> Floats:
-    """The p-values adjusted by Benjamini and Hochberg: rows with at most q have a false discovery rate of q.
+    """Return the p-values adjusted by Benjamini and Hochberg: the rows with at most q have a false discovery rate of q.
 
-    `scipy.stats.false_discovery_control` gives the same, which a test checks. But importing scipy.stats takes longer than most comparisons.
+    `scipy.stats.false_discovery_control` returns the same values (a test checks it), but its import takes longer than most comparisons.
 
     Args:
         p: two-sided p-values, shape (rows,).
@@ -136,7 +136,7 @@ def adjusted(p: Floats) -> Floats:
 
 
 def adjusted_each(p: Floats) -> Floats:
-    """The p-values adjusted by Holm: the probability that any row with at most q is a false discovery is at most q.
+    """Return the p-values adjusted by Holm: with probability 1 - q or more, none of the rows with at most q is a false discovery.
 
     Args:
         p: two-sided p-values, shape (rows,).
@@ -155,7 +155,7 @@ def middle(ordered: Floats) -> Floats:
 
 
 def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
-    """The interval from the ``inside``-th of the sorted ``low`` to that many from the end of the sorted ``high``; infinite for fewer than one."""
+    """Return the interval from the ``inside``-th smallest of ``low`` to the ``inside``-th largest of ``high`` (sorted); infinite if it is below 1."""
     if inside < 1:
         unbounded = np.full(len(low), np.inf)
         return -unbounded, unbounded
@@ -163,26 +163,26 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """How many of the ordered averages are at or beyond an end of the interval that leaves out ``tail`` on either side."""
+    """Return how many sorted averages lie at or beyond each end of the interval. ``tail`` is the probability outside of each end."""
     null = _signed_rank_null(tuple(2 * np.arange(1, pairs + 1))) if pairs <= EXACT_RUNS else None
     return _inside(null, pairs * (pairs + 1) // 2, math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24), tail)
 
 
 def inside_sides(olds: int, news: int, tail: float) -> int:
-    """How many of the ordered differences lie at or beyond an end of the interval that leaves out ``tail`` on either side."""
+    """Return how many sorted differences lie at or beyond each end of the interval. ``tail`` is the probability outside of each end."""
     null = _rank_sum_null(tuple(2 * np.arange(1, olds + news + 1)), news) if max(olds, news) <= EXACT_RUNS else None
     return _inside(null, olds * news, math.sqrt(olds * news * (olds + news + 1) / 12), tail)
 
 
 def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> int:
-    """``null`` is the distribution of twice the statistic, from its minimum on; without it the normal approximation is used."""
+    """``null`` is the distribution of the doubled statistic, from its minimum on; ``None``: the normal approximation is used."""
     if null is None:
         return int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
     return int(np.searchsorted(np.cumsum(null[::2]), tail, side="right"))
 
 
 def _doubled_ranks(values: Floats) -> Integers:
-    """Twice the mid-ranks of each row: whole numbers also where values are tied."""
+    """Return the doubled mid-ranks of each row. They are whole numbers even with ties."""
     order = np.sort(values, axis=1)
     below = np.empty(values.shape, dtype=np.int64)
     through = np.empty(values.shape, dtype=np.int64)
@@ -193,7 +193,7 @@ def _doubled_ranks(values: Floats) -> Integers:
 
 
 def _signed_rank_p(differences: Floats) -> Floats:
-    """Two-sided p-values of the signed rank test; a difference of zero counts half to each side."""
+    """Return the two-sided p-values of the signed rank test. A difference of zero counts as one half for each direction."""
     ranks = _doubled_ranks(np.abs(differences))
     moving = np.where(differences != 0, ranks, 0)
     statistic = np.where(differences > 0, ranks, 0).sum(axis=1)
@@ -207,7 +207,7 @@ def _signed_rank_p(differences: Floats) -> Floats:
 
 
 def rank_sum_p(old: Floats, new: Floats) -> Floats:
-    """Two-sided p-values of the rank sum test."""
+    """Return the two-sided p-values of the rank sum test."""
     both = np.concatenate([old, new], axis=1)
     ranks = _doubled_ranks(both)
     news, total = new.shape[1], both.shape[1]
@@ -229,7 +229,7 @@ def _normal_p(distance: Floats, deviation: Floats) -> Floats:
 
 
 def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
-    """Two-sided p-values, with the null distribution computed once for each pattern of ties, unless there are too many patterns."""
+    """Return two-sided p-values. The null distribution is computed once for each pattern of ties; too many patterns need the normal approximation."""
     unique, which = np.unique(patterns, axis=0, return_inverse=True)
     if len(unique) > MOST_PATTERNS:
         return otherwise()
@@ -246,7 +246,7 @@ def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[i
 
 @functools.lru_cache(maxsize=4096)
 def _signed_rank_null(doubled_ranks: tuple[int, ...]) -> Floats:
-    """The distribution of the sum of a random half of these ranks: index is the sum."""
+    """Return the distribution of the sum of these ranks if each is included with probability 1/2. The index is the sum."""
     distribution = np.zeros(sum(doubled_ranks) + 1)
     distribution[0] = 1.0
     for rank in doubled_ranks:
@@ -258,7 +258,7 @@ def _signed_rank_null(doubled_ranks: tuple[int, ...]) -> Floats:
 
 @functools.lru_cache(maxsize=4096)
 def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
-    """The distribution of the sum of ``chosen`` of these ranks, drawn at random: index is the sum less its smallest value."""
+    """Return the distribution of the sum of ``chosen`` ranks that are drawn at random. The index is the sum minus its smallest value."""
     ordered = sorted(doubled_ranks)
     least, most = sum(ordered[:chosen]), sum(ordered[-chosen:])
     counts = np.zeros((chosen + 1, most + 1))
@@ -272,18 +272,18 @@ def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
 
 
 def same_build_band(deviation: Floats, sessions: int) -> Floats:
-    """How much the medians of two sessions of one build may differ by chance, as a logarithm, 95 % of the time.
+    """Return how much the medians of two sessions of one build differ by chance at most, with probability 95 %, as a logarithm.
 
     Args:
         deviation: standard deviation of the session medians' logarithms, shape (rows,).
-        sessions: the number of sessions behind the deviation, at least 2.
+        sessions: the number of sessions from which the deviation was computed, at least 2.
     """
     band: Floats = student_t_quantile(0.975, sessions - 1) * np.sqrt(2) * deviation
     return band
 
 
 def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
-    """Whether the values of each row fall into two clusters: the widest gap is over three times the spread within them, and over ``least_gap``.
+    """Whether the values of each row form two clusters: the widest gap is more than three times the spread within them, and above ``least_gap``.
 
     A single distant value is an outlier, not a cluster.
 
@@ -306,10 +306,10 @@ def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
 
 
 def modes(values: Sequence[float], least_gap: float) -> tuple[float, float] | None:
-    """The medians of the two clusters that runs fall into, if they do; see `two_modes`.
+    """Return the medians of the two clusters of runs; ``None`` if the runs do not form two clusters, see `two_modes`.
 
     Args:
-        values: of the runs, not logarithms, all above zero.
+        values: the values of the runs, not logarithms, all above zero.
         least_gap: the narrowest gap that matters, as a logarithm.
     """
     split = cluster_split(values, least_gap)
@@ -320,10 +320,10 @@ def modes(values: Sequence[float], least_gap: float) -> tuple[float, float] | No
 
 
 def cluster_split(values: Sequence[float], least_gap: float) -> int | None:
-    """How many of the sorted values are in the lower of two clusters, if they fall into two; see `two_modes`.
+    """Return the number of values in the lower cluster; ``None`` if the values do not form two clusters, see `two_modes`.
 
     Args:
-        values: of the runs, not logarithms, all above zero.
+        values: the values of the runs, not logarithms, all above zero.
         least_gap: the narrowest gap that matters, as a logarithm.
     """
     ordered = np.log(np.sort(np.asarray(values, float)))[None]
@@ -331,13 +331,13 @@ def cluster_split(values: Sequence[float], least_gap: float) -> int | None:
 
 
 def _widest_gap(ordered: Floats) -> tuple[Floats, Integers]:
-    """The widest gap of each row of sorted values that leaves a cluster on either side, and how many values lie below it."""
+    """Return for each row of sorted values the widest gap with a cluster on each side, and the number of values below the gap."""
     gaps = np.diff(ordered, axis=1)[:, MIN_CLUSTER - 1 : ordered.shape[1] - MIN_CLUSTER]
     return gaps.max(axis=1), gaps.argmax(axis=1) + MIN_CLUSTER
 
 
 def normal_upper_tail(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probability that a standard normal variable is larger than each of ``z``."""
+    """Return for each ``z`` the probability that a standard normal variable is larger."""
     return np.array([math.erfc(value / math.sqrt(2)) / 2 for value in z.tolist()])
 
 
@@ -358,7 +358,7 @@ def student_t_quantile(probability: float, freedom: int) -> float:
 
 
 def student_t_two_sided_quantile(outside: NDArray[np.float64], freedom: int) -> NDArray[np.float64]:
-    """Return the values that ``|t|`` exceeds with each of these probabilities.
+    """Return for each probability the value that ``|t|`` exceeds with this probability.
 
     Args:
         outside: probabilities between 0 and 1, shape (k,).
@@ -389,7 +389,7 @@ def _within(angle: NDArray[np.float64], freedom: int) -> NDArray[np.float64]:
 
 
 def student_t_two_sided_p(t: float, freedom: int) -> float:
-    """Return the probability that ``|t|`` is larger than this.
+    """Return the probability that ``|t|`` is larger than ``t``.
 
     Args:
         t: at least 0.
@@ -398,67 +398,49 @@ def student_t_two_sided_p(t: float, freedom: int) -> float:
     return max(0.0, 1 - float(_within(np.array([math.atan2(t, math.sqrt(freedom))]), freedom)[0]))
 
 
-class PairedRows(NamedTuple):
-    """Rows with the same number of pairs: the differences, and for each difference the index of its pair. Rows with the same index share that pair.
+class SharedRows(NamedTuple):
+    """Rows with equal numbers of pairs, or with equal total numbers of runs.
 
-    All three have one row for each row of the report: places, shape (rows,), differences and pairs, shape (rows, pairs).
-    """
+    A run may also be the median of several runs, such as those of a session.
 
-    rows: Integers
-    differences: Floats
-    pairs: Integers
-
-
-class SplitRows(NamedTuple):
-    """Rows with equally many runs of both sides together: the values, and for each the number of its run. Rows with the same number share the run.
-
-    A run may also stand for several, such as a session. Places have shape (rows,), values and runs (rows, runs).
+    Attributes:
+        rows: the index of each row in the report, shape (rows,).
+        values: the differences of the pairs, or the values of the runs, shape (rows, pairs or runs).
+        numbers: for each value the number of its pair or run, in the same shape. A pair or run has the same number in all rows.
     """
 
     rows: Integers
     values: Floats
-    runs: Integers
+    numbers: Integers
 
 
 def flips_of(pairs: int) -> int:
-    """How many flips of the signs of so many pairs the test looks at. A flip and its mirror image count once: they give the same size."""
+    """Return how many sign flips of ``pairs`` pairs the test applies. A flip and its mirror image count once: they have the same statistic."""
     return int(min(2 ** min(pairs - 1, 62), MOST_FLIPS))
 
 
 def splits_of(olds: int, news: int) -> int:
-    """How many splits of so many runs the test looks at. Where the sides are equally large, a split and its mirror image count once."""
+    """Return how many splits of the runs the test applies. If the sides are equally large, a split and its mirror image count once."""
     return min(comb(olds + news, news) // (2 if olds == news else 1), MOST_FLIPS)
 
 
-def by_largest(batches: Sequence[PairedRows], total: int) -> Floats:
-    """The p-value of each row by the largest of all rows, by flips of the pairs; NaN for the other rows of the report.
+def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = None) -> Floats:
+    """Return the p-value of each row from the test by the largest row; NaN for rows of the report that are in no batch.
 
     Args:
         batches: the rows that are tested together.
-        total: how many rows the report has.
+        total: the number of rows of the report.
+        olds: the number of runs of the old side, which have the lowest numbers; ``None``: rows are compared in pairs.
     """
     if not batches:
         return np.full(total, np.nan)
-    numbers = np.unique(np.concatenate([batch.pairs.reshape(-1) for batch in batches]))
-    return _p_of_largest(_statistics(batches, numbers, _signs(len(numbers)), _of_flips), total)
-
-
-def by_largest_of_splits(batches: Sequence[SplitRows], olds: int, total: int) -> Floats:
-    """The p-value of each row by the largest of all rows, by splits of the runs; NaN for the other rows of the report.
-
-    Args:
-        batches: the rows that are tested together.
-        olds: how many runs are of the old side: those with the lowest numbers.
-        total: how many rows the report has.
-    """
-    if not batches:
-        return np.full(total, np.nan)
-    numbers = np.unique(np.concatenate([batch.runs.reshape(-1) for batch in batches]))
-    return _p_of_largest(_statistics(batches, numbers, _splits(olds, len(numbers) - olds), _of_splits), total)
+    numbers = np.unique(np.concatenate([batch.numbers.reshape(-1) for batch in batches]))
+    labels = _signs(len(numbers)) if olds is None else _splits(olds, len(numbers) - olds)
+    return _p_of_largest(_statistics(batches, numbers, labels, _of_flips if olds is None else _of_splits), total)
 
 
 def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
-    """The p-values, from the places of rows and their statistics, shape (rows, relabellings), that of the true labels first."""
+    """Return the p-values from the indices of rows and their statistics, shape (rows, relabellings). The true labels are the first relabelling."""
     p, largest = np.full(total, np.nan), np.zeros(0)
     true_statistics: list[tuple[Integers, Floats]] = []
     for rows, statistics in statistics_of_rows:
@@ -472,9 +454,9 @@ def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: 
 
 
 def _statistics(
-    batches: Sequence[tuple[Integers, Floats, Integers]], numbers: Integers, labels: Floats, statistic: Callable[[Floats, Floats], Floats]
+    batches: Sequence[SharedRows], numbers: Integers, labels: Floats, statistic: Callable[[Floats, Floats], Floats]
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield for some rows at a time their places and the statistic under each relabelling of the pairs or runs, shape (rows, relabellings)."""
+    """Yield, for groups of rows, their indices and the statistic under each relabelling of the pairs or runs, shape (rows, relabellings)."""
     step = max(1, _MOST_ELEMENTS // len(labels))
     for rows, values, runs in batches:
         same_runs, which = np.unique(runs, axis=0, return_inverse=True)
@@ -487,9 +469,9 @@ def _statistics(
 
 
 def _of_flips(differences: Floats, flips: Floats) -> Floats:
-    """Student's t of each row under each flip.
+    """Return a statistic of each row for each flip. It increases with Student's t.
 
-    The sum of squares is the same under all flips. So t depends only on the share of the squared sum in it, between 0 and 1.
+    The sum of squares is the same under all flips. So t depends only on the ratio of the squared sum to it, which is between 0 and 1.
     """
     pairs = differences.shape[1]
     squares = (differences**2).sum(axis=1, keepdims=True) * pairs
@@ -497,16 +479,16 @@ def _of_flips(differences: Floats, flips: Floats) -> Floats:
 
 
 def _of_splits(values: Floats, is_new: Floats) -> Floats:
-    """Student's t of two samples, of each row under each split: it depends only on the share of the squares that is between the sides."""
+    """Return a statistic of each row for each split. It increases with Student's t: it depends on the share of the squares between the sides."""
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
-    news = is_new.sum(axis=0)  # Runs that a row lacks are on one of the sides, so their number differs between splits.
+    news = is_new.sum(axis=0)  # A split assigns also the runs that a row lacks, so the number of its new runs differs between splits.
     squares = (centred**2).sum(axis=1, keepdims=True) * (news * (runs - news) / runs)
     return _comparable((centred @ is_new) ** 2, squares, runs - 2)
 
 
 def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
-    """Statistics on a scale that does not depend on the number of runs: approximately that of a squared normal variable."""
+    """Return statistics whose distribution does not depend on the number of runs: approximately that of a squared normal variable."""
     share = np.divide(part, total, out=np.zeros_like(part), where=total > 0)
     np.minimum(np.round(share, _DIGITS), 1.0, out=share)
     with np.errstate(divide="ignore"):  # If all runs differ by the same amount, the statistic is infinite, which is correct.
@@ -516,7 +498,7 @@ def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _signs(pairs: int) -> Floats:
-    """The flips, shape (flips, pairs); the first one changes nothing."""
+    """Return the flips, shape (flips, pairs). The first flip changes no sign."""
     if 2 ** (pairs - 1) <= MOST_FLIPS:
         return np.where((np.arange(2 ** (pairs - 1))[:, None] >> np.arange(pairs)) & 1, -1.0, 1.0)
     drawn = np.random.default_rng(1).integers(0, 2, (MOST_FLIPS, pairs)) * 2.0 - 1.0
@@ -526,7 +508,7 @@ def _signs(pairs: int) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _splits(olds: int, news: int) -> Floats:
-    """The splits, shape (splits, runs), 1 for the runs of the new side. The true split, whose new runs come last, is the first one."""
+    """Return the splits, shape (splits, runs): 1 for the runs of the new side. The first split is the true split: its last runs are new."""
     runs = olds + news
     if splits_of(olds, news) < MOST_FLIPS:
         chosen = itertools.combinations(range(runs - 1, -1, -1), news)

@@ -7,9 +7,10 @@ from collections.abc import Collection, Container, Iterable, Iterator
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.runs.manifest import Host
+from tacholog.view.names import load_words
 from tacholog.view.portions import Evidence
 from tacholog.view.remarks import Remark, remarks_on
-from tacholog.view.results import RunRow
+from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.views import View
 
 _MOST_REMARKS = 2
@@ -20,6 +21,14 @@ _LIMITS = {"kept": "other load within its limits", "exceeded": "other load beyon
 def evidence_lines(evidence: Iterable[Evidence], view: View, documents: Collection[str] = ()) -> Html:
     """Return a line for each set of runs: release, machine, days and number of runs. The machine is linked if ``documents`` contains its page."""
     return join([tag("p", join(_parts(runs_evidence, view, documents), ", "), ".", class_="tl-evidence stat-label") for runs_evidence in evidence])
+
+
+def load_line(results: Iterable[ResultRow]) -> Html:
+    """Return a sentence that says whether the system was loaded while it was measured."""
+    all_results = list(results)
+    latencies = [result for result in all_results if result.metric == "latency"]
+    words = load_words((result.conditions.load_mode for result in latencies or all_results), has_latency=bool(latencies))
+    return tag("p", words, class_="tl-evidence") if words else NOTHING
 
 
 def evidence_remarks(evidence: Iterable[Evidence], view: View) -> Html:

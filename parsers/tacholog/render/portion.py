@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tacholog.render.evidence import evidence_lines, evidence_remarks
+from tacholog.render.evidence import evidence_lines, evidence_remarks, load_line
 from tacholog.render.figures.figures import FIGURES, Figure, latency_over_cost
 from tacholog.render.figures.plots import plot
 from tacholog.render.figures.run_curves import distributions_of, interval_figures
@@ -45,7 +45,10 @@ def portion_html(
         move_out: a function that moves large tables into separate files.
         number: the number of the part of the page, as for `page_anchor`.
     """
-    parts = [evidence_lines(portion.evidence, part), evidence_remarks(portion.evidence, part)] if portion.is_first else []
+    parts: list[Html | str] = []
+    if portion.is_first:
+        loads = load_line(result for result in part.results if portion.has_run(result.run))
+        parts = [evidence_lines(portion.evidence, part), loads, evidence_remarks(portion.evidence, part)]
     is_first = True
     for test in TESTS:
         of_test = part.only(Selection(test=test))

@@ -450,6 +450,7 @@ def in_words(error: Exception, kind: type) -> str:
     if type(error) is ValueError and message.startswith(_TOO_MANY_DIGITS):
         return f"a whole number {_TOO_LARGE}"
     for pattern, words in (
+        ("Invalid value (at", "Invalid value, perhaps a text without quotes (at"),
         (f"`str` matching regex {_SHA256!r}", "64 hexadecimal digits, as sha256sum prints them,"),
         (f"`str` matching regex {_FILE_NAME!r}", "the name of a file beside run.toml, without a folder or control characters,"),
         (f"`str` matching regex {_NAME!r}", "a name that is not empty or blank,"),

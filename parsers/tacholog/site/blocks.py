@@ -49,7 +49,6 @@ from tacholog.site.page import RUNS, LoadedPart, Page, part_of, places_of
 from tacholog.site.script import shell_script
 from tacholog.slugs import slug
 from tacholog.view.history import diff_documents, histories_in, neighbours
-from tacholog.view.names import load_words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.portions import Portion, at_once, portions
@@ -191,12 +190,9 @@ def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
     return lines + loaded(page, wanted) + evidence_words.evidence_remarks(best_evidence, part)
 
 
-def loaded(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Return a sentence that states whether the system was loaded while it was measured."""
-    results = page.part(wanted).results
-    latencies = [result for result in results if result.metric == "latency"]
-    words = load_words((result.conditions.load_mode for result in latencies or results), has_latency=bool(latencies))
-    return tag("p", words, class_="tl-evidence") if words else NOTHING
+def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None) -> Html:
+    """Return a sentence that states whether the system was loaded while it was measured; with ``metric``, while this metric was."""
+    return evidence_words.load_line(result for result in page.part(wanted).results if metric in (None, result.metric))
 
 
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:

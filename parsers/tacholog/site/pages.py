@@ -152,7 +152,6 @@ def _phrases(view: View, page: ResultPage) -> Iterator[str]:
 
 
 def _names(groups: Sequence[PageGroup]) -> str:
-    """Return the names of all systems and transports."""
     parts = [part for group in groups for page in group.pages for part in page.parts]
     return drawn(", ".join(sorted({name for part in parts for name in (part.system, part.transport)})))
 

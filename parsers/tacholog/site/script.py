@@ -80,7 +80,7 @@ def _warning(words: Sequence[str]) -> list[str]:
 
 
 def _duration_at(argv: Sequence[str]) -> int | None:
-    """Return the index of the word that is the duration, if it is a plain number."""
+    """Return the index of the word that states the duration, if this word is a plain number."""
     indices = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
     return indices[0] if len(indices) == 1 else None
 

@@ -53,7 +53,7 @@ def _add_static(_app: Sphinx, config: Config) -> None:
 
 
 def _has_own(app: Sphinx, config: Config) -> bool:
-    """Whether the project already has a copy of our files, as our own site does."""
+    """Whether the project already has a copy of our files. Our own site has one."""
     return any(Path(app.confdir, folder, "tacholog.js").is_file() for folder in config.html_static_path)
 
 

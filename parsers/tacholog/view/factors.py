@@ -159,7 +159,7 @@ def _factor(name: str, different: Iterable[Mapping[str, Value]]) -> Factor:
     order.sort(key=(lambda value: _by_text(name, value)) if unit is None else _by_number)
     return Factor(
         name=name,
-        title=_TITLES.get(name) or condition_name(name).removeprefix("label "),
+        title=_TITLES.get(name) or condition_name(name),
         kind="text" if unit is None else "number",
         unit=unit or "",
         values=(*order, *([None] if None in values else [])),

@@ -48,7 +48,7 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 
 
 class HistoryLine(msgspec.Struct):
-    """A row over all releases in which it was measured in the same way on one machine.
+    """The values of one row over all releases in which it was measured in the same way on one machine.
 
     ``begun_by`` is the comparison with the previous release that made a new line necessary. ``other_runs_of`` names the release for which the next
     comparison uses other runs. Both are null for a line that begins with the row's first release.
@@ -185,7 +185,7 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
 
 
 def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[HistoryLine]:
-    """Join the rows of neighbouring comparisons into lines. A line continues if the next comparison starts from the same value of the same row."""
+    """Join the rows of neighbouring comparisons into lines. A line continues if the next comparison has the same value for the release in common."""
     joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]

@@ -74,9 +74,9 @@ class HomeMachine(msgspec.Struct, frozen=True):
 
 
 def machines(everything: Sequence[SystemSeries]) -> list[HomeMachine]:
-    """Return the machines of all series. Own machines with a choice of transports come first; within each kind, those with the most systems.
+    """Return the machines of all series: first own machines with a choice of transports, then the others; of each kind, first the largest.
 
-    The number of systems is multiplied by the number of repetitions. Repetitions beyond those that a verdict needs do not count.
+    The size is the number of systems multiplied by the number of repetitions. Repetitions beyond the number that a verdict needs do not count.
     """
     last = of_last_releases([member for member in everything if not member.is_control])
     by_group = {group: measured for group, members in groups(last, least=1, across=ACROSS).items() if (measured := best_measured(members))}

@@ -157,12 +157,12 @@ def words(name: str, value: object) -> str:
 
 def unstated(name: str) -> str:
     """Return words for an unknown condition, for a name that has no other words. A run without the label of controls is "no control run"."""
-    return "no control run" if name == CONTROL else f"{label_name(name) if is_label(name) else title(name)} {NOT_STATED}"
+    return "no control run" if name == CONTROL else f"{condition_name(name)} {NOT_STATED}"
 
 
 def condition_name(name: str) -> str:
-    """Return the name of a condition in running text: ``data path``, or ``label plugin``."""
-    return f"label {label_name(name)}" if is_label(name) else title(name)
+    """Return the name of a condition in running text: ``data path``, or ``plugin`` for a label."""
+    return label_name(name) if is_label(name) else title(name)
 
 
 def participant_title(name: object) -> str:
@@ -252,8 +252,10 @@ _WORDS: dict[str, Callable[[object], str]] = {
 def load_words(modes: Iterable[object], *, has_latency: bool = True) -> str:
     """Return, in words, whether the system was loaded, from the load modes of all latencies or, if there are none, of all rates."""
     all_modes = set(modes)
-    if not has_latency:
-        return "These are rates: the system was loaded." if all_modes - {None} else ""
+    if not all_modes:
+        return ""
+    if not has_latency and all_modes - {None}:
+        return "These are rates: the system was loaded."
     loaded, is_unloaded = all_modes - {None, "closed"}, "closed" in all_modes
     if loaded and is_unloaded:
         return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series states its load."

@@ -297,7 +297,7 @@ def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured:
 
 
 def _runs_at_sizes(view: View) -> list[frozenset[str]]:
-    """Return the runs of each series of a test at each size, counted as in tables and sentences."""
+    """Return, for each series of a test and each size, the runs that its numbers in tables and sentences use."""
     series = [member for test in TESTS for member in view.only(Selection(test=test)).series()]
     return [frozenset(result.run.run for result in results) for member in series for results in member.measured.of_size.values()]
 

@@ -367,7 +367,7 @@ def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Map
 
 
 def _following(numbers: Sequence[Observation], names: Sequence[str]) -> Iterator[Factor]:
-    """Yield the fields that still differ. Each case has only one value of them, because they depend on the subject, the axis or the panel."""
+    """Yield the fields that still differ between the numbers. Within a case they have one value, because they depend on subject, axis or panel."""
     for field in varying(numbers):
         if field.name not in (*names, "run"):
             yield field
@@ -441,7 +441,7 @@ def _is_testable(cell: AnswerCell | None) -> bool:
 
 
 def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Missing]:
-    """Yield each case of the crossing that has no number, with the reason stated by its runs. A case that no subject has is not missing."""
+    """Yield each case of the crossing without a number, with the reason stated by its runs. Cases without a number for any subject are left out."""
     by_case: dict[Case, list[Observation]] = defaultdict(list)
     for each in selected:
         by_case[_case_of(each.fields, answer.question)].append(each)

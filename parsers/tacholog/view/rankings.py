@@ -221,4 +221,4 @@ def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, 
     if not differing:
         return ""
     other, reasons = min(differing, key=lambda pair: len(pair[1]))
-    return f"The most similar is {with_system(other.system, other.transport)}; from it to this one, the difference is {'; '.join(reasons)}"
+    return f"Measured otherwise than {with_system(other.system, other.transport)}: {'; '.join(reasons)}"

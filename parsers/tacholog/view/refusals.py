@@ -71,7 +71,7 @@ def condition_title(difference: Difference) -> str:
 
 def title_of(code: str) -> str:
     """Return the name of the condition with this code."""
-    return f"label {label_name(code)}" if is_label(code) else TITLES.get(code, code.replace("_", " "))
+    return label_name(code) if is_label(code) else TITLES.get(code, code.replace("_", " "))
 
 
 def not_stated(codes: Iterable[str]) -> str:

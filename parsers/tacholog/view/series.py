@@ -177,7 +177,7 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Numbers that were measured the same way. ``slot`` is the number of the series on its page, which determines its colour."""
+    """Numbers that were measured in the same way. ``slot`` is the number of the series on its page, which determines its colour."""
 
     label: str
     slot: int

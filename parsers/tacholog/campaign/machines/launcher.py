@@ -1,20 +1,21 @@
-"""Start one process of a run, wait for it, and report what it used. `tacholog.campaign.machines.local` runs this file as a program of its own.
+"""Start one process of a run, wait for it, and report its resources. `tacholog.campaign.machines.local` runs this file as a separate program.
 
-It exists because the kernel's peak memory of a child process begins with that of its parent: if a harness of 300 MB started ``true``, the peak of
-``true`` would be 300 MB. So this file imports as little as possible, and nothing of Tacholog.
+It exists because the kernel initialises the peak memory of a child process with that of its parent: if a harness of 300 MB started ``true``, the peak
+of ``true`` would be 300 MB. So this file imports as little as possible, and nothing from Tacholog.
 
 Arguments: the number of the file descriptor for reports, the seconds between SIGTERM and SIGKILL, the path of the program, and its argv.
-The process gets this program's standard output, standard error, folder and environment, and no standard input.
-Nothing is ever written to standard input. When it closes, the process and its children are ended. The harness closes it to end the process, and the
-kernel closes it if the harness is killed.
+The process inherits the standard output, standard error, folder and environment of this program. Its standard input is empty.
+Nothing is written to the standard input of this program. When it closes, the process and its children are ended. The harness closes it to end the
+process, and the kernel closes it if the harness is killed.
 
 Reports are lines:
-    started PID                         the process itself writes it before it becomes the program, so that its number is known in any case
+    started PID                         the process itself writes this line before it executes the program, so that its PID is always known
     running                             the program is executed
     failed ERRNO                        the program could not be executed; this is the last line
     ended STATUS DURATION_NS USER_NS SYSTEM_NS PEAK_KIB FLOOR_KIB VOLUNTARY INVOLUNTARY LEFT
-STATUS is the exit status, or the negative number of a signal, or ``-`` if even SIGKILL did not end it. FLOOR_KIB is the peak memory of a process that
-fails to start: a peak that is not above it says little about the program. LEFT is the number of processes that could not be ended.
+STATUS is the exit status, or the negative number of a signal, or ``-`` if even SIGKILL did not end the process. FLOOR_KIB is the peak memory of a
+process that failed to execute its program: a peak of about this size may be that of this launcher. LEFT is the number of processes that could not be
+ended.
 """
 
 import _signal  # type: ignore[import-not-found] # the module signal costs memory
@@ -26,7 +27,7 @@ import sys
 import time
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals, and child processes would inherit that
+_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals, and child processes would inherit this
 _POLL_S = 0.005
 _KILL_S = 5.0
 
@@ -47,7 +48,7 @@ class _Usage:
 
 
 def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) -> tuple[int, int]:
-    """Start the program in a session of its own. Return its process id, and 0 or the error number if it could not be executed."""
+    """Start the program in a new session. Return its process id, and 0 or the error number if it could not be executed."""
     reader, writer = os.pipe()  # closed when the program is executed
     parent = os.getpid()
     pid = os.fork()
@@ -74,7 +75,7 @@ def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) ->
 
 
 def _children() -> list[int]:
-    """Return the child processes of this process. Their orphans are among them, because this process is a subreaper."""
+    """Return the child processes of this process, including orphans of its children, because this process is a subreaper."""
     children, own_pid = [], os.getpid()
     for name in os.listdir("/proc"):  # noqa: PTH208 - as below
         if name.isdigit():
@@ -104,7 +105,7 @@ def _send_to_group(group: int, number: int) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether the process has ended. It stays a zombie, so that no other process group gets its number."""
+    """Whether the process has ended. It is left as a zombie, so that its number is not reused for another process group."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -135,7 +136,7 @@ def _wait(pid: int, stdin: int) -> bool:
 
 
 def _end_children(used: _Usage, give_up: float) -> int:
-    """End the child processes that are left, and return how many could not be ended."""
+    """End the remaining child processes, and return how many could not be ended."""
     asked: set[int] = set()
     killed_until = max(give_up, time.monotonic()) + _KILL_S
     while True:

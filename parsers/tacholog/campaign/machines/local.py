@@ -1,6 +1,6 @@
-"""Processes on this machine: started directly, or behind a prefix of each command.
+"""Processes on this machine, with or without a prefix before each command.
 
-Each process is started by a small program (`tacholog.campaign.machines.launcher`), which waits for it, ends it, and reports what it used.
+Each process is started by a small program (`tacholog.campaign.machines.launcher`), which waits for it, ends it, and reports its resources.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-# Guards against what hangs, and no measure of what is slow: a launcher that is a small Python took 20 seconds to start beside 20 busy processes
-# (a virtual machine with 2 CPUs, 2026-11-28), and its run was called failed.
+# These limits are only for programs that hang, not for slow programs: with 20 busy processes, the launcher needed 20 seconds to start
+# (a virtual machine with 2 CPUs, 2026-11-28).
 _ASK_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 300.0
 _END_TIMEOUT_S = GRACE_S + 60.0  # the launcher takes GRACE_S, and then ends the children
 _FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-_LISTENING = {"0A", "07"}  # states: a TCP socket that listens, and a UDP socket that is not connected
-# With these as a prefix, a daemon runs the process, and the kernel counts only the command that talks to the daemon.
+_LISTENING = {"0A", "07"}  # the states of a listening TCP socket, and of an unconnected UDP socket
+# With these prefixes, a daemon runs the process, and the kernel counts only the resources of the client of the daemon.
 _HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
 _READ_BYTES = 64 * 1024
-_FIND = 'command -v -- "$1"'  # a shell searches behind the prefix, which may lead into another mount namespace
+_FIND = 'command -v -- "$1"'  # run by a shell with the prefix, because the prefix may lead into another mount namespace
 
 
 class LocalMachine:
     """This machine."""
 
     def __init__(self, name: str, entry: HostEntry, tools: Mapping[str, Path], checkout: Path | None = None) -> None:
-        """See `tacholog.campaign.hosts.open_machine`.
+        """See `tacholog.campaign.hosts.open_machines`.
 
         Raises:
             TachologError: the prefix cannot be run, or leads to another machine.
@@ -68,28 +68,32 @@ class LocalMachine:
             self._check_prefix()
 
     def _check_prefix(self) -> None:
-        """Refuse a prefix that leads to another machine: description and clock would be those of the wrong machine."""
+        """Refuse a prefix that leads to another machine, because description and clock would be those of the wrong machine."""
         boot_id = self.ask(["cat", _BOOT_ID])
         words = " ".join(self._prefix)
         if boot_id is None:
             raise TachologError(f"hosts.{self._name}: its prefix cannot be run: {words}")
         if self.boot_id is not None and boot_id.strip() != self.boot_id:
-            raise TachologError(f"hosts.{self._name}: its prefix leads to another machine ({words}); use ssh = ... for that")
+            raise TachologError(f"hosts.{self._name}: its prefix leads to another machine ({words}); use ssh = ... for another machine")
 
     @property
     def name(self) -> str:
-        """Its name in the campaign."""
+        """Its name in the campaign; empty if this machine has no name there."""
         return self._name
 
     @property
     def boot_id(self) -> str | None:
-        """The kernel's id of the boot."""
+        """The boot id of the kernel. Two machines with the same id are one machine with one clock."""
         with contextlib.suppress(OSError):
             return Path(_BOOT_ID).read_text().strip() or None
         return None
 
     def find(self, word: str) -> Program:
-        """Return the program of this name: one of ``tools``, or one on the PATH."""
+        """Return the program with this name, from ``tools`` or from the PATH.
+
+        Raises:
+            TachologError: there is no such program.
+        """
         if not self._prefix:
             path = find_program(word, self._tools)
             return Program(str(path), sha256(path))
@@ -100,7 +104,7 @@ class LocalMachine:
         return Program(path_there, checksum[0].lstrip("\\") if checksum else None)
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command, and return its output."""
+        """Run a short command, and return its output; ``None`` if it cannot be run, fails, or takes too long."""
         command = [*self._prefix, *argv]
         try:
             done = subprocess.run(
@@ -111,21 +115,24 @@ class LocalMachine:
         return done.stdout if done.returncode == 0 else None
 
     def describe(self) -> Host:
-        """Return this machine as a host file describes it."""
+        """Return the description of this machine for a host file."""
         return host.this_host()
 
     def environment(self) -> Mapping[str, str]:
-        """Return the properties that may change between two runs."""
+        """Return the properties that may change between two runs, such as the governor."""
         return host.environment(checkout=self._checkout)
 
     def moment(self) -> Moment:
-        """Return the properties that change from second to second."""
+        """Return the properties that change from second to second, such as the load, and the processor times so far."""
         return host.moment()
 
     def is_listening(self, port: int) -> bool:
-        """Whether any process listens on this port, in the network namespace of the prefix."""
+        """Whether any process listens on this port, TCP or UDP, in the network namespace of the prefix.
+
+        The port is not tried, because some servers accept only one connection.
+        """
         if self._prefix:
-            # One command for all files, because this is asked again and again until the process is ready.
+            # One command for all files, because this is called repeatedly until the process is ready.
             text = self.ask(["cat", *SOCKET_FILES]) or self.ask(["cat", *(name for name in SOCKET_FILES if not name.endswith("6"))]) or ""
         else:
             text = "".join(Path(name).read_text() for name in SOCKET_FILES if Path(name).exists())
@@ -135,7 +142,7 @@ class LocalMachine:
         """Start a process.
 
         Raises:
-            StartError: it was not started.
+            StartError: the process was not started.
         """
         argv = (*self._prefix, job.program, *job.argv[1:]) if self._prefix else job.argv
         try:
@@ -163,7 +170,7 @@ def _listens(line: str, port: int) -> bool:
 
 
 class LocalProcess:
-    """A process on this machine that was started."""
+    """A started process on this machine."""
 
     def __init__(self, machine: LocalMachine, job: Job, program: str, argv: Sequence[str]) -> None:
         """Start the launcher, which starts the process."""
@@ -195,7 +202,7 @@ class LocalProcess:
         """Wait until the program is executed.
 
         Raises:
-            StartError: it cannot be executed.
+            StartError: the program cannot be executed.
         """
         give_up = time.monotonic() + _START_TIMEOUT_S
         while self._report()[:1] not in (["running"], ["failed"], ["ended"]) and not self._is_closed:
@@ -209,7 +216,7 @@ class LocalProcess:
             raise StartError(os.strerror(int(words[1])))
 
     def _read_reports(self, timeout_s: float) -> None:
-        """Read the reports of the launcher; wait for them at most ``timeout_s``."""
+        """Read the reports of the launcher. Wait at most ``timeout_s`` for a report."""
         if self._is_closed or not select.select([self._reports], [], [], timeout_s)[0]:
             return
         part = os.read(self._reports, _READ_BYTES)
@@ -217,15 +224,15 @@ class LocalProcess:
         self._is_closed = not part
 
     def _report(self) -> list[str]:
-        """Return the words of the last whole line that the launcher reported."""
+        """Return the words of the last complete line that the launcher reported."""
         return (self._text.decode("ascii", "replace").rpartition("\n")[0].splitlines() or [""])[-1].split()
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when the launcher reports the end, or has ended itself."""
+        """Return a file descriptor for ``select``. It becomes readable when the launcher writes a report or ends."""
         return self._reports
 
     def poll(self) -> ProcessEnd | None:
-        """Return how the process ended; ``None`` while it runs."""
+        """Return the end of the process; ``None`` while it runs."""
         self._read_reports(0)
         words = self._report()
         if words[:1] == ["ended"] or self._is_closed:
@@ -233,19 +240,22 @@ class LocalProcess:
         return None
 
     def is_ready(self, ready: ReadyCondition) -> bool:
-        """Whether the process has printed the text, or something listens on the port."""
+        """Whether the process has printed the text, or a process listens on the port. The caller checks ``seconds`` and the deadline."""
         if ready.output is not None:
             return any(output.has(ready.output.encode()) for output in self._outputs)
         return isinstance(ready.port, int) and self._machine.is_listening(ready.port)
 
     def stop(self) -> None:
-        """Ask the process to end. The launcher does it when its standard input closes."""
+        """Stop the process: SIGTERM to its group now, SIGKILL to the process and its children after `GRACE_S`. A second call has no effect.
+
+        The launcher sends these signals when its standard input closes.
+        """
         self._asked_to_end = self._asked_to_end or self.poll() is None
         if self._launcher.stdin:
             self._launcher.stdin.close()
 
     def collect(self) -> ProcessEnd:
-        """Wait for the end, and return how the process ended. Its log and errors are in the folder of the run already."""
+        """Wait for the end of the process, and return it. Call this after `stop`, or when the process has ended."""
         give_up = time.monotonic() + _END_TIMEOUT_S
         while (ended := self.poll()) is None and time.monotonic() < give_up:
             self._read_reports(max(0.0, give_up - time.monotonic()))
@@ -256,14 +266,14 @@ class LocalProcess:
         return msgspec.structs.replace(ended, resources=None) if self._is_handed_over else ended
 
     def _kill_group(self) -> None:
-        """Kill the children of a process whose launcher was killed. The kernel has killed the process itself."""
+        """Kill the children of a process whose launcher was killed. The kernel has already killed the process itself."""
         words = self._text.decode("ascii", "replace").partition("\n")[0].split()
         if words[:1] == ["started"]:
             with contextlib.suppress(OSError):
                 os.killpg(int(words[1]), signal.SIGKILL)
 
     def release(self) -> None:
-        """Wait for the launcher and close its pipes. If it does not end, it is killed, and the kernel kills the process with it."""
+        """Wait for the launcher and close its pipes. If the launcher does not end, it is killed, and the kernel then kills the process."""
         self.stop()
         try:
             self._launcher.wait(_END_TIMEOUT_S)
@@ -276,7 +286,7 @@ class LocalProcess:
 
 
 def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
-    """Return the end that a launcher reported last; ``lost`` if its last report is not an end."""
+    """Return the end that a launcher reported; ``lost`` if its last report is not an end."""
     if words[:1] != ["ended"]:
         return ProcessEnd(exit_status=None, by="lost")
     status = words[1]
@@ -302,7 +312,7 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the text is in the part that was written since the last call, also if it began before."""
+        """Whether the text is in the part that was written since the last call, even if its beginning was written before."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()

@@ -1,21 +1,13 @@
-"""Machines and the processes on them: the interface that a run uses.
-
-`tacholog.campaign.machines.local.LocalMachine` is this machine, with or without a prefix of each command.
-`tacholog.campaign.machines.remote.RemoteMachine` is a host that is reached over ssh. A run opens its machines, starts its processes on them in order,
-waits, and collects their logs. Then it closes the machines, so that a lost connection costs one run and not the campaign.
-"""
+"""The values that a run and its machines exchange: hosts and processes of a campaign, programs, and how a process ended."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 import msgspec
 
 from tacholog.errors import TachologError
-from tacholog.runs.host import Moment
-from tacholog.runs.manifest import Host
 
 EndCause = Literal["itself", "harness", "lost"]
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
@@ -26,7 +18,7 @@ class HostEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     """A host of a campaign: ``hosts.NAME = {...}``.
 
     Attributes:
-        ssh: the destination for ssh: ``user@host`` or a name from the user's ssh configuration. Without it, the host is this machine.
+        ssh: the destination for ssh: ``user@host`` or a name from the user's ssh configuration. Default: the host is this machine.
         prefix: words before each command, such as ``["ip", "netns", "exec", "b"]``.
         address: the value of the placeholder ``{NAME.address}``.
     """
@@ -40,10 +32,10 @@ class ReadyCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The condition for the start of the next process. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
 
     Attributes:
-        output: text that the process prints.
+        output: the process has printed this text.
         port: the process listens on this port, TCP or UDP.
-        seconds: the time after its start.
-        deadline_s: how long to wait for output or port; after that, the run has failed.
+        seconds: this time has passed since the start of the process.
+        deadline_s: the longest time to wait for the output or the port; after this time, the run has failed.
     """
 
     output: Annotated[str, msgspec.Meta(min_length=1)] | None = None
@@ -53,20 +45,20 @@ class ReadyCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A program on a machine: its path there, and the SHA-256 of its file."""
+    """A program on a machine: its path, and the SHA-256 of its file."""
 
     path: str
     sha256: str | None = None
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The resources that a process and its children used, as the kernel counted them. ``None``: not known.
+    """The resources that a process and its children used, as the kernel counted them. ``None``: unknown.
 
     Attributes:
-        duration_ns: from its start to its end.
+        duration_ns: the time from the start to the end of the process.
         max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel also counted the program that started it.
-        cpu_resolution_ns: the resolution of the processor time, if a shell counted it. Memory and switches were then read some time before the end:
-            the true values may be higher. ``None`` if the kernel reported all values at the end.
+        cpu_resolution_ns: the resolution of the processor time, if a shell measured it. In this case, memory and switches were read before the end,
+            so the true values may be higher. ``None`` if the kernel reported all values at the end.
     """
 
     duration_ns: int | None = None
@@ -83,11 +75,11 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a process ended.
 
     Attributes:
-        exit_status: 0 to 255, or the negative number of the signal that ended the process; ``None`` if it is not known.
-        by: ``itself``; ``harness``, if the harness asked it to end; ``lost``, if the connection to it broke or its launcher was killed.
-        resources: the resources that it used; ``None`` if they are not known.
-        left: the number of its child processes that could not be ended, such as those of another user.
-        why: the reason why a process was lost, in words.
+        exit_status: 0 to 255, or the negative number of the signal that ended the process; ``None`` if it is unknown.
+        by: ``itself``; ``harness`` if the harness stopped the process; ``lost`` if the connection to it broke or its launcher was killed.
+        resources: the resources that it used; ``None`` if they are unknown.
+        left: the number of its child processes that could not be ended, such as processes of another user.
+        why: the reason why a process was lost, as text.
     """
 
     exit_status: int | None
@@ -98,7 +90,7 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartError(TachologError):
-    """A process was not started; the message says why."""
+    """A process was not started; the message states the reason."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,8 +101,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         argv: its command, without the prefix of the machine.
         program: the path of ``argv[0]`` on the machine.
         folder: the folder of the run, on the machine that runs the harness.
-        log: the file in that folder for its standard output.
-        errors: the file in that folder for its standard error.
+        log: the file in this folder for the standard output.
+        errors: the file in this folder for the standard error.
     """
 
     name: str
@@ -119,90 +111,3 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     log: str
     errors: str
-
-
-class RunningProcess(Protocol):
-    """A process that was started. Only `collect` blocks."""
-
-    @property
-    def job(self) -> Job:
-        """The job of this process."""
-        ...
-
-    def fileno(self) -> int:
-        """Return a file descriptor for ``select``. It becomes readable when the process has news, at the latest when it has ended."""
-        ...
-
-    def poll(self) -> ProcessEnd | None:
-        """Return how the process ended or was lost; ``None`` while it runs."""
-        ...
-
-    def is_ready(self, ready: ReadyCondition) -> bool:
-        """Whether the process has printed the text or listens on the port. The caller counts ``seconds``."""
-        ...
-
-    def stop(self) -> None:
-        """Ask the process to end: SIGTERM to its group now, SIGKILL to it and its children after `GRACE_S`. A second call has no effect."""
-        ...
-
-    def collect(self) -> ProcessEnd:
-        """Wait for the end, and bring log and errors into the folder of the run. It is called after `stop`, or when the process has ended.
-
-        Raises:
-            TachologError: the log could not be copied completely.
-        """
-        ...
-
-
-class Machine(Protocol):
-    """A machine on which processes run."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the campaign; empty for this machine without a name."""
-        ...
-
-    @property
-    def boot_id(self) -> str | None:
-        """The kernel's id of the boot. Two machines with the same id are one machine with one clock."""
-        ...
-
-    def find(self, word: str) -> Program:
-        """Return the program of this name.
-
-        Raises:
-            TachologError: there is no such program there.
-        """
-        ...
-
-    def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command there, and return its output; ``None`` if it cannot be run, or takes longer than 20 s."""
-        ...
-
-    def describe(self) -> Host:
-        """Return the machine as a host file describes it."""
-        ...
-
-    def environment(self) -> Mapping[str, str]:
-        """Return the properties that may change between two runs, such as the governor."""
-        ...
-
-    def moment(self) -> Moment:
-        """Return the properties that change from second to second, such as the load, and the processor times so far."""
-        ...
-
-    def is_listening(self, port: int) -> bool:
-        """Whether any process there listens on this port, TCP or UDP. The port is not tried, because some servers accept only one connection."""
-        ...
-
-    def start(self, job: Job) -> RunningProcess:
-        """Start a process.
-
-        Raises:
-            StartError: it was not started.
-        """
-        ...
-
-    def close(self) -> None:
-        """End all processes that were started here, and close the connection."""
-        ...

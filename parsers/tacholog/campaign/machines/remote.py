@@ -1,14 +1,14 @@
 """Hosts that are reached over ssh, and the processes on them.
 
 A run has one connection to each host (`tacholog.campaign.machines.ssh`). The output of a process goes into files in a temporary folder on its host.
-It is copied here after the end of the process, when nothing is measured any more.
+The files are copied to this machine after the end of the process, so that the copy does not disturb the measurement.
 
-The resources of a process are read as far as a shell can know them:
+The shell on the host measures the resources of a process:
 
-- Processor time: the shell's ``times`` for the process and its descendants, once it has ended. Most shells count in steps of 10 ms.
-- Peak memory and context switches: the kernel's own counters (``VmHWM``, ``voluntary_ctxt_switches``), read after one second, then every
-  `tacholog.campaign.machines.ssh.PERIOD_S` seconds, and directly before the harness stops a process. What a process used after that is not in
-  them, so they are lower bounds. A process that ends by itself within its first second has none.
+- Processor time: the shell's ``times`` for the process and its descendants, after its end. Most shells count in steps of 10 ms.
+- Peak memory and context switches: the counters of the kernel (``VmHWM``, ``voluntary_ctxt_switches``), read after one second, then every
+  `tacholog.campaign.machines.ssh.PERIOD_S` seconds, and directly before the harness stops a process. Later usage is not counted, so these values
+  are lower bounds. A process that ends by itself within its first second has no such values.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import hashlib
 import itertools
 import os
 import re
+import select
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 from tacholog.campaign.machines.machine import GRACE_S, SOCKET_FILES, HostEntry, Job, ProcessEnd, Program, ReadyCondition, Resources, StartError
@@ -30,19 +32,17 @@ from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 from tacholog.visible import drawn_in_line
 
-_TICK_NS = (
-    10_000_000  # resolution of the processor time in dash and busybox; that of bash is finer, but one resolution for all hosts of a run is enough
-)
+_TICK_NS = 10_000_000  # the resolution of the processor time in dash and busybox; bash has a finer resolution, but one for all hosts is enough
 _SECONDS = re.compile(r"([0-9]{1,9})m([0-9]{1,9}(?:[.,][0-9]{1,9})?)s")
 _COUNTER = re.compile(r"/proc/(\d+)/task/(\d+)/status:(\w+):")
 _END_TIMEOUT_S = 15.0  # after SIGKILL, for a process that the kernel cannot end at once
 _BLOCK_BYTES = 2**18
 _LARGEST_LOG_BYTES = 2**32
-_SIGNAL_BASE = 128  # a shell reports the end by a signal as this number plus that of the signal
+_SIGNAL_BASE = 128  # a shell reports the end by a signal as this number plus the number of the signal
 _KORN_SIGNAL_BASE = 256
 _LAST_SIGNAL = 64
 _ASK_TIMEOUT_S = 20.0
-_DIGEST_TIMEOUT_S = 600.0  # a log may have gigabytes
+_DIGEST_TIMEOUT_S = 600.0  # a log may have several gigabytes
 _LARGEST_ANSWER_BYTES = 2**23
 _FIND = """
 case $1 in
@@ -92,12 +92,8 @@ def resources_from(words: Sequence[str], duration_ns: int | None) -> Resources:
     )
 
 
-class RemoteCheck:
-    """The result of a short command on a host. ``code`` is ``None`` until the command has ended, and if the connection is lost."""
-
-    def __init__(self) -> None:
-        self.done = threading.Event()
-        self.code: int | None = None
+#: The exit code of a short command on a host; ``None`` if the connection is lost, or if the host reports no number.
+Check = Future[int | None]
 
 
 class RemoteProcess:
@@ -111,21 +107,13 @@ class RemoteProcess:
         self._begin_ns = time.monotonic_ns()
         self._end_ns: int | None = None
         self._ended: ProcessEnd | None = None
-        self._has_ended = threading.Event()
         self._stopped_at: float | None = None
         self._is_killed = False
-        self._check: RemoteCheck | None = None
+        self._check: Check | None = None
         self._collected: ProcessEnd | None = None
         # The reader becomes readable when the writer is closed: when the process has ended or is lost.
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC)
         self._lock = threading.Lock()
-
-    @property
-    def job(self) -> Job:
-        """The job of this process."""
-        if self._job is None:
-            raise ValueError("a command that is not a process of the run has no job")
-        return self._job
 
     def fileno(self) -> int:
         """Return a file descriptor that becomes readable when the process has ended or is lost."""
@@ -137,9 +125,8 @@ class RemoteProcess:
 
     def note_end(self, code: str) -> None:
         """Note the end of the process, as the shell on the host reports it."""
-        by_harness = self._stopped_at is not None
         self._end_ns = time.monotonic_ns()
-        self._finish(ProcessEnd(exit_status=_exit_status(code), by="harness" if by_harness else "itself"))
+        self._finish(ProcessEnd(exit_status=_exit_status(code), by="itself" if self._stopped_at is None else "harness"))
 
     def note_loss(self) -> None:
         """Note that the connection is lost, unless the process has ended before."""
@@ -150,7 +137,6 @@ class RemoteProcess:
             if self._ended is None:
                 self._ended = ended
                 os.close(self._writer)
-                self._has_ended.set()
 
     def poll(self) -> ProcessEnd | None:
         """Return how the process ended or was lost; ``None`` while it runs."""
@@ -159,12 +145,11 @@ class RemoteProcess:
         return self._ended
 
     def is_ready(self, ready: ReadyCondition) -> bool:
-        """Whether the process has printed the text, or a process listens on the port. A new request is sent only after the last one was answered."""
-        check, self._check = self._check, None
-        if check is not None and not check.done.is_set():
-            self._check = check
+        """Whether the process has printed the text, or a process listens on the port. At most one request is pending at a time."""
+        if self._check is not None and not self._check.done():
             return False
-        if check is not None and check.code == 0:
+        if self._check is not None and self._check.result() == 0:
+            self._check = None
             return True
         if ready.output is not None:
             files = [f"{self.number}.out", f"{self.number}.err"]
@@ -174,7 +159,7 @@ class RemoteProcess:
         return False
 
     def stop(self) -> None:
-        """Ask the process to end."""
+        """Send SIGTERM to the process, if it still runs."""
         if self._ended is None and self._stopped_at is None:
             self._stopped_at = time.monotonic()
             self._connection.send("end", self._pid, "TERM")
@@ -185,11 +170,11 @@ class RemoteProcess:
             self._connection.send("end", self._pid, "KILL")
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Wait until the process has ended or is lost. Return whether it has."""
-        return self._has_ended.wait(timeout_s)
+        """Wait until the process has ended or is lost. Return false after a timeout."""
+        return bool(select.select([self], [], [], timeout_s)[0])
 
     def wait_until_ended(self) -> ProcessEnd:
-        """Wait for the end of a process that was stopped or has ended.
+        """Wait for the end of a process, and return it. A stopped process is killed after `GRACE_S`.
 
         Raises:
             TachologError: the connection is lost, or the process does not end.
@@ -203,14 +188,14 @@ class RemoteProcess:
         return self._ended
 
     def collect(self) -> ProcessEnd:
-        """Wait for the end, and copy log and errors here.
+        """Wait for the end of the process, copy its log and errors to this machine, and return the end.
 
         Raises:
-            TachologError: they could not be copied completely.
+            TachologError: log or errors could not be copied completely.
         """
-        if self._collected is not None:
-            return self._collected
-        job = self.job
+        job = self._job
+        if self._collected is not None or job is None:
+            return self._collected or self.wait_until_ended()
         for file in (job.log, job.errors):
             (job.folder / file).touch()
         ended = self.wait_until_ended()
@@ -223,7 +208,7 @@ class RemoteProcess:
         return self._collected
 
     def _copy(self, kind: str, target: Path) -> None:
-        """Copy a file of the process here, and check that it is complete."""
+        """Copy a file of the process to this machine, and check that it is complete."""
         name = f"{self.number}.{kind}"
         total = self._size(name, _LARGEST_LOG_BYTES)
         digest = hashlib.sha256()
@@ -239,7 +224,7 @@ class RemoteProcess:
         """Return the output of the process.
 
         Raises:
-            TachologError: it has more than ``limit_bytes``.
+            TachologError: the output has more than ``limit_bytes``.
         """
         name = f"{self.number}.{kind}"
         return b"".join(self._blocks(name, self._size(name, limit_bytes)))
@@ -260,7 +245,7 @@ class RemoteProcess:
         return size_bytes
 
     def _check_room(self) -> None:
-        """Refuse a log that may be cut off because the disk was full. Many programs do not notice it."""
+        """Refuse a log that may be cut off because the disk was full, because many programs do not notice a full disk."""
         code = self._machine.exit_code(["dd", "if=/dev/zero", "of=room", "bs=65536", "count=1"])
         self._connection.send("rm", "-f", "room")
         if code != 0:
@@ -276,7 +261,7 @@ class RemoteProcess:
 
 
 def _exit_status(code: str) -> int | None:
-    """Return an exit status as in manifests. A shell reports exit code 137 and the end by signal 9 alike; the signal is far more usual."""
+    """Return an exit status as in manifests. A shell reports signal 9 as exit code 137; such codes are read as signals, which are more common."""
     number = whole_number(code)
     if number is None:
         return None
@@ -293,8 +278,8 @@ class RemoteMachine:
         """Connect.
 
         Args:
-            name: the host's name in the campaign.
-            entry: how it is reached.
+            name: the name of the host in the campaign.
+            entry: the destination and the prefix.
 
         Raises:
             TachologError: there is no connection; the message quotes ssh.
@@ -302,7 +287,7 @@ class RemoteMachine:
         self._name = name
         self._prefix = entry.prefix
         self._running: dict[str, RemoteProcess] = {}
-        self._checks: dict[str, RemoteCheck] = {}
+        self._checks: dict[str, Check] = {}
         self._next_number = 0
         self._is_lost = False
         self._connection = Connection(name, entry.ssh or "", self._take_event)
@@ -319,18 +304,18 @@ class RemoteMachine:
 
     @property
     def boot_id(self) -> str | None:
-        """The kernel's id of the boot."""
+        """The boot id of the kernel."""
         return self._facts.boot_id if self._facts else None
 
     def find(self, word: str) -> Program:
-        """Return the program of this name on the PATH there, or with this path."""
+        """Return the program with this name on the PATH of the host, or with this path."""
         path = (self.ask(["sh", "-c", _FIND, "sh", word]) or "").strip("\n")
         if not path.startswith("/"):
             raise TachologError(f"{word}: no such program on host {self._name}; install it there, or put it on the PATH that ssh commands have there")
         return Program(path, self.digest(path, self._prefix))
 
     def digest(self, path: str, prefix: Sequence[str] = ()) -> str | None:
-        """Return the SHA-256 of a file there; ``None`` if no program there can compute it."""
+        """Return the SHA-256 of a file on the host; ``None`` if the host has no program that can compute it."""
         try:
             code, text = self._run([*prefix, "sh", "-c", _DIGEST, "sh", path], _DIGEST_TIMEOUT_S)
         except StartError:
@@ -339,12 +324,12 @@ class RemoteMachine:
         return match[0].decode() if match and code == 0 else None
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command there, and return its output."""
+        """Run a short command on the host, and return its output; ``None`` if it fails."""
         code, text = self._run([*self._prefix, *argv], _ASK_TIMEOUT_S)
         return text.decode("utf-8", "replace") if code == 0 else None
 
     def describe(self) -> Host:
-        """Return the host as a host file describes it."""
+        """Return the description of the host for a host file."""
         return self._read_facts("all").describe()
 
     def environment(self) -> Mapping[str, str]:
@@ -359,7 +344,7 @@ class RemoteMachine:
             return Moment({}, None)
 
     def is_listening(self, port: int) -> bool:
-        """Whether any process there listens on this port, in the network namespace where the prefix leads."""
+        """Whether any process on the host listens on this port, in the network namespace of the prefix."""
         return self.exit_code(self.listening(port)) == 0
 
     def listening(self, port: int) -> list[str]:
@@ -367,32 +352,35 @@ class RemoteMachine:
         line = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ (0A|07) "
         return [*self._prefix, "grep", "-s", "-q", "-E", line, *SOCKET_FILES]
 
-    def check(self, argv: Sequence[str]) -> RemoteCheck:
-        """Start a command there that ends at once. The result gets its exit code later."""
-        check = RemoteCheck()
-        self._checks[number := self._new_number()] = check
+    def check(self, argv: Sequence[str]) -> Check:
+        """Start a command on the host that ends quickly, and return the future of its exit code."""
+        self._checks[number := self._new_number()] = check = Check()
         self._connection.send("check", number, *argv)
         if self._is_lost:
-            check.done.set()
+            self._note_check(number, None)
         return check
 
+    def _note_check(self, number: str, code: int | None) -> None:
+        check = self._checks.pop(number, None)
+        if check is not None:
+            check.set_result(code)
+
     def exit_code(self, argv: Sequence[str]) -> int:
-        """Run a command there that ends at once, and return its exit code.
+        """Run a command on the host that ends quickly, and return its exit code.
 
         Raises:
             ConnectionLost: the connection broke.
         """
-        check = self.check(argv)
-        check.done.wait()
-        if check.code is None:
+        code = self.check(argv).result()
+        if code is None:
             raise ConnectionLost(self._connection.reason)
-        return check.code
+        return code
 
     def start(self, job: Job) -> RemoteProcess:
         """Start a process.
 
         Raises:
-            StartError: it was not started.
+            StartError: the process was not started.
         """
         try:
             return self._start(job, [*self._prefix, job.program, *job.argv[1:]])
@@ -410,7 +398,7 @@ class RemoteMachine:
         return running
 
     def _run(self, argv: Sequence[str], timeout_s: float) -> tuple[int | None, bytes]:
-        """Run a command that is not a process of the run. Return its exit code and its output; the code is ``None`` if it took too long."""
+        """Run a command that is not a process of the run. Return its exit code (``None`` after a timeout) and its output."""
         running = self._start(None, argv)
         if not running.wait(timeout_s):
             running.stop()
@@ -439,16 +427,14 @@ class RemoteMachine:
                 self._running[number].note_start(pid)
             case ["ended", number, code] if number in self._running:
                 self._running[number].note_end(code)
-            case ["checked", number, code] if number in self._checks:
-                check = self._checks.pop(number)
-                check.code = whole_number(code)
-                check.done.set()
+            case ["checked", number, code]:
+                self._note_check(number, whole_number(code))
             case ["lost"]:
                 self._is_lost = True
                 for running in list(self._running.values()):
                     running.note_loss()
-                for check in list(self._checks.values()):
-                    check.done.set()
+                for number in list(self._checks):
+                    self._note_check(number, None)
             case _:
                 pass
 

@@ -1,7 +1,7 @@
-"""The properties of a host that is reached over ssh. The same code as for this machine reads them.
+"""The properties of a host that is reached over ssh. They are read by the same code as those of this machine.
 
-A shell script (``facts.sh``) prints the small files of ``/proc`` and ``/sys`` there. They are written as a tree into a temporary folder here, and
-`tacholog.runs.host` reads that tree. A host may send anything, so the names, the number and the size of the files are checked.
+A shell script (``facts.sh``) prints the small files of ``/proc`` and ``/sys`` on the host. They are written as a tree into a temporary folder on this
+machine, and `tacholog.runs.host` reads the tree. A host may send anything, so the names, the number and the size of the files are checked.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 class HostFacts(msgspec.Struct, frozen=True):
-    """The properties of a host, as it prints them.
+    """The properties of a host, as ``facts.sh`` prints them.
 
     Attributes:
         files: the content of small files, by their path without the first slash.
         folders: folders, and files whose content is not needed.
-        drivers: the name of a driver, by the path of the link to it.
-        answers: the output of programs there, by name.
+        drivers: the name of a driver, by the path of the symbolic link to it.
+        answers: the output of programs on the host, by name.
     """
 
     files: Mapping[str, str]
@@ -56,7 +56,7 @@ class HostFacts(msgspec.Struct, frozen=True):
         """Return the properties that may change between two runs."""
         with self.tree() as root:
             properties = host.environment(root, affinity=_single_numbers(self.answers.get("affinity", "")))
-        return {name: text for name, text in properties.items() if name != "tacholog_python"}  # that is a property of this machine
+        return {name: text for name, text in properties.items() if name != "tacholog_python"}  # a property of this machine, not of the host
 
     def moment(self) -> host.Moment:
         """Return the properties that change from second to second."""
@@ -65,10 +65,10 @@ class HostFacts(msgspec.Struct, frozen=True):
 
     @contextmanager
     def tree(self) -> Iterator[Path]:
-        """Yield a folder that holds the files.
+        """Yield a temporary folder that contains the files.
 
         Raises:
-            TachologError: they cannot be one tree.
+            TachologError: the files cannot be written as one tree.
         """
         with tempfile.TemporaryDirectory(prefix="tacholog-facts-") as folder:
             root = Path(folder, "root")
@@ -82,7 +82,7 @@ class HostFacts(msgspec.Struct, frozen=True):
         for path in sorted(self.folders):
             (root / path).mkdir(parents=True, exist_ok=True)
         for path, name in self.drivers.items():
-            # Of the driver, only the name of the folder is read to which the link leads.
+            # Only the name of the target of the link is read.
             (drivers / name).mkdir(parents=True, exist_ok=True)
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).symlink_to(drivers / name)
@@ -95,7 +95,7 @@ def facts_from(text: str) -> HostFacts:
     """Parse the output of ``facts.sh``. Lines about files outside of ``/proc``, ``/sys``, ``/etc`` and ``/run`` are ignored.
 
     Raises:
-        TachologError: it has more files than any machine.
+        TachologError: the output has more files than any real machine.
     """
     files: dict[str, list[str]] = {}
     folders: set[str] = set()

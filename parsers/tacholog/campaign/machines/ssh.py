@@ -1,10 +1,10 @@
-"""A connection to a host by the program ``ssh``. A shell at its other end executes the requests of the harness.
+"""A connection to a host by the program ``ssh``. A shell on the host executes the requests of the harness.
 
-Nothing is installed there. ``ssh`` starts ``sh`` on the host, which reads the text of ``watchdog.sh`` from the connection. Ports, keys, jump hosts
-and host keys are those of the user's ssh configuration. ssh never asks questions, because nobody may be there to answer.
+Nothing is installed on the host. ``ssh`` starts ``sh`` on the host, which reads the text of ``watchdog.sh`` from the connection. Ports, keys, jump
+hosts and host keys are those of the user's ssh configuration. ssh never asks questions, because a campaign may run unattended.
 
 While processes run, the harness sends a short line (a beat) every `PERIOD_S` seconds, and the host answers it. If the host receives nothing for
-`_REMOTE_LIMIT_S` seconds, it ends all processes. If the harness receives nothing for `_LIMIT_S` seconds, the connection counts as lost.
+`_REMOTE_LIMIT_S` seconds, it ends all processes. If the harness receives nothing for `_LIMIT_S` seconds, it regards the connection as lost.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ import select
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.visible import drawn_in_line
 
 PERIOD_S = 4
-_REMOTE_LIMIT_S = 16  # the host checks it every PERIOD_S seconds, and takes up to 3 seconds to end all processes: none is left after 23 seconds
+_REMOTE_LIMIT_S = 16  # the host checks this every PERIOD_S seconds, and needs up to 3 seconds to end all processes: all have ended after 23 seconds
 _LIMIT_S = 20.0
 _FIRST_BEAT_S = 1.0  # processes that last longer than this are sampled at least once
 _CONNECT_TIMEOUT_S = 10
-_OPEN_TIMEOUT_S = 40.0  # for the login, and for a login shell that does much before it starts a command
+_OPEN_TIMEOUT_S = 40.0  # for the login, and for a slow start of the login shell
 _CLOSE_TIMEOUT_S = 6.0
+_STREAM_END_TIMEOUT_S = 3.0  # after the end of ssh
 _LONGEST_LINE = 2**20  # of an answer; a broken or hostile host must not fill the memory
-_READ_BYTES = 2**16
+_READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # for the answer to a request, or for the next part of a chunk, while the host answers beats
-_MOST_ANSWERS = 16  # in the queue; there is one request at a time, so a host that sends more is broken or hostile
+_MOST_ANSWERS = 16  # in the queue; only one request is pending at a time, so a host that sends more answers is broken or hostile
 _LAST_ERROR_BYTES = 4096
 _WATCHDOG = Path(__file__).with_name("watchdog.sh")
-# Destinations for ssh. The user's configuration may put them into a shell command (ProxyCommand), so no special characters of a shell are allowed.
+# Destinations for ssh. The user's configuration may insert them into a shell command (ProxyCommand), so special characters of a shell are forbidden.
 _DESTINATION = re.compile(r"(?:ssh://)?[A-Za-z0-9_][A-Za-z0-9_.@:%+/\[\]-]{0,252}", re.ASCII)
-_NUMBER = re.compile(r"[0-9]{1,15}")  # even a number of KiB then fits into 64 bits as bytes
+_NUMBER = re.compile(r"[0-9]{1,15}")  # so a number of KiB fits into 64 bits when it is converted to bytes
 _OPTIONS = (
     *("-T", "-x", "-a"),
     *("-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_TIMEOUT_S}"),
-    # ssh itself ends a dead connection too, in case the harness was killed. While answers come, this causes no traffic.
+    # ssh itself also ends a dead connection, in case the harness was killed. This causes no traffic while answers arrive.
     *("-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=2"),
-    # For the second connection, the forwarded ports of the user's configuration would be in use already.
+    # Forwarded ports of the user's configuration would already be in use at the second connection.
     *("-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"),
 )
 
@@ -60,7 +60,7 @@ def check_destination(name: str, destination: str) -> None:
     """Refuse an ``ssh = ...`` of a campaign that is not the name of a host.
 
     Args:
-        name: the host's name in the campaign.
+        name: the name of the host in the campaign.
         destination: the destination for ssh.
     """
     if not _DESTINATION.fullmatch(destination):
@@ -71,7 +71,7 @@ def check_destination(name: str, destination: str) -> None:
 
 
 def whole_number(word: str) -> int | None:
-    """Return the number in an answer; ``None`` if it is none. ``isdigit`` also accepts characters that ``int`` refuses, such as a superscript 2."""
+    """Return the number in an answer; ``None`` if it is not a number. ``isdigit`` would also accept characters such as a superscript 2."""
     return int(word) if _NUMBER.fullmatch(word) else None
 
 
@@ -81,15 +81,15 @@ def quoted(words: Sequence[str]) -> str:
 
 
 class Connection:
-    """A connection. One thread makes the requests. A second thread sends the beats and reads the answers."""
+    """A connection. One thread sends the requests, a second thread reads the answers, and a third thread sends the beats and checks the timeouts."""
 
     def __init__(self, name: str, destination: str, on_event: Callable[[list[str]], object]) -> None:
         """Connect, and start the watchdog.
 
         Args:
-            name: the host's name in the campaign, for messages.
+            name: the name of the host in the campaign, for messages.
             destination: the destination for ssh.
-            on_event: is called, by the second thread, with the words of each line about a process or a check, and with ``lost`` at the end.
+            on_event: called in another thread with the words of each line about a process or a check, and with ``lost`` at the end.
 
         Raises:
             ConnectionLost: there is no connection, or the host has no temporary folder.
@@ -98,61 +98,60 @@ class Connection:
         self._name, self._on_event = name, on_event
         self._mark = f"tacholog-{secrets.token_hex(8)}"
         self._answers: queue.Queue[list[str] | bytes | None] = queue.Queue()
-        self._received, self._errors = bytearray(), bytearray()
-        self._outgoing: deque[bytes] = deque()
+        self._errors = b""
+        self._writing = threading.Lock()
         self._expected_bytes = 0  # of the next chunk
-        self._in_chunk = False
         self._is_waiting = False  # for the answer to a request
-        self._progress = 0.0  # the time of that request, or of the last part of its answer
+        self._progress = 0.0  # the time of the request, or of the last part of its answer
         self._reason: str | None = None
         self._is_closing = False
-        self._beats_at: float | None = None
+        self._has_ended = threading.Event()
+        self._beats_at = 0.0
         self._last_answer = time.monotonic()
-        self._wake_reader, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             self._ssh = self._start(destination)
         except OSError as error:
-            os.close(self._wake_reader)
-            os.close(self._wake_writer)
             raise ConnectionLost(f"host {name}: ssh cannot be started: {error.strerror}") from error
-        self._thread = threading.Thread(target=self._exchange, name=f"ssh {name}", daemon=True)
-        self._thread.start()
+        self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
+        os.set_blocking(self._stdin.fileno(), False)  # so that sending a beat never blocks
+        self._error_reader = self._thread(self._read_errors)
+        self._reader = self._thread(self._read_answers)  # last, because at its end it waits for the other thread
         try:
             self._open()
         except BaseException:
             self.close()
             raise
 
+    def _thread(self, work: Callable[[], object]) -> threading.Thread:
+        thread = threading.Thread(target=work, name=f"ssh {self._name}", daemon=True)
+        thread.start()
+        return thread
+
     def _start(self, destination: str) -> subprocess.Popen[bytes]:
-        # All login shells understand this, also csh and fish: no quotation mark, exclamation mark, backslash or line end within the quotation marks.
+        # All login shells understand this command, also csh and fish: the quoted text has no quotation mark, exclamation mark, backslash or newline.
         script = self._script()
         command = f"sh -c 'echo {self._mark} connected; eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
-        ssh = subprocess.Popen(
+        return subprocess.Popen(
             ["ssh", *_OPTIONS, "--", destination, command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C reaches only the harness, which then ends the processes in order; and ssh has no terminal for questions
+            start_new_session=True,  # so that Ctrl-C reaches only the harness, which then ends the processes in order; and ssh cannot ask questions
         )
-        for stream in (ssh.stdin, ssh.stdout, ssh.stderr):
-            if stream:
-                os.set_blocking(stream.fileno(), False)
-        return ssh
 
     def _script(self) -> bytes:
         return f"mark={self._mark}\nperiod={PERIOD_S}\nlimit={_REMOTE_LIMIT_S}\n{_WATCHDOG.read_text(encoding='utf-8')}".encode()
 
     def _open(self) -> None:
         self._expect("connected")
-        self._write(self._script())  # only now, because files that the login shell reads at its start might read a part of it
+        self._write(self._script())  # not earlier, because a start file of the login shell might consume a part of the text
         self._expect("watching")
-        self._beats_at = time.monotonic() + _FIRST_BEAT_S
-        self._wake()
+        self.beat_soon()
+        self._thread(self._watch)
 
     def beat_soon(self) -> None:
-        """Send the next beat in about a second, because a process has just started: at each beat, the host samples the resources of its processes."""
+        """Send the next beat in about a second: a process has just started, and the host samples the resources of its processes at each beat."""
         self._beats_at = time.monotonic() + _FIRST_BEAT_S
-        self._wake()
 
     def send(self, *words: str) -> None:
         """Send a request that has no answer, or whose answer is an event."""
@@ -162,34 +161,31 @@ class Connection:
         """Send a request, and return the words of its answer.
 
         Raises:
-            ConnectionLost: no answer came.
+            ConnectionLost: no answer arrived.
         """
-        self._begin_waiting()
-        self.send(*words)
-        answer = self._next_answer(None)
+        answer = self._answer_to(*words)
         return answer if isinstance(answer, list) else []
 
     def chunk(self, file: str, block: int, block_bytes: int, expected_bytes: int) -> bytes:
         """Return one block of a file in the folder on the host.
 
         Raises:
-            ConnectionLost: the block did not come.
+            ConnectionLost: the block did not arrive.
         """
         self._expected_bytes = expected_bytes
-        self.request("chunk", file, str(block), str(block_bytes))
-        self._begin_waiting()
-        content = self._next_answer(None)
+        content = self._answer_to("chunk", file, str(block), str(block_bytes))
         return content if isinstance(content, bytes) else b""
 
-    def _begin_waiting(self) -> None:
+    def _answer_to(self, *words: str) -> list[str] | bytes:
         self._progress, self._is_waiting = time.monotonic(), True
+        self.send(*words)
+        return self._next_answer(None)
 
     def _expect(self, word: str) -> None:
-        """Wait for an answer while the connection is opened. Later, beats show whether the host still answers."""
         words = self._next_answer(_OPEN_TIMEOUT_S)
         if words == [word]:
             return
-        reason = " ".join(words[1:]) if isinstance(words, list) and words[:1] == ["refused"] else "it gave an answer that makes no sense"
+        reason = " ".join(words[1:]) if isinstance(words, list) and words[:1] == ["refused"] else "it sent an unexpected answer"
         raise ConnectionLost(f"host {self._name}: {drawn_in_line(reason)[:300]}")
 
     def _next_answer(self, timeout_s: float | None) -> list[str] | bytes:
@@ -211,124 +207,66 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection. The host then ends its processes, removes its folder, and ends the connection."""
-        if not self._is_closing:
-            self._is_closing = True
-            self._wake()
-        self._thread.join(_CLOSE_TIMEOUT_S)
+        self._is_closing = True
+        self._close_stdin()
+        self._reader.join(_CLOSE_TIMEOUT_S)
         if self._ssh.poll() is None:
             self._ssh.kill()
-        self._thread.join()
         self._ssh.wait()
-        for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr):
-            if stream and not stream.closed:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        self._reader.join(_STREAM_END_TIMEOUT_S)
+        for thread, stream in ((self._reader, self._stdout), (self._error_reader, self._stderr)):
+            if not thread.is_alive():  # else a program that ssh started, such as the master of a shared connection, has the stream too
+                stream.close()
+
+    def _close_stdin(self) -> None:
+        with self._writing, contextlib.suppress(OSError):
+            self._stdin.close()
 
     def _write(self, text: bytes) -> None:
-        self._outgoing.append(text)
-        self._wake()
+        """Write the whole text, unless the connection ends in the meantime."""
+        with self._writing, contextlib.suppress(BrokenPipeError):  # ssh has ended; its error output has the reason
+            while text and not self._stdin.closed:
+                select.select([], [self._stdin], [])
+                text = text[os.write(self._stdin.fileno(), text) :]
 
-    def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # full: the thread is awake; closed: the thread has ended
-            os.write(self._wake_writer, b"x")
+    # The methods below run in the other threads.
 
-    # The methods below run in the second thread.
+    def _watch(self) -> None:
+        """Send beats until the connection ends. Close the connection if the host does not answer beats or a request in time."""
+        while not self._has_ended.wait(min(max(0.0, self._beats_at - time.monotonic()), 1.0)):
+            now = time.monotonic()
+            if now >= self._beats_at and not self._is_closing:
+                self._beats_at = now + PERIOD_S
+                self._beat()
+            if now - self._last_answer > _LIMIT_S:
+                self._lose(f"it has not answered for {_LIMIT_S:g} s")
+            elif self._is_waiting and now - self._progress > _ANSWER_LIMIT_S:
+                self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
 
-    def _exchange(self) -> None:
-        """Send requests and beats, and read answers, until the connection ends."""
-        try:
-            while self._exchange_once():
+    def _beat(self) -> None:
+        """Send a beat, unless a request is being written or the pipe is full: this thread must never wait for the host."""
+        if self._writing.acquire(blocking=False):
+            try:
+                if not self._stdin.closed:
+                    os.write(self._stdin.fileno(), b"beat\n")
+            except (BlockingIOError, BrokenPipeError):
                 pass
-        except OSError as error:
-            self._lose(f"the connection to it broke: {error.strerror}")
-        finally:
-            self._lose(self._end_reason())
-            with contextlib.suppress(OSError):
-                if self._ssh.stdin:
-                    self._ssh.stdin.close()
-            os.close(self._wake_reader)
-            os.close(self._wake_writer)
+            finally:
+                self._writing.release()
 
-    def _exchange_once(self) -> bool:
-        stdin, stdout, stderr = self._ssh.stdin, self._ssh.stdout, self._ssh.stderr
-        if stdin is None or stdout is None or stderr is None:
-            return False
-        if self._is_closing and not self._outgoing and not stdin.closed:
-            stdin.close()
-        now = time.monotonic()
-        self._beat(now)
-        reading: list[int | IO[bytes]] = [self._wake_reader, stdout, *([stderr] if not stderr.closed else [])]
-        writing = [stdin] if self._outgoing and not stdin.closed else []
-        readable, writable, _ = select.select(reading, writing, [], min(max(0.0, (self._beats_at or now + 1) - now), 1.0))
-        if self._wake_reader in readable:
-            os.read(self._wake_reader, _READ_BYTES)
-        if stderr in readable:
-            self._read_errors()
-        if writable:
-            self._write_some(stdin.fileno())
-        if stdout in readable:
-            part = os.read(stdout.fileno(), _READ_BYTES)
-            if not part:
-                return False
-            self._received += part
-            if self._in_chunk:
-                self._last_answer = self._progress = time.monotonic()
-            self._process_received()
-        if self._beats_at is not None and time.monotonic() - self._last_answer > _LIMIT_S:
-            self._lose(f"it has not answered for {_LIMIT_S:g} s")
-        elif self._is_waiting and self._beats_at is not None and time.monotonic() - self._progress > _ANSWER_LIMIT_S:
-            self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
-        elif self._answers.qsize() > _MOST_ANSWERS:
-            self._lose("it sent answers without a request")
-        return self._reason is None
-
-    def _beat(self, now: float) -> None:
-        if self._beats_at is not None and now >= self._beats_at and not self._is_closing:
-            self._outgoing.append(b"beat\n")
-            self._beats_at = now + PERIOD_S
-
-    def _write_some(self, stdin: int) -> None:
-        """Write the next text. If the pipe takes only a part, the remainder stays first in the queue."""
-        text = self._outgoing.popleft()
-        try:
-            written = os.write(stdin, text)
-        except BlockingIOError:
-            written = 0
-        except BrokenPipeError:  # ssh has ended; its error output has the reason
-            self._outgoing.clear()
-            return
-        if written < len(text):
-            self._outgoing.appendleft(text[written:])
-
-    def _read_errors(self) -> None:
-        stderr = self._ssh.stderr
-        if stderr is None:
-            return
-        part = os.read(stderr.fileno(), _READ_BYTES)
-        if not part:
-            stderr.close()
-        self._errors = (self._errors + part)[-_LAST_ERROR_BYTES:]
-
-    def _process_received(self) -> None:
-        """Process the complete lines and chunks. Lines without the mark are not ours, such as the banner of a login shell."""
-        while self._received:
-            if self._expected_bytes and self._in_chunk:
-                if len(self._received) < self._expected_bytes:
-                    return
-                chunk, self._received = bytes(self._received[: self._expected_bytes]), self._received[self._expected_bytes :]
-                self._in_chunk, self._expected_bytes = False, 0
-                self._answers.put(chunk)
-                continue
-            line, end, remainder = self._received.partition(b"\n")
-            if not end:
-                if len(line) > _LONGEST_LINE:
-                    self._lose("it sent a line without an end")
-                return
-            self._received = remainder
-            mark, _, text = line.decode("utf-8", "replace").partition(" ")
-            if mark == self._mark:  # other lines do not count as an answer: any program may print them
+    def _read_answers(self) -> None:
+        """Read answers until the connection ends. Lines without the mark are ignored, such as the banner of a login shell."""
+        while self._reason is None and (line := self._stdout.readline(_LONGEST_LINE)):
+            if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                self._lose("it sent a line without an end")
+            mark, _, text = line.decode("utf-8", "replace").rstrip("\n").partition(" ")
+            if mark == self._mark:  # other lines do not count as answers, because any program may print them
                 self._last_answer = time.monotonic()
                 self._dispatch(text.split())
+            if self._answers.qsize() > _MOST_ANSWERS:
+                self._lose("it sent answers without a request")
+        self._lose(self._end_reason())
+        self._close_stdin()
 
     def _dispatch(self, words: list[str]) -> None:
         match words:
@@ -340,26 +278,39 @@ class Connection:
                 self._on_event(words)
                 self._answers.put(words)
             case ["data"]:
-                self._in_chunk = True
-                self._answers.put(words)
+                self._read_chunk()
             case _:
                 self._answers.put(words)
+
+    def _read_chunk(self) -> None:
+        """Read the requested chunk in small parts, because over a slow network, each part shows that the host still answers."""
+        chunk = b""
+        while len(chunk) < self._expected_bytes and (part := self._stdout.read(min(_READ_BYTES, self._expected_bytes - len(chunk)))):
+            chunk += part
+            self._last_answer = self._progress = time.monotonic()
+        if len(chunk) == self._expected_bytes:  # else the connection has ended
+            self._expected_bytes = 0
+            self._answers.put(chunk)
+
+    def _read_errors(self) -> None:
+        while part := os.read(self._stderr.fileno(), _READ_BYTES):
+            self._errors = (self._errors + part)[-_LAST_ERROR_BYTES:]
 
     def _end_reason(self) -> str:
         """Return the last line of ssh's error output, or its exit code."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._ssh.wait(1.0)
-        with contextlib.suppress(OSError, ValueError):
-            self._read_errors()
+        self._error_reader.join(1.0)
         lines = [line.strip() for line in self._errors.decode("utf-8", "replace").splitlines() if line.strip()]
         if lines:
             return drawn_in_line(lines[-1])[:300]
         return f"ssh ended with exit code {self._ssh.returncode} and without a message"
 
     def _lose(self, reason: str) -> None:
-        """Note the reason why the connection ended, if there is none yet; end ssh, and wake the thread that waits for an answer."""
+        """Store the reason why the connection ended (only the first reason), end ssh, and wake the thread that waits for an answer."""
         if self._reason is None:
             self._reason = reason
+            self._has_ended.set()
             if not self._is_closing and self._ssh.poll() is None:
                 self._ssh.kill()
             self._answers.put(None)

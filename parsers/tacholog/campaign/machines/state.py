@@ -1,7 +1,7 @@
 """The state of the machines of a run: their environment, their load, their clocks, and the network link between them.
 
-The link is described by the interface of each side: its MTU, its speed and its driver. Results depend on these. Addresses and names of interfaces are
-not recorded.
+The link is described by the interface of each side: its MTU, its speed and its driver, because results depend on them. Addresses and names of
+interfaces are not recorded.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tacholog.campaign.machines import Machine
 from tacholog.campaign.machines.local import LocalMachine
-from tacholog.campaign.machines.machine import HostEntry, Machine
+from tacholog.campaign.machines.machine import HostEntry
 from tacholog.errors import TachologError
-from tacholog.runs.clocks import CLOCK_FILE, CLOCK_FORMAT, END, HEAD
+from tacholog.runs.clocks import CLOCK_FILE, END, HEAD
 from tacholog.runs.disturbance import ProcessorTime, as_environment, disturbance
-from tacholog.runs.manifest import LogFile
 
 # $1: the name of an interface.
 _INTERFACE = """
@@ -39,10 +39,10 @@ _ROUTE = re.compile(r"(?P<device>[A-Za-z0-9_.@-]{1,15})\t(?P<target>[0-9A-F]{8})
 _MTU = re.compile(r"[0-9]{2,6}")
 _SPEED = re.compile(r"[1-9][0-9]{0,7}")
 _DRIVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
-IDLE_S = 0.2  # before and after the runs of a campaign with limits, to see the load of other programs
+IDLE_S = 0.2  # the time for which the load of other programs is measured, before each run and after the last run of a campaign with limits
 _LONGEST_LINE = 400
 _MOST_LINES = 200
-# chronyc and pmc wait long for a service that is not there; `timeout` is in coreutils and in busybox.
+# chronyc and pmc wait long for a service that does not run; `timeout` is in coreutils and in busybox.
 _REPORT = r"""
 limit=$(command -v timeout >/dev/null && echo timeout 5)
 { ip -o addr show 2>/dev/null || true; } | while read -r number device family address rest; do echo "address ${address%%/*}"; done
@@ -56,7 +56,7 @@ fi
 
 
 class LinkEnd(NamedTuple):
-    """The interface by which one host reaches another one. ``None``: not known."""
+    """The interface by which one host reaches another host. ``None``: unknown."""
 
     mtu: str | None
     speed_mbit_per_s: int | None
@@ -68,15 +68,15 @@ class HostLink(NamedTuple):
 
     Attributes:
         environment: ``link_mtu`` and ``link_nic``.
-        bit_per_s: the speed of the slower side, if all sides state theirs.
+        bit_per_s: the speed of the slower side, if all sides state their speed.
     """
 
     environment: Mapping[str, str]
-    bit_per_s: float | None
+    bit_per_s: float | None = None
 
 
 def read_link(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> HostLink:
-    """Ask the machines of a run by which interface each reaches the addresses of the others.
+    """Ask each machine of a run by which interface it reaches the addresses of the other machines.
 
     Args:
         machines: the machines of the run, by their names.
@@ -100,7 +100,7 @@ def _ends(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> It
 
 
 def _end(machine: Machine, address: str) -> LinkEnd | None:
-    """Return the interface by which a machine reaches an address; ``None`` if it is not known, or if the address is a name."""
+    """Return the interface by which a machine reaches an address; ``None`` if it is unknown, or if the address is a name."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -130,7 +130,7 @@ def _device(machine: Machine, address: str) -> str | None:
 
 
 def device_in_table(table: str, address: str) -> str | None:
-    """Return the interface of the most exact route to an address in a ``/proc/net/route``. For machines without the program ``ip``."""
+    """Return the interface of the most specific route to an address in ``/proc/net/route``, for machines without the program ``ip``."""
     if ":" in address:
         return None
     packed = int.from_bytes(ipaddress.ip_address(address).packed, "little")  # the table's numbers are in the byte order of almost all machines
@@ -140,7 +140,7 @@ def device_in_table(table: str, address: str) -> str | None:
 
 
 def _may_be_reference(address: str) -> bool:
-    """Whether the clock of another host may follow the clock at this address."""
+    """Whether the clock of another host may be synchronised to the clock at this address."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -148,18 +148,15 @@ def _may_be_reference(address: str) -> bool:
     return not number.is_loopback and not number.is_link_local
 
 
-def have_one_clock(machines: Mapping[str, Machine]) -> bool:
-    """Whether all machines are one machine since one boot. A machine with an unknown boot counts as another machine."""
-    boots = {machine.boot_id for machine in machines.values()}
-    return len(machines) == 1 or (len(boots) == 1 and None not in boots)
-
-
 class ClockReports:
-    """Reports on the clocks of the machines of a run. If they share a clock, there are none. `tacholog.runs.clocks` reads the log."""
+    """Reports on the clocks of the machines of a run, if they have several clocks. `tacholog.runs.clocks` reads the log of the reports."""
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         """``machines``: the machines of a run, by their names. The log calls the machine without a name ``harness``."""
-        self._machines = {} if have_one_clock(machines) else machines
+        boots = {machine.boot_id for machine in machines.values()}
+        # Machines with the same boot id are one machine. A machine with an unknown boot id counts as a different machine.
+        has_one_clock = len(machines) == 1 or (len(boots) == 1 and None not in boots)
+        self._machines = {} if has_one_clock else machines
         self._lines: list[str] = []
 
     @property
@@ -190,11 +187,6 @@ class ClockReports:
             (folder / CLOCK_FILE).write_text("\n".join([HEAD, *self._lines, END]) + "\n", encoding="utf-8")
 
 
-def clock_entry(sha256: str) -> LogFile:
-    """Return the entry of the log in a manifest."""
-    return LogFile(file=CLOCK_FILE, sha256=sha256, format=CLOCK_FORMAT, results=False)
-
-
 def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
     """Return each machine once, with the prefix of its keys in the environment. The first machine is the host of the run and has no prefix."""
     distinct: dict[str, tuple[str, Machine]] = {}
@@ -213,7 +205,7 @@ def read_environment(machines: Mapping[str, Machine]) -> dict[str, str]:
 
 
 class ProcessorTimes(NamedTuple):
-    """The processor time so far: of each machine, by its prefix, and of the harness with its children, in seconds."""
+    """The processor time so far: of each machine, by its prefix in the environment, and of the harness with its children, in seconds."""
 
     machines: Mapping[str, ProcessorTime | None]
     harness_s: float
@@ -223,7 +215,7 @@ def read_moment(machines: Mapping[str, Machine], when: str) -> tuple[dict[str, s
     """Return the properties of all machines that change from second to second, and the processor times.
 
     Args:
-        machines: by their names.
+        machines: the machines, by their names.
         when: ``before`` or ``after`` the run; the suffix of each property.
     """
     moments = {prefix: machine.moment() for prefix, machine in _distinct(machines)}
@@ -232,7 +224,7 @@ def read_moment(machines: Mapping[str, Machine], when: str) -> tuple[dict[str, s
 
 
 def load_while_idle(machines: Mapping[str, Machine], when: str) -> dict[str, str]:
-    """Return how much of each machine other programs use while nothing of the campaign runs. This takes `IDLE_S` seconds."""
+    """Return the load of other programs on each machine while the campaign runs no process. This takes `IDLE_S` seconds."""
     begin = read_moment(machines, when)[1]
     time.sleep(IDLE_S)
     return load_of_others(machines, (begin, read_moment(machines, when)[1]), {}, when)
@@ -241,12 +233,12 @@ def load_while_idle(machines: Mapping[str, Machine], when: str) -> dict[str, str
 def load_of_others(
     machines: Mapping[str, Machine], times: tuple[ProcessorTimes, ProcessorTimes], used_s: Mapping[str, float | None], when: str
 ) -> dict[str, str]:
-    """Return how much of each machine other programs used between two moments.
+    """Return the load of other programs on each machine between two moments.
 
     Args:
-        machines: by their names.
+        machines: the machines, by their names.
         times: the processor times at the two moments.
-        used_s: the processor time of the run's processes, by the name of the machine; ``None`` if it is not known.
+        used_s: the processor time of the processes of the run, by the name of the machine; ``None`` if it is unknown.
         when: ``before``, ``during`` or ``after`` the run.
     """
     early, late = times
@@ -255,7 +247,7 @@ def load_of_others(
         by_name = [used_s.get(name, 0.0) for name, other in machines.items() if (other.boot_id or name) == (machine.boot_id or name)]
         run_s = None if None in by_name else sum(used or 0 for used in by_name)
         if run_s is not None and isinstance(machine, LocalMachine):
-            run_s = max(run_s, late.harness_s - early.harness_s)  # the run's processes are children of the harness, which has waited for them
+            run_s = max(run_s, late.harness_s - early.harness_s)  # the harness counts the processes of the run, because they are its children
         begin, end = early.machines[prefix], late.machines[prefix]
         if begin and end:
             environment |= _prefixed(prefix, as_environment(disturbance(begin, end, run_s), when))

@@ -72,7 +72,7 @@ def complete_release(ctx: click.Context, _param: click.Parameter, incomplete: st
 
 def known_roots() -> tuple[Path, ...]:
     """Return the folders of `defaults`, else the ``data/`` of the checkout and the campaigns in ``build/runs/``, the newest campaign first."""
-    from tacholog.campaign import campaign_folders
+    from tacholog.campaign.campaign_folder import campaign_folders
 
     if folders := defaults().folders():
         return folders

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from tacholog import campaign, terminal
-from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, planned_short, variant_of
+from tacholog import terminal
+from tacholog.campaign.campaign_folder import failure_reason
+from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, planned_short
 from tacholog.campaign.machines.machine import HostEntry
+from tacholog.campaign.measure import measure
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.plan import Plan
 from tacholog.campaign.preview import Preview, ProgramOnHost
@@ -234,8 +236,8 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
         folder, plan, run, tools, label = task
         terminal.status(f"[{run.order_index}/{count}] {label}, {_left(tasks[number:], pace)}")
         start_s = time.monotonic()
-        manifest = campaign.measure(folder, plan, run, tools, checkout())
-        took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, run)
+        manifest = measure(folder, plan, run, tools, checkout())
+        took_s, failure = time.monotonic() - start_s, failure_reason(folder, run)
         if not failure:  # a run that fails immediately does not show how long the other runs take
             pace.add(_kind(task), run.expected_s, took_s)
         state = "not good" if failure and manifest.status == "ok" else manifest.status
@@ -270,7 +272,7 @@ class _FirstLogCheck:
 
 def _kind(task: Task) -> Hashable:
     """Return the variant and the side of a run. Runs of one kind take about the same time, and their logs state the same conditions."""
-    return task.folder, variant_of(task.run)
+    return task.folder, task.run.variant
 
 
 def _left(tasks: Sequence[Task], pace: Pace) -> str:

@@ -1,4 +1,4 @@
-"""Both sides' numbers as cells: the name of each row, its conditions, one value for each run, and the pairs of cells to compare."""
+"""The numbers of both sides as cells: the name of each row, its conditions, one value for each run, and the pairs of cells to compare."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ SETTING = ("test", "transport", "data_path", "type", "keyed", "publishers", "sub
 SIZE = ("payload_bytes", "payload_bytes_high", "demand")
 NAME = ("metric", "statistic")
 LOSS = "loss"
-# Columns of the results that a diff must find equal, and that do not name a row already.
+# Columns of the results that must be equal in a diff, and that are not part of the name of a row.
 CONDITIONS = tuple(
     name for name, condition in comparable.CONDITIONS.items() if "diff" in condition.comparisons and name in RESULTS and name not in SETTING
 )
-# Properties of a run that distinguish rows whose conditions are equal. The version of the tool comes last, because it may differ between the sides: a
+# Properties of a run that distinguish rows with equal conditions. The version of the tool is last, because it may differ between the sides: a
 # tool may be a part of the measured release.
 OF_RUN = ("host", "tool", "options", "tool_version")
-REACH = "reach"  # how far the transport reaches: it distinguishes no rows, but decides which properties of a machine must be known
+REACH = "reach"  # how far the transport reaches: it does not distinguish rows, but decides which properties of a machine must be stated
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
-LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency measures; None: the latency is not of zero copy
+LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency measures; None: the data path is not zero copy
 
 
 class ShortRuns(NamedTuple):
-    """Runs that were left out of cells, one element for each: the cell, the run, and how many samples it has."""
+    """Runs that were left out of cells, one element for each run: the cell, the run, and its number of samples."""
 
     cell: Integers
     run: Integers
@@ -57,27 +57,27 @@ class ShortRuns(NamedTuple):
 
 
 class CellTable(NamedTuple):
-    """Both sides' numbers, one element for each cell: the numbers of one row on one side under one set of conditions.
+    """The numbers of both sides, one element for each cell. A cell contains the numbers of one row on one side under one set of conditions.
 
     Attributes:
-        columns: for each column what the cells state, such as the transport.
+        columns: the values of the cells in each column, such as the transport.
         new: whether the cell is on the new side.
-        row: the number of the row; both sides share these numbers.
-        conditions: the number of the set of conditions; both sides share these numbers too.
-        run: one of the cell's runs.
-        first: where the cell's values begin in ``value``.
-        runs: how many runs gave a value.
-        median: the median of the values; NaN: no run gave one.
-        resolution: the step in which the values were printed; NaN: they are exact.
+        row: the number of the row, the same on both sides.
+        conditions: the number of the set of conditions, the same on both sides.
+        run: one run of the cell.
+        first: the index in ``value`` at which the values of the cell begin.
+        runs: the number of runs with a value.
+        median: the median of the values; NaN: no run has a value.
+        resolution: the step in which the values were printed; NaN: the values are exact.
         bound: an index into `BOUNDS`.
-        samples: how many samples the run with the fewest has; NaN: unknown.
+        samples: the number of samples of the run with the fewest samples; NaN: unknown.
         marks: the marks, as bits.
-        mixed: whether the runs differ in a field that the diff goes across.
+        mixed: whether the runs differ in a field of ``--across``.
         tested: whether the row gets a verdict.
-        published: whether the run belongs to no session: figures of a document, or a log without a manifest.
+        published: whether the run has no session: a figure of a document, or a log without a manifest.
         value: one value for each cell and run, sorted by cell and then by run.
         value_run: the run of each value.
-        labels: the columns of the labels that both sides must share (``label.plugin``).
+        labels: the columns of the labels that must be equal on both sides (``label.plugin``).
         short: the runs that were left out of a cell because they have too few samples.
     """
 
@@ -102,12 +102,12 @@ class CellTable(NamedTuple):
     short: ShortRuns
 
     def span(self, cell: int) -> slice:
-        """Where the values of a cell are."""
+        """Return the slice of ``value`` that contains the values of a cell."""
         first = int(self.first[cell])
         return slice(first, first + int(self.runs[cell]))
 
     def groups(self, names: Iterable[str]) -> Integers:
-        """Number the cells by their values in several columns: cells have the same number if all of these values are equal."""
+        """Return a number for each cell. Cells have the same number if their values are equal in all of these columns."""
         return groups([self.columns[name].codes for name in names], len(self.tested))
 
     def column(self, name: str, cell: Integers) -> list[Any]:
@@ -117,19 +117,19 @@ class CellTable(NamedTuple):
 
 
 def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
-    """Return a value for each row of a column: ``value_of`` of its word, or ``unknown`` where it states none."""
+    """Return for each row of a column the result of ``value_of`` for its value, or ``unknown`` if the value is missing."""
     values: NDArray[Any] = np.array([*map(value_of, column.categories.tolist()), unknown])
-    return values.take(column.codes)  # The code of an unknown value is -1, which is the last element.
+    return values.take(column.codes)  # the code of a missing value is -1, the index of the last element
 
 
 def upper_of_two(metric: pd.Categorical) -> Integers:
-    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.schema.metrics`."""
+    """Return for each cell 1 if the median of an even number of values is the upper middle value, else 0; see `tacholog.schema.metrics`."""
     is_upper: Integers = by_word(metric, upper_of_two_counts, unknown=False).astype(np.int64)
     return is_upper
 
 
 def latency_of(cells: CellTable) -> Integers:
-    """What each cell's latency measures, by its marks: an index into `LATENCY_OF`."""
+    """Return what the latency of each cell measures, by its marks: an index into `LATENCY_OF`."""
     grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
     index: Integers = np.where(grows, 1, np.where(handed, 2, 0))
     return index
@@ -141,9 +141,9 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     Args:
         old: the first side.
         new: the second side.
-        policy: which rows are wanted, and across which fields they are compared.
-        profiles: the number of each run's profile, the old side's runs first.
-        least_runs: runs with too few samples for a percentile are left out of the cells that keep at least so many others; 0: of none.
+        policy: the wanted rows, and the fields in which the sides may differ.
+        profiles: the number of the profile of each run, the runs of the old side first.
+        least_runs: runs with too few samples for a percentile are left out of a cell if at least this number of other runs remains; 0: never.
     """
     sides, frames = (old, new), [_wanted(side, policy) for side in (old, new)]
     run = _positions(old.runs, new.runs, frames)
@@ -161,12 +161,12 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     is_short = _short_runs(cell, run, samples, columns["statistic"], least_runs)
     order = order[~is_short[order]]
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
-    source = order[starts]  # for each cell, the number that states its columns
+    source = order[starts]  # for each cell, the number from which its columns are taken
     mixed = np.zeros(len(run), bool)
     for name in policy.across:
         if name in columns:
             mixed |= columns[name].codes != columns[name].codes[source][cell]
-    for name, column in columns.items():  # one after the other, so that there are never two copies of all of them
+    for name, column in columns.items():  # one at a time, so that two copies of all columns never exist together
         columns[name] = column[source]
     upper = upper_of_two(columns["metric"])
     value, value_run, first, count = _one_value_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
@@ -196,18 +196,18 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
 
 
 def _short_runs(cell: Integers, run: Integers, samples: Floats, statistic: pd.Categorical, least_runs: int) -> Flags:
-    """Which numbers are of runs with too few samples for their percentile, in cells that keep at least so many runs without them."""
+    """Whether each number is left out: its run has too few samples for the percentile, and at least ``least_runs`` other runs remain in the cell."""
     needed = by_word(statistic, lambda word: samples_needed(word) or 0, 0)
-    is_short: Flags = samples < needed  # Unknown is not short.
+    is_short: Flags = samples < needed  # false if the number of samples is unknown (NaN)
     if not least_runs or not is_short.any():
         return np.zeros(len(cell), bool)
     runs = int(run.max()) + 1
-    cell_of_run = np.unique(cell[~is_short] * runs + run[~is_short]) // runs  # once for each run, however many numbers it has
+    cell_of_run = np.unique(cell[~is_short] * runs + run[~is_short]) // runs  # once for each run, even if it has several numbers
     return is_short & (np.bincount(cell_of_run, minlength=int(cell.max()) + 1) >= least_runs)[cell]
 
 
 def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
-    """Return the smallest or the largest value of each cell, by ``np.minimum`` or ``np.maximum``; NaN where no run gave a value."""
+    """Return the smallest or the largest value of each cell, by ``np.minimum`` or ``np.maximum``; NaN if no run has a value."""
     result = np.full(len(cells.runs), np.nan)
     filled = np.flatnonzero(cells.runs)
     result[filled] = _reduced(function, cells.value, cells.first[filled])
@@ -215,7 +215,7 @@ def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
 
 
 def run_sets(cells: CellTable, codes: Integers) -> Integers:
-    """A number for the set of runs of each cell: cells with the same runs, by their codes, have the same number."""
+    """Return a number for the set of runs of each cell: cells have the same number if their runs have the same ``codes``."""
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
     totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][cells.value_run])])
     first, count = cells.first, cells.runs
@@ -225,7 +225,7 @@ def run_sets(cells: CellTable, codes: Integers) -> Integers:
 
 @functools.cache
 def mark_names(bits: int) -> tuple[str, ...]:
-    """The names of the marks in a set of bits."""
+    """Return the names of the marks in a set of bits."""
     return tuple(name for name in MARKS if bits & MARK_BITS[name])
 
 
@@ -245,7 +245,7 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 
 def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
-    """Which numbers have a size that the policy names, or only such sizes; all numbers if it names none."""
+    """Whether each number has only sizes that the policy names; true for all numbers if the policy names no size."""
     low, high = (results[name].to_numpy(np.float64, na_value=np.nan) for name in ("payload_bytes", "payload_bytes_high"))
     high = np.where(np.isnan(high), low, high)
     ranges = size_ranges(policy.sizes, "--size")
@@ -253,15 +253,15 @@ def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
 
 
 def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
-    """Return a column of both sides as one, its words in order."""
-    parts = [part for part in parts if len(part)] or parts[:1]  # With only one side, there is nothing to join.
-    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` would expand categories, row by row.
+    """Return a column of both sides as one column with sorted categories."""
+    parts = [part for part in parts if len(part)] or parts[:1]  # an empty side needs no join
+    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` would expand the categories, row by row
         return union_categoricals([part.array for part in parts], sort_categories=True)
     return pd.Categorical(pd.concat(parts) if len(parts) > 1 else parts[0])
 
 
 def _labels(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
-    """A column for each label that any run has, one value a run."""
+    """Return a column for each label of any run, with one value per run."""
     texts = [text if isinstance(text, str) else None for side in sides for text in side.runs.reindex(columns=["labels"])["labels"]]
     labels = [labels_of(text) for text in texts]
     return {name: pd.Categorical([labels_of_run.get(name) for labels_of_run in labels]) for name in label_fields(texts)}
@@ -273,39 +273,39 @@ def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFra
 
 
 def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
-    """Number the rows of these columns: equal rows have the same number. Numbers begin with 0, in the order of first appearance."""
+    """Return a number for each row of these columns: equal rows have the same number. Numbers start at 0, in the order of first appearance."""
     numbers = np.zeros(count, np.int64)
     for column in columns:
         codes = column.astype(np.int64)
-        if (codes != codes[:1]).any():  # Most conditions are the same everywhere.
+        if (codes != codes[:1]).any():  # most columns have only one value
             numbers = pd.factorize(numbers * (int(np.ptp(codes)) + 1) + codes)[0].astype(np.int64)
     return numbers
 
 
 def _mark_bits(marks: pd.Series) -> Integers:
     lists = marks.tolist()
-    ids = np.fromiter(map(id, lists), np.int64, len(lists))  # Rows with the same marks share their list.
+    ids = np.fromiter(map(id, lists), np.int64, len(lists))  # rows with the same marks have the same list object
     _, first, which = np.unique(ids, return_index=True, return_inverse=True)
     bits = [sum(MARK_BITS.get(name, 0) for name in {*lists[index]}) for index in first.tolist()]
     return np.array(bits, np.int64)[which]
 
 
 def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
-    """Which cells get a verdict. Not all of them: all percentiles of one distribution, for example, are nearly copies of each other."""
+    """Whether each cell gets a verdict. Not all cells do, because for example all percentiles of one distribution are almost the same information."""
     metric, statistic, is_new = cells.columns["metric"], cells.columns["statistic"], cells.new
     wanted = np.zeros(len(setting), bool)
     for name, statistics in policy.tests().items():
-        if name != LOSS:  # Loss is compared separately: most shares are 0, so there is no ratio.
+        if name != LOSS:  # loss is compared separately: most shares are 0, so there is no ratio
             wanted |= (metric == name) & statistic.isin(statistics)
     if policy.metrics:
         return wanted
 
     def any_of(where: Flags) -> Flags:
-        """For each cell, whether any cell of its setting is one of these."""
+        """Whether ``where`` is true for any cell of the setting of each cell."""
         return np.bincount(setting, where)[setting] > 0
 
     latency, mean = metric == "latency", statistic == "mean"
-    # Where both sides have a mean and only one has percentiles, the mean is what they have in common.
+    # If both sides have a mean and only one side has percentiles, only the mean can be compared.
     no_percentiles = [any_of(latency & side) & ~any_of(wanted & latency & side) for side in (~is_new, is_new)]
     instead = latency & (no_percentiles[0] | no_percentiles[1]) & statistic.isin(IF_NO_PERCENTILE)
     wanted |= instead & (mean | ~any_of(latency & mean))
@@ -324,10 +324,10 @@ def _reduced(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDAr
 
 
 def _one_value_a_run(cell: Integers, run: Integers, value: Floats, upper: Integers) -> tuple[Floats, Integers, Integers, Integers]:
-    """One value for each cell and run, which is the median if a run measured it more than once.
+    """Return one value for each cell and run: the median, if the run has several values.
 
     Returns:
-        The values and their runs; for each cell where its values begin, and how many they are.
+        The values and their runs; for each cell the index of its first value, and the number of its values.
     """
     there = ~np.isnan(value)
     cell, run, value = cell[there], run[there], value[there]
@@ -338,13 +338,13 @@ def _one_value_a_run(cell: Integers, run: Integers, value: Floats, upper: Intege
 
 
 def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) -> Floats:
-    """The median of each stretch of values, which is one of them: the rule of `tacholog.schema.metrics`, for many at once. NaN for an empty stretch.
+    """Return the median of each stretch of values, by the rule of `tacholog.schema.metrics`; NaN for an empty stretch.
 
     Args:
         values: all stretches, one after the other, shape (n,).
-        first: where each begins, shape (stretches,).
-        count: how many values each has, shape (stretches,).
-        upper: 1 where the upper of two in the middle counts, 0 where the lower one does, shape (stretches,).
+        first: the index of the first value of each stretch, shape (stretches,).
+        count: the number of values of each stretch, shape (stretches,).
+        upper: 1 if the upper of two middle values is the median, 0 if the lower value is, shape (stretches,).
     """
     medians = np.full(len(count), np.nan)
     there = count > 0
@@ -359,28 +359,28 @@ KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
 
 
 def keys_of(cells: CellTable, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[RowKey]:
-    """The keys of these cells' rows, without the fields that the diff goes across."""
+    """Return the keys of the rows of these cells, without the fields of ``--across``."""
     columns = {name: cells.column(name, cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
     names = tuple(columns)
     return [RowKey(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
 
 
 def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
-    """The keys of the rows of one table, each with the conditions that distinguish it from rows of the same key.
+    """Return the keys of the rows of one table, each with the conditions that distinguish the row from rows with the same key.
 
     Args:
-        cells: both sides' numbers.
+        cells: the numbers of both sides.
         cell: the cell that names each row.
-        policy: what the diff goes across.
+        policy: states the fields in which the sides may differ.
     """
     conditions = _distinguishing_conditions(cells, cell, policy)
     return [replace(key, apart=conditions[index]) if index in conditions else key for index, key in enumerate(keys_of(cells, cell, policy))]
 
 
 def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
-    """The conditions that distinguish rows of one key, by the index of the row; rows with a key of their own are left out.
+    """Return the conditions that distinguish rows with the same key, by the index of the row. Rows with a unique key are left out.
 
-    A label that differs within a side is named in every row: a reader must not have to guess which rows it concerns.
+    A label that differs within a side is stated in each row, so that readers need not guess to which rows it applies.
     """
     labels = _labels_that_differ(cells)
     distinguishing: dict[int, tuple[tuple[str, str | None], ...]] = {}
@@ -397,7 +397,7 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
         values_by_name = {name: [values[member] for member in members] for name, values in columns_by_name.items()}
         values_by_name = {name: values for name, values in values_by_name.items() if name in labels or len({*values}) > 1}
         named = [*labels, *(name for name in CONDITIONS if name in values_by_name)]
-        for name in OF_RUN:  # the machine and the tool only where the conditions do not distinguish two rows
+        for name in OF_RUN:  # the machine and the tool only if the conditions do not distinguish two rows
             alike = len({tuple(values_by_name[field][index] for field in named) for index in range(len(members))}) < len(members)
             if alike and name in values_by_name:
                 named.append(name)
@@ -408,19 +408,17 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
 
 
 def _differs(cells: CellTable, name: str, cell: Integers | Flags) -> bool:
-    """Whether these cells have several values in a column."""
     return len(np.unique(cells.columns[name].codes[cell])) > 1
 
 
 def _labels_that_differ(cells: CellTable) -> list[str]:
-    """The labels that are not the same in all rows of a side."""
     new = cells.new
-    labels = [name for name in cells.labels if name != CONTROL]  # Controls are listed separately.
+    labels = [name for name in cells.labels if name != CONTROL]  # controls are listed separately
     return [name for name in labels if any(_differs(cells, name, side) for side in (new, ~new))]
 
 
 def _needed(named: Sequence[str], values_by_name: Mapping[str, Sequence[Any]]) -> list[str]:
-    """The names without redundant ones: an offered rate implies a paced load. A condition that is not stated distinguishes nothing."""
+    """Return the names without redundant names: for example, an offered rate implies a paced load. Missing values do not distinguish rows."""
     needed = sorted(named, key=lambda name: name in _SAY_LITTLE)
     for name in (name for name in _SAY_LITTLE if name in named):
         fewer = [other for other in needed if other != name]
@@ -440,40 +438,40 @@ NONE = -1
 
 
 class CellPairs(NamedTuple):
-    """Cells that are compared with each other, by their indices in a `CellTable`; `NONE` where a side has no such cell."""
+    """Cells that are compared with each other, by their indices in a `CellTable`; `NONE` if a side has no such cell."""
 
     old: Integers
     new: Integers
 
     @property
     def either(self) -> Integers:
-        """The cell that names each pair: the old side's, or the new one's where there is none."""
+        """The cell that names each pair: the old cell, or the new cell if there is no old cell."""
         return np.where(self.old != NONE, self.old, self.new)
 
     def part(self, which: Flags | Integers) -> CellPairs:
-        """These of the pairs."""
+        """Return the selected pairs."""
         return CellPairs(self.old[which], self.new[which])
 
     @property
     def both(self) -> Flags:
-        """Where both sides have a cell."""
+        """Whether both sides have a cell, for each pair."""
         result: Flags = (self.old != NONE) & (self.new != NONE)
         return result
 
 
 def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
-    """Pair the cells of both sides: an outer join, so that no cell is lost.
+    """Pair the cells of both sides. This is an outer join, so no cell is lost.
 
-    Cells of one row under equal conditions are pairs. A remaining cell is paired if it is the only one left on its side: first under an equal
-    workload (only the machine or the tool differ), then under any conditions, then with another participant, last without the fields that one side
-    never states. These pairs are judged later, and the comparison names their differences; all other cells were removed or added.
+    Cells of one row under equal conditions are pairs. A remaining cell of a row is paired if each side has only one remaining cell of the row: first
+    under an equal workload (only the machine or the tool differs), then under any conditions, then with a different participant, and last without the
+    fields that one side never states. These pairs are judged later, and the comparison names their differences. Other cells were removed or added.
 
     Args:
-        cells: both sides' numbers.
+        cells: the numbers of both sides.
         across: the fields in which rows may differ.
     """
     workload = cells.groups([*(name for name in CONDITIONS if name not in across), *cells.labels])
-    olds, news = ~cells.new, cells.new.copy()  # those without a partner so far
+    olds, news = ~cells.new, cells.new.copy()  # cells without a partner so far
     pairs: list[tuple[Integers, Integers]] = []
     for columns in ((cells.row, cells.conditions), (cells.row, workload), (cells.row,), *((codes,) for codes in _looser(cells, across).values())):
         pair = _only_ones(columns, olds, news)
@@ -487,7 +485,7 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
 
 
 def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
-    """Codes of the rows without the fields that may name the same row differently: the participant, and the fields that only one side states."""
+    """Return codes of the rows without fields that may differ for the same row: the participant, and the fields that only one side states."""
     names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
     codes = {"anonymous": cells.groups([name for name in names if name != "participant"])}
     silent = [name for name in names if name in STATED and _of_one_side(cells, name)]
@@ -499,13 +497,12 @@ def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
 
 
 def _of_one_side(cells: CellTable, name: str) -> bool:
-    """Whether only one side states this field."""
     has_value = cells.columns[name].notna()
     return bool(has_value[cells.new].any() != has_value[~cells.new].any())
 
 
 def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """The codes, all different for rows of special data paths: a log that does not mention the data path means a copy."""
+    """Return the codes, but unique codes for special data paths, so that these rows get no partner: a log without a data path means a copy."""
     if "data_path" not in silent:
         return codes
     special = by_word(cells.columns["data_path"], lambda word: word != "copy", unknown=False)
@@ -513,7 +510,7 @@ def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Intege
 
 
 def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
-    """Pair the cells whose values in these columns are unique on each side, in the order of the old ones."""
+    """Pair the cells whose values in these columns are unique on each side, in the order of the old cells."""
     codes = groups(columns, len(olds))
     count = int(codes.max(initial=-1)) + 1
     is_alone = (np.bincount(codes[olds], minlength=count) == 1) & (np.bincount(codes[news], minlength=count) == 1)
@@ -524,9 +521,9 @@ def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[I
 
 
 class SharedRuns(NamedTuple):
-    """A code for each run of both sides, the old one's first: the same for a run that is on both, so that a run is not compared with itself.
+    """A code for each run of both sides, the runs of the old side first. A run that is on both sides has the same code twice.
 
-    ``are_all``: all runs are on both sides. ``warnings`` state how many are, if any.
+    ``are_all``: all runs are on both sides. ``warnings`` state how many runs are on both sides, if there are any.
     """
 
     codes: Integers
@@ -535,7 +532,7 @@ class SharedRuns(NamedTuple):
 
 
 def shared_runs(old: Dataset, new: Dataset) -> SharedRuns:
-    """Recognise runs that are on both sides by the bytes of their logs and the time when they were made."""
+    """Recognise runs that are on both sides, by the checksums of their logs and by their times."""
     sides = [_identities(side) for side in (old, new)]
     number_of: dict[Hashable, int] = {}
     codes = np.array([number_of.setdefault(identity, len(number_of)) for side in sides for identity in side], np.int64)
@@ -547,7 +544,7 @@ def shared_runs(old: Dataset, new: Dataset) -> SharedRuns:
 
 
 def same_runs(cells: CellTable, pairs: CellPairs, codes: Integers) -> Flags:
-    """Which pairs of cells hold the same runs on both sides."""
+    """Whether both cells of each pair contain the same runs."""
     sets = run_sets(cells, codes)
     same: Flags = pairs.both & (cells.runs[pairs.old] > 0) & (cells.runs[pairs.old] == cells.runs[pairs.new])
     same &= sets[pairs.old] == sets[pairs.new]
@@ -555,7 +552,7 @@ def same_runs(cells: CellTable, pairs: CellPairs, codes: Integers) -> Flags:
 
 
 def _identities(dataset: Dataset) -> Sequence[Hashable]:
-    """The identity of each run, in the order of ``runs``; a run whose log could not be read is equal to no other."""
+    """Return the identity of each run, in the order of ``runs``. A run whose log could not be read is not equal to any other run."""
     if "sha256" not in dataset.logs:
         return [object() for _ in dataset.runs["run"]]
     logs: dict[str, list[object]] = {}

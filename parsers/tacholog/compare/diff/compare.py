@@ -34,9 +34,8 @@ from tacholog.compare.diff.controls import are_controls, controls_of, host_chang
 from tacholog.compare.diff.estimate import estimate
 from tacholog.compare.diff.loss import loss_asked, lossy
 from tacholog.compare.diff.loss import losses as loss_rows
-from tacholog.compare.diff.out_of_turn import out_of_turn, say_whether_sides_differ
 from tacholog.compare.diff.rows import comparison_rows, curves, untested_rows
-from tacholog.compare.diff.verdict import CODE, REASONS, RowArrays, decide, thresholds
+from tacholog.compare.diff.verdict import CODE, REASONS, RowArrays, decide, out_of_turn, say_whether_sides_differ, thresholds
 from tacholog.compare.pairing import plan_warnings
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, is_same_build, is_same_control, machine_names, profiles_of, soft_differences
@@ -69,7 +68,7 @@ if TYPE_CHECKING:
 
 _OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
-# Conditions that a user chooses for each run, and may want to compare. Another definition, basis or side is another quantity.
+# Conditions that a user chooses for each run, and may want to compare. A different definition, basis or side would be a different quantity.
 _CONFIGURATION = (
     *("load_mode", "reliability", "batch_bytes", "payload_touched", "offered_rate_per_s", "instances", "settings", "waiting", "tuning", "placement"),
 )
@@ -77,10 +76,10 @@ ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
 
 
 def check_across(fields: Iterable[str]) -> None:
-    """Refuse fields that rows cannot be compared across.
+    """Refuse fields that cannot be used with ``--across``.
 
     Raises:
-        TachologError: no such field.
+        TachologError: a field cannot be used.
     """
     unknown = sorted(field for field in set(fields) - set(ACROSS) if not is_label(field))
     if unknown:
@@ -90,7 +89,7 @@ def check_across(fields: Iterable[str]) -> None:
 
 
 def _across_libraries(policy: Policy, old: Dataset, new: Dataset) -> Policy:
-    """The policy; a comparison of the transports of two middlewares compares two systems too, since each names its library as its system."""
+    """Return the policy. A comparison of the transports of two middlewares is also across systems, because each library is a separate system."""
     is_wanted = "transport" in policy.across and "system" not in policy.across
     if not is_wanted or set(old.runs["system"]) == set(new.runs["system"]):
         return policy
@@ -110,12 +109,12 @@ def compare(
 
     Args:
         old: the runs to compare with.
-        new: the runs that are judged.
+        new: the judged runs.
         policy: the thresholds, and the conditions that may differ.
         names: the names of the two sides.
-        everything: whether the comparison also holds the numbers that are never tested.
-        measured: the band of one build on this machine, if somebody measured it.
-        band_roots: folders with the bands of other machines: how far one build drifted there is stated where nothing is known of this machine.
+        everything: whether the comparison also contains the numbers that are never tested.
+        measured: the measured band of one build on this machine; ``None``: not measured.
+        band_roots: folders with the bands of other machines. If nothing is known about this machine, a warning states the drift on other machines.
     """
     policy = _across_libraries(policy, old, new)
     machines = machine_names(old, new)
@@ -170,9 +169,9 @@ def compare(
 
 
 class RunLists(NamedTuple):
-    """Lists with one element for each run of both sides, the old side's runs first.
+    """Lists with one element for each run of both sides, the runs of the old side first.
 
-    ``codes`` are numbers of the runs: a run that is on both sides has the same number twice.
+    ``codes`` are numbers of the runs. A run that is on both sides is in the lists twice, with the same number.
     """
 
     profiles: list[Profile]
@@ -181,7 +180,7 @@ class RunLists(NamedTuple):
 
 
 def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequence[Path]) -> tuple[ComparisonWarning, ...]:
-    """How much one build drifted on machines that are known, if rows differ and neither a band nor controls say what this machine does."""
+    """Return a warning that states the drift of one build on other machines, if any row differs. It is for machines without a band or controls."""
     if not any(comparison.counts[verdict] for verdict in DIFFERS) and not any(loss.verdict in DIFFERS for loss in losses):
         return ()
     drift = known_drift(roots)
@@ -193,12 +192,12 @@ def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequen
 
 
 def _sides_without_figures(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """A warning for each side without any number: a comparison of nothing must not look like one without a change."""
+    """Return a warning for each side without numbers, so that an empty comparison does not look like a comparison without changes."""
     return tuple(ComparisonWarning("no_figures", side=name) for name, side in (("old", comparison.old), ("new", comparison.new)) if not side.numbers)
 
 
 def _sides_without_direction(old: Dataset, new: Dataset) -> tuple[ComparisonWarning, ...]:
-    """A warning on the sides whose numbers cannot be better or worse, such as the rate that a publisher offered, with their metrics."""
+    """Return a warning about the sides whose metrics all have no better direction, such as the offered rate."""
     metrics = {name: {str(metric): None for metric in side.results["metric"].unique()} for name, side in (("old", old), ("new", new))}
     undirected = [name for name, side_metrics in metrics.items() if side_metrics and all(METRICS[metric].better is None for metric in side_metrics)]
     which = "" if not undirected else "both" if len(undirected) > 1 else undirected[0]
@@ -207,15 +206,15 @@ def _sides_without_direction(old: Dataset, new: Dataset) -> tuple[ComparisonWarn
 
 
 def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[ComparisonWarning, ...]:
-    """A warning on logs without run.toml that state no message size: if there are several, each may have been measured with another size."""
+    """Return warnings about several logs without run.toml that state no message size: each log may have been measured with a different size."""
     counts = []
     for name, side in zip(names, (old, new), strict=True):
-        if "log" not in side.results:  # A saved dataset that was read without the names of its logs.
+        if "log" not in side.results:  # a saved dataset that was read without the names of its logs
             continue
-        # A log without run.toml is a run of its own, named by its path.
+        # A log without run.toml is a separate run, and its name is the path of the log.
         log_names = {*side.results["log"].unique()}
         if not any(run.rpartition("/")[2] in log_names for run in side.results["run"].unique()):
-            continue  # Nearly always. To look at each number takes longer.
+            continue  # This quick check excludes nearly all datasets; the check of all numbers is slower.
         results = side.results.loc[side.results["scope"] == "summary", ["run", "log", "payload_bytes"]]
         runs_with_size = {*results["run"][results["payload_bytes"].notna()]}
         logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
@@ -225,11 +224,11 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
 
 
 def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """If no row is on both sides: a field to go across, so that some rows are. If every row differs in its configuration: the fields of that."""
+    """Return a hint: a field for ``--across`` if no row is on both sides; the fields of the configuration if all rows differ in them."""
     if both := [row for row in comparison.rows if row.old and row.new]:
         return _configuration_hint(both) if all(row.verdict == "not_comparable" for row in both) else ()
     keys_of_side = [[row.key for row in comparison.rows if row.verdict == verdict] for verdict in ("removed", "added")]
-    # Across data paths or types the tested metric changes too: a reference's rate is in messages, a copy's in bytes.
+    # Across data paths or types, the tested metric differs too: the rate of references is in messages, the rate of copies in bytes.
     for ignored in ({}, {"metric": "", "statistic": ""}):
         for field in (*SETTING, "system"):
             olds, news = ({msgspec.structs.replace(key, apart=(), **ignored, **{field: None}) for key in keys} for keys in keys_of_side)
@@ -239,14 +238,14 @@ def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
 
 
 def _configuration_hint(rows: Sequence[ComparisonRow]) -> tuple[ComparisonWarning, ...]:
-    """The fields of the configuration to go across, if nothing else prevents a comparison."""
+    """Return a hint with the configuration fields for ``--across``, if no other condition prevents a comparison."""
     reasons = {CODES[SETTINGS] if reason.startswith(SETTING_PREFIX) else reason for row in rows for reason in row.reasons}
     fields = [name for name in _CONFIGURATION if CODES[name] in reasons]
     return (ComparisonWarning("configurations", names=tuple(fields)),) if reasons == {CODES[name] for name in fields} else ()
 
 
 def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Policy, measured: SameBuildBands | None) -> RowArrays:
-    """All results for pairs of cells: the judgements of their conditions, the estimates, the verdicts."""
+    """Return all results for pairs of cells: the judgements of their conditions, the estimates and the verdicts."""
     judgements, which = _judge(cells, pairs, runs.profiles, policy)
     limits = thresholds(cells, pairs, policy, measured)
     different = np.array([bool(judgement.different) for judgement in judgements])[which]
@@ -258,7 +257,7 @@ def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Poli
 
 
 def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLists, policy: Policy) -> Controls | None:
-    """Judge the controls, and withdraw the verdict of rows that changed no more than the host explains. ``None`` if there are no controls."""
+    """Judge the controls, and withdraw the verdicts that the change of the host may explain. Return ``None`` if there are no controls."""
     pairs = pairs.part(cells.tested[pairs.either])
     if not len(pairs.old):
         return None
@@ -270,12 +269,11 @@ def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLi
 
 
 def _without_machine(profile: Profile, policy: Policy) -> Profile:
-    """The profile without its machine, if the diff goes across machines."""
     return profile._replace(host=None, machine=None) if "host" in policy.across else profile
 
 
 def _compared_part(profile: Profile, policy: Policy) -> Profile:
-    """The profile without the fields that the diff goes across."""
+    """Return the profile without the fields in ``--across``."""
     machine = MACHINE if "host" in policy.across else ()
     options = ("options", "run_settings") if "options" in policy.across else ()
     labels = labels_text({label: value for label, value in labels_of(profile.labels).items() if label not in policy.across})
@@ -297,9 +295,9 @@ def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProbl
 
 
 def _judge(cells: CellTable, pairs: CellPairs, profiles: list[Profile], policy: Policy) -> tuple[list[Judgement], Integers]:
-    """Judge the conditions of each pair, once for all rows with the same conditions on both sides.
+    """Judge the conditions of each pair. Pairs with the same conditions on both sides are judged once.
 
-    A row that only one side has is judged against the same row of the other side under other conditions, so that the comparison can name these.
+    A row that only one side has is judged against the same row of the other side under different conditions, so that the comparison can name them.
 
     Returns:
         The judgements, and for each pair the index of its judgement.
@@ -322,7 +320,7 @@ def _judge(cells: CellTable, pairs: CellPairs, profiles: list[Profile], policy: 
 
 
 def _with_other_conditions(cells: CellTable, pairs: CellPairs) -> CellPairs:
-    """The pairs; a cell without a partner gets the other side's first cell of the same row, if there is one. A control is no such partner."""
+    """Return the pairs. The partner of a single cell is the first cell of the same row on the other side; controls are paired only with controls."""
     old, new = pairs
     control = are_controls(cells, np.arange(len(cells.row))).astype(int)
     first = np.full((2, 2, int(cells.row.max(initial=0)) + 1), NONE)
@@ -366,7 +364,7 @@ def _comparison(sides: tuple[Input, Input], policy: Policy, arrays: RowArrays, r
 
 
 def _design_counts(arrays: RowArrays) -> dict[str, int]:
-    """How many rows each design decided; ``single`` are those with one value on each side."""
+    """Return how many rows were decided by each design; ``single``: rows with one value on each side."""
     estimates = arrays.estimates
     decided = Counter(estimates.designs[index].kind for index in estimates.design.tolist() if index >= 0)
     single = int(arrays.by_value.sum()) - decided.get("confounded", 0)
@@ -387,7 +385,7 @@ def _design_warnings(arrays: RowArrays, same_build: bool) -> tuple[ComparisonWar
 
 
 def _unverified_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """How many rows of repeated runs have no verdict because a condition is not stated, and which conditions."""
+    """Return a warning about rows of repeated runs without a verdict because a condition is not stated: their number, and the conditions."""
     rows = np.flatnonzero(arrays.by_value & (arrays.reason == REASONS.index("unverified")))
     fields = dict.fromkeys(field for index in arrays.judgement[rows].tolist() for field in arrays.judgements[index].unverified)
     return (ComparisonWarning("unverified", len(rows), names=tuple(fields)),) if len(rows) else ()
@@ -399,14 +397,14 @@ def _gate_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
 
 
 def _reference_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """How many rows have the latency of bytes on one side and that of a reference on the other: their ratio would look like a thousandfold gain."""
+    """Return a warning about rows with the latency of bytes on one side and of a reference on the other: the ratio would look like a huge gain."""
     refused = np.array([any(difference.field == "latency_of" for difference in judgement.different) for judgement in arrays.judgements])
     count = int((refused[arrays.judgement] & arrays.pairs.both).sum())
     return (ComparisonWarning("latency_of", count),) if count else ()
 
 
 def _label_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """The labels without which rows could be compared: those of rows that differ in labels alone."""
+    """Return a warning that names the labels of rows that differ only in labels."""
     fields_of = [{difference.field for difference in judgement.different} for judgement in arrays.judgements]
     used = set(arrays.judgement[arrays.pairs.both].tolist())
     labels = {field for index in used for field in fields_of[index] if all(map(is_label, fields_of[index]))}
@@ -428,7 +426,7 @@ def _settings(policy: Policy) -> Settings:
 def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
     runs = stated_of(dataset.runs, ("run", "system", "system_version", "release", "tool", "host", "published", "start_time"))
     controls = control_runs(dataset)
-    measured = [run for run in runs if run["run"] not in controls] or runs  # a control has a version of its own
+    measured = [run for run in runs if run["run"] not in controls] or runs  # the version of a control is not that of the side
 
     def distinct(column: str, rows: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
         return tuple(sorted({str(row[column]) for row in rows if row[column] is not None}))
@@ -452,31 +450,30 @@ def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
 
 
 def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
-    """The values of each label, by its name."""
     texts = dataset.runs.reindex(columns=["labels"])["labels"].dropna().unique()
     values_of = {field: {value for text in texts if (value := labels_of(str(text)).get(field)) is not None} for field in label_fields(texts)}
     return {label_name(field): tuple(sorted(values)) for field, values in values_of.items()}
 
 
 def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
-    """The exit code of a diff: 0, or the highest of the codes that apply.
+    """Return the exit code of a diff: 0, or the highest code that applies.
 
-    4: nothing was compared but runs with themselves, or no row of a gate. ``worse`` and ``inconclusive`` ask for tests, so without any test the code
-    is 4 too: 0 would say that the tests found nothing. ``differs`` asks for a test, or for a row that says whether the measurements differ. 3: a row
-    is worse (``worse``), was measured worse or better (``differs``), or is too noisy to tell or has too few pairs (``inconclusive``). 5: figures
-    contradict each other, are impossible, or stand where more than 1 % was lost (``implausible``).
+    4: nothing was compared, except runs with themselves, or no row of a gate was compared. ``worse`` and ``inconclusive`` need tests, so without any
+    test the code is 4 too, because 0 would mean that the tests detected nothing. ``differs`` needs a test, or a row with a verdict on whether the
+    measurements differ. 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs
+    (``inconclusive``). 5: numbers contradict each other, are impossible, or were measured while more than 1 % was lost (``implausible``).
     """
     implausible = any(
         row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in comparison.rows
     )
     with_itself = sum("same_runs" in row.flags for row in comparison.rows)
-    # Without rows, loss alone was asked for.
+    # Without rows, only loss was asked for.
     lost = 0 if comparison.rows else sum(comparison.loss_counts.get(verdict, 0) for verdict in COMPARED) + comparison.lossless
     compared = sum(comparison.counts[verdict] for verdict in COMPARED) + lost > with_itself and not comparison.warns("gate_empty")
     if {"worse", "differs", "inconclusive"} & {*fail_on}:
         answers = TESTED if {"worse", "inconclusive"} & {*fail_on} else TESTED | OUT_OF_TURN
         has_tests = any(comparison.counts[verdict] or comparison.loss_counts.get(verdict, 0) for verdict in answers)
-        nothing_lost = not comparison.rows and not comparison.losses  # Loss alone was asked for, and there is none that could be more.
+        nothing_lost = not comparison.rows and not comparison.losses  # only loss was asked for, and no run lost messages
         compared = compared and (has_tests or nothing_lost)
     verdicts_of: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "differs": DIFFERS, "inconclusive": OPEN}
     failed = any(comparison.counts[verdict] + comparison.loss_counts.get(verdict, 0) for name in fail_on for verdict in verdicts_of.get(name, ()))

@@ -1,10 +1,10 @@
-"""Code or host? The controls answer: rows that no release changes, measured beside the others.
+"""Controls: rows that no release changes, measured together with the other rows. They show whether the release or the host caused a change.
 
-Controls that moved show that the host changed. How much that explains of other rows is estimated from how much the controls moved, and how
-differently: a row is called better or worse only if it is outside of the range of one more row of this kind, at 95 % for all rows together.
-Nothing is divided by a control: the host need not have the same effect on every row.
+If controls moved, the host changed. How much this explains of other rows is estimated from the mean and the scatter of the shifts of the controls:
+a row is called better or worse only if it is outside the prediction interval of one more control, at 95 % for all rows together.
+No value is divided by that of a control, because the host may have a different effect on each row.
 
-One test over all controls and their mean decides whether they moved: by pairs, by sessions, or by the runs of two blocks.
+One test of all controls and their mean decides whether they moved: by pairs, by sessions, or by the runs of two blocks.
 """
 
 from __future__ import annotations
@@ -23,125 +23,22 @@ from tacholog.compare.policy import MIN_RUNS, band_of
 from tacholog.compare.power import least_p
 from tacholog.compare.result import VERDICTS, ComparisonRow, ControlLayout, Controls, Loss, RunOrder
 from tacholog.compare.statistics import (
-    PairedRows,
-    SplitRows,
+    SharedRows,
     by_largest,
-    by_largest_of_splits,
     splits_of,
     student_t_two_sided_quantile,
     unpaired_shift,
 )
 from tacholog.runs.labels import CONTROL
 
-_LEVEL = 0.03  # of the test of the controls: chosen by simulation, see tests/diff/test_controls.py
-_LEAST = 2  # so many controls are needed to know how differently rows move
-
-
-class HostChange(NamedTuple):
-    """The change of the host, as the controls show it. Shifts are logarithms; positive is worse.
-
-    Attributes:
-        rows: the indices of the controls that were judged.
-        shift: the shift of each of them.
-        has_moved: whether they moved.
-        p: the p-value of all of them together.
-        mean: their mean shift.
-        low: the lower end of the range of shifts of other rows that the host explains; the range is empty if the controls did not move.
-        high: the upper end of that range.
-        alone: that range for a single row, also if the controls did not move: a change of the host of this size may have been missed.
-        layout: what was compared.
-    """
-
-    rows: Integers
-    shift: Floats
-    has_moved: bool
-    p: float
-    mean: float
-    low: float
-    high: float
-    alone: tuple[float, float]
-    layout: ControlLayout
-
-
-def are_controls(cells: CellTable, cell: Integers) -> Flags:
-    """Which of these cells are controls: those whose runs have the label."""
-    column = cells.columns.get(CONTROL)
-    return np.zeros(len(cell), bool) if column is None else column.notna()[cell]
-
-
-def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> HostChange | None:
-    """Judge the controls; ``None`` if none of them can be judged.
-
-    Medians, means and rates are judged, because percentiles beyond vary too much. Controls need no layout that excludes time as the reason: if time
-    is the reason why they moved, the host changed with it.
-
-    Args:
-        controls: the results for the controls.
-        others: how many rows are judged beside them.
-        order: when the runs were made.
-    """
-    test = _test(controls, order)
-    if test is None:
-        return None
-    shift, mean = test.shift, float(test.shift.mean())
-    has_moved = test.p <= max(_LEVEL, test.least_p)
-    # The range of one more row of the same kind: for all rows together, and for a row alone.
-    ranges = [_range(shift, test.error, mean, rows) for rows in (max(others, 1), 1)]
-    low, high = ranges[0] if has_moved else (0.0, 0.0)
-    return HostChange(test.rows, shift, has_moved=has_moved, p=test.p, mean=mean, low=low, high=high, alone=ranges[1], layout=test.layout)
-
-
-def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
-    """The range that holds so many more rows together with a probability of 95 %; a single control does not show how differently rows move."""
-    count = len(shift)
-    if count < _LEAST:
-        return -np.inf, np.inf
-    scatter = max(float(shift.std(ddof=1)), float(np.median(error)))
-    quantile = student_t_two_sided_quantile(np.array([0.05 / rows]), count - 1)[0]
-    width = float(quantile * scatter * np.sqrt(1 + 1 / count))
-    return min(mean - width, 0.0), max(mean + width, 0.0)
-
-
-def controls_of(change: HostChange | None, rows: tuple[ComparisonRow, ...], others: RowArrays) -> Controls:
-    """The controls for the comparison, after the verdicts of all ``others`` are decided."""
-    if change is None:
-        return Controls(rows=rows)
-    used = {row.key.transport for row in rows if row.old and row.new}
-    called = np.isin(others.verdict, [CODE["worse"], CODE["better"]])
-    transports = {*others.cells.column("transport", others.pairs.new[called])}
-    low, high, *alone = (float(np.expm1(end)) if np.isfinite(end) else None for end in (change.low, change.high, *change.alone))
-    return Controls(
-        rows=rows,
-        moved=change.has_moved,
-        judged=len(change.rows),
-        p=change.p,
-        change=float(np.expm1(change.mean)),
-        layout=change.layout,
-        explains=(low, high) if change.has_moved else None,
-        alone=(alone[0], alone[1]),
-        uncovered=tuple(sorted(name for name in transports - used if name)),
-    )
-
-
-def within_host(rows: RowArrays, change: HostChange) -> None:
-    """Withdraw the verdict of rows that are better or worse by no more than the host explains."""
-    shift = rows.estimates.shift.estimate * np.where(rows.lower_is_better, 1.0, -1.0)
-    called = np.isin(rows.verdict, [CODE["worse"], CODE["better"]])
-    explained = called & (shift >= change.low) & (shift <= change.high)
-    rows.verdict[explained] = CODE["inconclusive"]
-    rows.reason[explained] = REASON["host_changed"]
-
-
-def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
-    """Withdraw the verdict of loss that is worse or better while the host changed: the times and rates of controls do not show its effect on loss."""
-    rows = (replace(loss, verdict="inconclusive", reasons=("host_changed",)) if loss.verdict in ("worse", "better") else loss for loss in losses)
-    return tuple(sorted(rows, key=lambda loss: VERDICTS.index(loss.verdict)))
+_LEVEL = 0.03  # of the test of the controls; chosen by simulation, see tests/diff/test_controls.py
+_LEAST = 2  # controls; fewer do not show the scatter of the shifts
 
 
 class ControlTest(NamedTuple):
-    """The result of the test: the rows that were judged, the shift of each with its standard error, and the p-value of all together.
+    """The result of the test: the judged rows, the shift of each row with its standard error, and the p-value of all rows together.
 
-    Shifts are logarithms; positive is worse. ``least_p`` is the smallest p-value that the layout allows.
+    Shifts are logarithms; positive is worse. ``least_p`` is the smallest p-value that is possible in this layout.
     """
 
     rows: Integers
@@ -152,8 +49,101 @@ class ControlTest(NamedTuple):
     layout: ControlLayout
 
 
+class HostChange(NamedTuple):
+    """The change of the host, as the controls show it. Shifts are logarithms; positive is worse.
+
+    Attributes:
+        test: the test of the controls.
+        has_moved: whether the controls moved.
+        mean: the mean shift of the controls.
+        low: the lower end of the range of shifts of other rows that the host explains; the range is empty if the controls did not move.
+        high: the upper end of the range.
+        alone: the range for a single row. It is present even if the controls did not move, because they may have missed a change of this size.
+    """
+
+    test: ControlTest
+    has_moved: bool
+    mean: float
+    low: float
+    high: float
+    alone: tuple[float, float]
+
+
+def are_controls(cells: CellTable, cell: Integers) -> Flags:
+    """Whether each of these cells is a control, by the label of its runs."""
+    column = cells.columns.get(CONTROL)
+    return np.zeros(len(cell), bool) if column is None else column.notna()[cell]
+
+
+def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> HostChange | None:
+    """Judge the controls; return ``None`` if no control can be judged.
+
+    Only medians, means and rates are judged, because high percentiles vary too much. The sides of controls need not take turns: if the controls moved
+    with time, the host changed with time.
+
+    Args:
+        controls: the results of the controls.
+        others: the number of other judged rows.
+        order: the runs, with their times.
+    """
+    test = _test(controls, order)
+    if test is None:
+        return None
+    mean, has_moved = float(test.shift.mean()), test.p <= max(_LEVEL, test.least_p)
+    # The prediction interval of one more control: for all rows together, and for a single row.
+    together, alone = (_range(test.shift, test.error, mean, rows) for rows in (max(others, 1), 1))
+    return HostChange(test, has_moved, mean, *(together if has_moved else (0.0, 0.0)), alone)
+
+
+def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
+    """Return the range that contains ``rows`` further rows together with probability 95 %; infinite for a single control, which shows no scatter."""
+    count = len(shift)
+    if count < _LEAST:
+        return -np.inf, np.inf
+    scatter = max(float(shift.std(ddof=1)), float(np.median(error)))
+    quantile = student_t_two_sided_quantile(np.array([0.05 / rows]), count - 1)[0]
+    width = float(quantile * scatter * np.sqrt(1 + 1 / count))
+    return min(mean - width, 0.0), max(mean + width, 0.0)
+
+
+def controls_of(change: HostChange | None, rows: tuple[ComparisonRow, ...], others: RowArrays) -> Controls:
+    """Return the controls of the comparison. Call this after the verdicts of all ``others`` are decided."""
+    if change is None:
+        return Controls(rows=rows)
+    used = {row.key.transport for row in rows if row.old and row.new}
+    called = np.isin(others.verdict, [CODE["worse"], CODE["better"]])
+    transports = {*others.cells.column("transport", others.pairs.new[called])}
+    low, high, *alone = (float(np.expm1(end)) if np.isfinite(end) else None for end in (change.low, change.high, *change.alone))
+    return Controls(
+        rows=rows,
+        moved=change.has_moved,
+        judged=len(change.test.rows),
+        p=change.test.p,
+        change=float(np.expm1(change.mean)),
+        layout=change.test.layout,
+        explains=(low, high) if change.has_moved else None,
+        alone=(alone[0], alone[1]),
+        uncovered=tuple(sorted(name for name in transports - used if name)),
+    )
+
+
+def within_host(rows: RowArrays, change: HostChange) -> None:
+    """Withdraw the verdict of better or worse rows whose change the host explains."""
+    shift = rows.estimates.shift.estimate * np.where(rows.lower_is_better, 1.0, -1.0)
+    called = np.isin(rows.verdict, [CODE["worse"], CODE["better"]])
+    explained = called & (shift >= change.low) & (shift <= change.high)
+    rows.verdict[explained] = CODE["inconclusive"]
+    rows.reason[explained] = REASON["host_changed"]
+
+
+def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
+    """Withdraw the verdict of worse or better loss if the host changed, because latencies and rates of controls do not show its effect on loss."""
+    rows = (replace(loss, verdict="inconclusive", reasons=("host_changed",)) if loss.verdict in ("worse", "better") else loss for loss in losses)
+    return tuple(sorted(rows, key=lambda loss: VERDICTS.index(loss.verdict)))
+
+
 class _RunValues(NamedTuple):
-    """The runs of both sides, or their sessions: how many there are, and the values of each row by the number of the run, old ones first."""
+    """The number of runs (or sessions) of both sides, and the values of each row by the number of the run. Old runs have the lowest numbers."""
 
     olds: int
     news: int
@@ -161,7 +151,7 @@ class _RunValues(NamedTuple):
 
 
 def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
-    """Test the controls that are medians, means or rates, as their layout allows; ``None`` if none of them can be tested."""
+    """Test the controls that are medians, means or rates, by their layout; return ``None`` if no control can be tested."""
     estimates, old = controls.estimates, np.maximum(controls.pairs.old, 0)
     centre = by_word(controls.cells.columns["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
     worse = np.where(controls.lower_is_better, 1.0, -1.0)  # the sign of a shift to the worse
@@ -174,21 +164,21 @@ def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
 
 
 def _by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTest:
-    """By flips of the pairs."""
+    """Test the controls by flips of the pairs."""
     batches, means, total = [], [], len(estimates.tested)
     for batch in estimates.in_pairs:
         part = np.isin(batch.rows, rows)
-        differences, pairs = batch.differences[part] * worse[batch.rows[part], None], batch.pairs[part]
-        batches.append(PairedRows(batch.rows[part], differences, pairs))
+        differences, pairs = batch.values[part] * worse[batch.rows[part], None], batch.numbers[part]
+        batches.append(SharedRows(batch.rows[part], differences, pairs))
         means += _means(differences, pairs)
-    batches += [PairedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
+    batches += [SharedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
     p = np.nanmin(by_largest(batches, total + len(means)))
     shift, error = estimates.shift.estimate[rows] * worse[rows], estimates.deviation[rows] / np.sqrt(estimates.groups[rows, 0])
     return ControlTest(rows, shift, error, float(p), least_p(int(estimates.groups[rows].max()), 0, paired=True), "pairs")
 
 
 def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlLayout) -> ControlTest:
-    """By splits of the runs, or of the sessions, into sides of the same sizes."""
+    """Test the controls by splits of the runs (or of the sessions) into sides of the same sizes."""
     by_count: dict[int, list[int]] = defaultdict(list)
     for row, values_of_row in enumerate(runs.values):
         by_count[len(values_of_row)].append(row)
@@ -196,18 +186,18 @@ def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlL
     for members in by_count.values():
         numbers = np.array([list(runs.values[row]) for row in members])
         values = np.array([list(runs.values[row].values()) for row in members]) * worse[members, None]
-        batches.append(SplitRows(np.array(members), values, numbers))
+        batches.append(SharedRows(np.array(members), values, numbers))
         means += _means(values - values.mean(axis=1, keepdims=True), numbers)
-    batches += [SplitRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
-    p = np.nanmin(by_largest_of_splits(batches, runs.olds, total + len(means)))
+    batches += [SharedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
+    p = np.nanmin(by_largest(batches, total + len(means), runs.olds))
     shift, error = np.array([_shift(values_of_row, runs.olds) for values_of_row in runs.values]).T
     return ControlTest(rows, shift * worse, error, float(p), 1 / splits_of(runs.olds, runs.news), layout)
 
 
 def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
-    """The means of rows that share their runs, with the numbers of these runs, shape (1, runs) each.
+    """Return the means of rows of the same runs, with the numbers of these runs, shape (1, runs) each.
 
-    Each row counts as much as any other, however noisy it is: its squares add up to 1, and no relabelling of the runs changes their sum.
+    All rows have the same weight, even noisy rows: the squares of each row are scaled to the sum 1, which no relabelling of the runs changes.
     """
     size = np.sqrt((values**2).sum(axis=1, keepdims=True))
     scaled = np.divide(values, size, out=np.zeros_like(values), where=size > 0)
@@ -218,14 +208,14 @@ def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
 
 
 def _shift(values: dict[int, float], olds: int) -> tuple[float, float]:
-    """The shift of a control between both sides, and its standard error."""
+    """Return the shift of a control between the sides, and its standard error."""
     old, new = (np.array([[value for number, value in values.items() if (number >= olds) == is_new]]) for is_new in (False, True))
     error = np.sqrt(sum(float(side.var(ddof=1)) / side.shape[1] for side in (old, new)))
     return float(unpaired_shift(old, new).estimate[0]), float(error)
 
 
 def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) -> _RunValues:
-    """The runs of these rows. Rows share a run of the same session and repetition. Where there are enough sessions, these stand for their runs."""
+    """Return the values of these rows. Runs of the same session and repetition are one run for all rows. Enough sessions replace their runs."""
     cells = controls.cells
     runs_of_rows: list[list[tuple[RunOrder, float]]] = []
     for row in rows.tolist():
@@ -243,13 +233,13 @@ def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) 
 
 
 def _has_sessions(runs: Sequence[tuple[RunOrder, float]]) -> bool:
-    """Whether both sides have enough sessions to compare these, and no run without one."""
+    """Whether both sides have enough sessions for a comparison by sessions, and no run without a session."""
     sessions = {side: {run.session for run, _ in runs if run.side == side} for side in ("old", "new")}
     return all(None not in names and len(names) >= MIN_RUNS for names in sessions.values())
 
 
 def _values_by_name(runs: Sequence[tuple[RunOrder, float]], *, by_session: bool) -> dict[tuple[bool, str, int, int], list[float]]:
-    """The values of a row by side, session, repetition, and number among the runs of the same name. With ``by_session``, all of a session are one."""
+    """Return the values of a row by side, session, repetition, and number among the runs with these. With ``by_session``, a session is one group."""
     values: dict[tuple[bool, str, int, int], list[float]] = defaultdict(list)
     count: Counter[tuple[bool, str, int]] = Counter()
     for run, value in runs:

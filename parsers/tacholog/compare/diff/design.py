@@ -1,4 +1,4 @@
-"""The design of a row's runs: interleaved pairs, several sessions, or an order in which time may explain a change."""
+"""The design of the runs of a row: interleaved pairs, several sessions, or an order in which time may explain a change."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import DesignKind, RunOrder
 from tacholog.runs.moments import instant
 
-MOST_AHEAD = 0.25  # So a step in the machine's speed changes the difference of the sides by at most a quarter of the step, whenever it occurs.
+MOST_AHEAD = 0.25  # A step in the speed of the machine, at any time, changes the difference of the sides by at most a quarter of the step.
 _BY_CHANCE = 0.05
 
 
 class Design(NamedTuple):
-    """How to read the runs of a row.
+    """How the runs of a row are compared.
 
-    ``old`` and ``new`` give each run its pair or its session (-1: none); ``groups_old`` and ``groups_new`` count these.
-    ``reason`` says what is wrong with the order, if anything. The release cannot be shown to be the cause then; whether the sides differ is compared
-    by sessions if there are enough of these, and otherwise by runs.
-    ``pairs`` names each pair by its session and repetition: rows of other runs have pairs of the same name, made at about the same time.
+    ``old`` and ``new`` are the pair or the session of each run (-1: none); ``groups_old`` and ``groups_new`` are the numbers of pairs or sessions.
+    ``reason`` states what is wrong with the order; ``None``: nothing. If the order is wrong, the release cannot be shown to be the cause of a change.
+    The sides are then compared by sessions if there are enough sessions, and otherwise by runs.
+    ``pairs`` names each pair by its session and repetition. Pairs with the same name in different rows were measured at about the same time.
     """
 
     kind: DesignKind
@@ -37,10 +37,10 @@ class Design(NamedTuple):
 
 
 def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
-    """Recognise the design of two sets of runs, each of at least `MIN_RUNS`.
+    """Recognise the design of two sets of at least `MIN_RUNS` runs each.
 
-    Pairs share session and repetition, and no other run of the row is between the two. Times decide, not names: two blocks of runs are not pairs,
-    whatever their names are. Sessions of one side that all come before those of the other side are not compared either.
+    The runs of a pair have the same session and repetition, and no other run of the row is between them. The times of the runs are decisive, not the
+    names: two blocks of runs are not pairs. Sessions are not compared if all sessions of one side were made before those of the other side.
     """
     positions = _in_order([*old, *new])
     if positions is None:
@@ -49,10 +49,10 @@ def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
 
 
 def hopeless(runs: Sequence[RunOrder]) -> str | None:
-    """Return why more runs in the same layout would not give a verdict either; ``None`` if they might.
+    """Return why even more runs in the same layout would not allow a verdict; ``None`` if they might.
 
-    This is less strict than `lay_out`, because a few runs cannot show that the sides take turns. The reasons are that all runs of one side come
-    before those of the other side, or that no run states when it was made.
+    This is less strict than `lay_out`, because a few runs cannot show whether the sides take turns. The reasons are: all runs of one side were made
+    before those of the other side, or no run states its time.
     """
     if all(run.start_time is None for run in runs):
         return "order_unknown"
@@ -71,7 +71,6 @@ def _refused(old: Sequence[RunOrder], new: Sequence[RunOrder], reason: str) -> D
 
 
 def _why_no_pairs(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> str:
-    """The reason why these runs are neither pairs nor sessions."""
     if _ahead([1 / len(old)] * len(old), [1 / len(new)] * len(new), positions) > MOST_AHEAD:
         return "order_confounded"
     named = all(run.session is not None and run.repetition is not None for run in (*old, *new))
@@ -100,7 +99,7 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
 
 
 def _one_sided(old_first: int, pairs: int) -> bool:
-    """Whether one side ran first so often that the effect of running first could make a row significant by itself (sign test)."""
+    """Whether one side ran first so often that the effect of running first alone could make a row significant (sign test)."""
     rarer = min(old_first, pairs - old_first)
     count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
     return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)
@@ -122,21 +121,21 @@ def _sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mappi
 
 
 def _ahead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, int]) -> float:
-    """How far one side was ahead of the other at most, as a share of all its runs (the Kolmogorov-Smirnov distance of their times).
+    """Return how far one side was ahead of the other side at most, as a share of its runs (the Kolmogorov-Smirnov distance of their times).
 
     Args:
         old: the weight of each old run; the sum is 1, and all sessions have the same weight.
         new: the weights of the new runs.
-        positions: the position of each run in time, the old side's runs first.
+        positions: the position of each run in time, by its index; the runs of the old side are first.
     """
     steps = np.zeros(len(old) + len(new))
     for index, share in enumerate((*old, *(-share for share in new))):
         steps[positions[index]] = share
-    return float(np.abs(np.cumsum(steps)).max()) - 1e-9  # Tolerance for sums of floats: 9 of 36 must be a quarter.
+    return float(np.abs(np.cumsum(steps)).max()) - 1e-9  # a tolerance for sums of floats: 9/36 must not exceed 1/4
 
 
 def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> bool:
-    """Whether one side ran first too often to be chance, over the sessions with runs of both sides."""
+    """Whether one side ran first more often than chance explains, in the sessions with runs of both sides."""
     first: dict[tuple[str | None, bool], int] = {}
     for index, run in enumerate((*old, *new)):
         key = run.session, index >= len(old)
@@ -146,7 +145,7 @@ def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions
 
 
 def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
-    """The position of each run in the order in which the runs were made; ``None`` if a run does not state its time."""
+    """Return the position of each run in the order of their times, by its index; ``None`` if a run does not state its time."""
     moments = [_moment(run) for run in runs]
     if any(moment is None for moment in moments):
         return None

@@ -1,4 +1,4 @@
-"""The shift of every row that can be tested, in as few calls as there are shapes of data; and the tests of all rows together."""
+"""The shift of each testable row, and the tests of all rows together. Rows with the same numbers of runs are computed in one call."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tacholog.compare.diff.design import Design, lay_out
 from tacholog.compare.power import RunCounts, attainable, detectable, runs_needed, share_of_largest
 from tacholog.compare.result import RunOrder
 from tacholog.compare.statistics import (
-    PairedRows,
     RoundingRange,
+    SharedRows,
     Shift,
     adjusted,
     adjusted_each,
@@ -29,25 +29,25 @@ _MOST_ELEMENTS = 4_000_000  # of one matrix: 32 MB
 
 
 class Estimates(NamedTuple):
-    """The estimates and the tests, one element for each pair of cells; NaN or 0 where nothing was tested.
+    """The estimates and the tests, one element for each pair of cells; NaN or 0 for untested pairs.
 
-    Shifts are new minus old, mostly of logarithms.
+    Shifts are new minus old, usually of logarithms.
 
     Attributes:
         design: the index of the row's design in ``designs``; -1: none.
         designs: the designs.
         tested: whether the row was tested.
-        shift: the estimated shift, with its intervals and its own p-value.
+        shift: the estimated shift, with its intervals and its unadjusted p-value.
         deviation: the standard deviation by chance: of the differences of pairs, or between the runs of a side.
-        rounding: how much of a shift rounding can hide.
-        groups: how many pairs or sessions each side has, shape (rows, 2).
-        two_modes: whether the runs of a side fall into two groups.
+        rounding: the largest shift that rounding can hide.
+        groups: the number of pairs or sessions of each side, shape (rows, 2).
+        two_modes: whether the runs of a side form two groups.
         p_adjusted: the p-value, adjusted for all rows that were tested together.
-        attainable: the smallest adjusted p-value that the row can have if only it changed.
-        needed: the number of pairs, or of sessions on each side, that makes it significant.
-        detectable: the smallest true shift of this row alone that is detected in four cases of five.
-        values: the values that were compared, as they were measured, one column for each pair or session.
-        in_pairs: the rows that are compared pair by pair, with the differences of their pairs.
+        attainable: the smallest adjusted p-value that the row can have if no other row changed.
+        needed: the number of pairs, or of sessions on each side, with which the row can be significant.
+        detectable: the smallest true shift of this row that is detected in four cases of five if no other row changed.
+        values: the compared values, as they were measured, one column for each pair or session.
+        in_pairs: the rows that are compared in pairs, with the differences of their pairs.
     """
 
     design: Integers
@@ -63,18 +63,18 @@ class Estimates(NamedTuple):
     needed: Integers
     detectable: Floats
     values: dict[int, tuple[Floats, Floats]]
-    in_pairs: list[PairedRows]
+    in_pairs: list[SharedRows]
 
     @property
     def paired(self) -> Flags:
-        """Which rows are compared pair by pair."""
+        """Whether each row is compared in pairs."""
         kinds = np.array([*(design.kind == "paired" for design in self.designs), False])
         paired: Flags = kinds[self.design]  # A row without a design has the index -1, which is the last element.
         return paired
 
 
 def no_estimates(design: Integers, designs: tuple[Design, ...]) -> Estimates:
-    """Estimates of rows with these designs, before any of them is tested."""
+    """Return the estimates of rows with these designs, before any row is tested."""
     total = len(design)
 
     def unknown() -> Floats:
@@ -99,7 +99,7 @@ def no_estimates(design: Integers, designs: tuple[Design, ...]) -> Estimates:
 
 
 class _Batch(NamedTuple):
-    """Rows of one shape: their indices, both sides' values, one column for each pair or session, and half the step of rounding of each row."""
+    """Rows of one shape: their indices, the values of both sides (one column for each pair or session), and half the rounding step of each row."""
 
     rows: Integers
     old: Floats
@@ -112,9 +112,9 @@ class _Batch(NamedTuple):
 def estimate(
     cells: CellTable, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder], threshold: Floats, scale: Callable[[Floats], Floats] = np.log
 ) -> Estimates:
-    """Estimate and test the shift of the ``wanted`` pairs, each of which has at least `MIN_RUNS` runs a side. See `adjust` for adjusted p-values.
+    """Estimate and test the shift of the ``wanted`` pairs, which have at least `MIN_RUNS` runs on each side. `adjust` computes the adjusted p-values.
 
-    ``scale`` is the scale on which values are compared; on a logarithmic one all of them must be above zero.
+    ``scale`` converts the values to the scale on which they are compared. For a logarithmic scale, all values must be above zero.
     """
     estimates = no_estimates(*_designs(cells, pairs, wanted, runs))
     numbers = _pair_numbers(estimates.designs)
@@ -124,32 +124,26 @@ def estimate(
         if batch.paired:
             differences = scale(batch.new) - scale(batch.old)
             pair_numbers = np.array([numbers[index] for index in estimates.design[batch.rows].tolist()])
-            estimates.in_pairs.append(PairedRows(batch.rows, differences, pair_numbers))
+            estimates.in_pairs.append(SharedRows(batch.rows, differences, pair_numbers))
     return estimates
-
-
-class SideShifts(NamedTuple):
-    """The shift between the sides of rows that did not take turns, one element for each row of the comparison; NaN for all other rows.
-
-    ``p_beyond`` is the p-value of the test whether the shift lies outside the limits. Ranges and p-values are those of the row alone.
-    """
-
-    shift: Shift
-    p_beyond: Floats
 
 
 def side_shifts(
     cells: CellTable, pairs: CellPairs, estimates: Estimates, rows: Flags, limits: tuple[Floats, Floats], scale: Callable[[Floats], Floats] = np.log
-) -> SideShifts:
-    """The shift between the sides of ``rows``, whatever its cause. All of them have a design whose kind is ``confounded``.
+) -> tuple[Shift, Floats]:
+    """Return the shift between sides that did not take turns, whatever its cause. The designs of these rows are ``confounded``.
 
     Args:
-        cells: both sides' numbers.
-        pairs: the cells that are compared.
+        cells: the numbers of both sides.
+        pairs: the compared cells.
         estimates: the designs of the rows.
-        rows: which rows are wanted.
+        rows: whether each row is wanted.
         limits: the lowest and the highest shift that does not count, for each row of the comparison.
-        scale: the scale on which values are compared.
+        scale: converts values to the scale on which they are compared.
+
+    Returns:
+        The shifts, and the p-values of the test whether the shift lies outside the limits; NaN for all other rows of the comparison. Intervals and
+        p-values are not adjusted for the number of rows.
     """
     total = len(rows)
     shift, p_beyond = Shift(*(np.full(total, np.nan) for _ in Shift._fields)), np.full(total, np.nan)
@@ -163,11 +157,10 @@ def side_shifts(
         to_limit = np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
         is_outside = (part.estimate < low) | (part.estimate > high)
         p_beyond[batch.rows] = np.where(is_outside, rank_sum_p(old + to_limit, new), 1.0)
-    return SideShifts(shift, p_beyond)
+    return shift, p_beyond
 
 
 def _batches(cells: CellTable, pairs: CellPairs, estimates: Estimates, wanted: Flags) -> Iterator[_Batch]:
-    """The wanted rows in batches of one shape."""
     half = np.nan_to_num(cells.resolution / 2)
     upper = upper_of_two(cells.columns["metric"])
     shapes: dict[tuple[bool, int, int], list[_Batch]] = defaultdict(list)
@@ -185,13 +178,13 @@ def _batches(cells: CellTable, pairs: CellPairs, estimates: Estimates, wanted: F
 
 
 def _pair_numbers(designs: Sequence[Design]) -> list[Integers]:
-    """For each design the numbers of its pairs. Designs share a number where they share the name of a pair."""
+    """Return the numbers of the pairs of each design. Pairs with the same name have the same number in all designs."""
     number_of: dict[tuple[str, int], int] = {}
     return [np.array([number_of.setdefault(name, len(number_of)) for name in design.pairs], np.int64) for design in designs]
 
 
 def _designs(cells: CellTable, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder]) -> tuple[Integers, tuple[Design, ...]]:
-    """The design of each wanted pair: rows of the same runs share one."""
+    """Return the index of the design of each wanted pair, and the designs. Rows of the same runs have the same design."""
     which = np.full(len(pairs.old), -1)
     rows = np.flatnonzero(wanted)
     if not len(rows):
@@ -208,13 +201,13 @@ def _runs(cells: CellTable, cell: int, runs: Sequence[RunOrder]) -> list[RunOrde
 
 
 def _matrix(cells: CellTable, chosen: Integers) -> Floats:
-    """The values of these cells, all of which have the same number of values."""
+    """Return the values of these cells, which must all have the same number of values."""
     columns = np.arange(cells.runs[chosen[0]])
     return cells.value[cells.first[chosen][:, None] + columns]
 
 
 def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> Floats:
-    """One column for each group: the median of its runs, which is the value of one of them."""
+    """Return one column for each group of runs: their median, which is the value of one run."""
     if (np.bincount(group[group >= 0], minlength=groups) == 1).all():
         order = np.argsort(group, kind="stable")[(group < 0).sum() :]
         return values[:, order]
@@ -222,14 +215,14 @@ def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> F
 
 
 def _median_of_runs(values: Floats, upper: Integers) -> Floats:
-    """The median of each row by the rule of `tacholog.schema.metrics`; ``upper`` as `upper_of_two` returns it."""
+    """Return the median of each row by the rule of `tacholog.schema.metrics`; ``upper`` is the result of `upper_of_two`."""
     middle = (values.shape[1] - 1 + upper) // 2
     medians: Floats = np.sort(values, axis=1)[np.arange(len(values)), middle]
     return medians
 
 
 def _joined(batches: Sequence[_Batch]) -> Iterator[_Batch]:
-    """All rows of one shape, split where the statistics would take too much memory."""
+    """Yield all rows of one shape, in parts that limit the memory of the statistics."""
     rows, old, new, half_old, half_new = (np.concatenate([batch[index] for batch in batches]) for index in range(5))
     columns = old.shape[1] * max(new.shape[1], 1)
     step = max(1, _MOST_ELEMENTS // columns)
@@ -255,28 +248,28 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
 
 
 def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """The range of each value that rounding allows; ``None`` if all values were printed exactly."""
+    """Return the range of each value that rounding allows; ``None`` if all values are exact."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))
-    with np.errstate(divide="ignore"):  # A value of at most half a step may be 0.
+    with np.errstate(divide="ignore"):  # the true value may be 0 if the printed value is at most half a step
         return RoundingRange(*(scale(end) for values, half in sides for end in (np.maximum(values - half, 0.0), values + half)))
 
 
 def _half_width(low: Floats, high: Floats) -> Floats:
-    """Half the width of the ranges, on average over the runs."""
+    """Return half the mean width of the ranges, over the runs of each row."""
     width: Floats = (high - low).mean(axis=1) / 2
     return width
 
 
 def adjust(estimates: Estimates, family: Integers, least: Floats, rate: float, *, each: bool = False) -> None:
-    """Fill in the adjusted p-values of rows that are tested together, and the power of these tests.
+    """Fill in the adjusted p-values of rows that are tested together, and the power of the tests.
 
     Args:
         estimates: the estimates of all rows.
         family: the rows that are tested together, shape (members,).
-        least: the smallest shift that counts in each row of the comparison.
-        rate: the level of both tests.
+        least: the smallest shift that counts, for each row of the comparison.
+        rate: the level of both tests together.
         each: see `adjusted_together`.
     """
     if not len(family):
@@ -293,16 +286,16 @@ def adjust(estimates: Estimates, family: Integers, least: Floats, rate: float, *
 
 
 def adjusted_together(estimates: Estimates, family: Integers, rate: float, *, each: bool = False) -> Floats:
-    """The adjusted p-values of rows that are tested together, in their order.
+    """Return the adjusted p-values of rows that are tested together, in the order of ``family``.
 
-    Two tests share the level: the ranks of each row, and the largest of all rows. Each p-value is divided by its part of the level, and the smaller
-    one counts.
+    Two tests share the level: the rank test of each row, and the test by the largest row. Each p-value is divided by the share of its test, and the
+    smaller p-value counts.
 
     Args:
         estimates: the estimates of all rows.
         family: the rows that are tested together.
-        rate: the level of both tests.
-        each: whether any false row counts (Holm), and not the share of false rows (Benjamini and Hochberg).
+        rate: the level of both tests together.
+        each: whether the probability of any false row is limited (Holm), or the share of false rows (Benjamini and Hochberg).
     """
     if not len(family):
         return np.zeros(0)
@@ -318,12 +311,11 @@ def adjusted_together(estimates: Estimates, family: Integers, rate: float, *, ea
     return np.minimum(result, 1.0)
 
 
-def _part(batch: PairedRows, members: Flags) -> PairedRows:
+def _part(batch: SharedRows, members: Flags) -> SharedRows:
     chosen = members[batch.rows]
-    return PairedRows(batch.rows[chosen], batch.differences[chosen], batch.pairs[chosen])
+    return SharedRows(batch.rows[chosen], batch.values[chosen], batch.numbers[chosen])
 
 
 def _share_of_largest(estimates: Estimates, family: Integers, rate: float) -> float:
-    """The part of the level that the test by the largest row gets."""
     paired = estimates.paired[family]
     return share_of_largest(np.unique(estimates.groups[family][paired, 0]).tolist(), rate, sessions=not paired.all())

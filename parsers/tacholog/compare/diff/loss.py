@@ -1,7 +1,7 @@
 """The loss on both sides, and its verdict.
 
-Lost messages come in bursts, so a run's share scatters far more widely than independent losses would: runs are the unit here too, and the test is
-that of all other rows. It compares the differences of the shares, not their ratios: most runs lose nothing, and a ratio to 0 is undefined.
+Messages are lost in bursts, so the share of a run scatters much more than with independent losses. So the test compares runs, as for all other rows.
+It uses differences of the shares and not ratios, because most runs lose nothing, and a ratio to 0 is undefined.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from tacholog.compare.diff.cells import (
     same_runs,
 )
 from tacholog.compare.diff.estimate import Estimates, adjust, estimate, side_shifts
-from tacholog.compare.diff.out_of_turn import side_verdicts
 from tacholog.compare.diff.rows import natural
-from tacholog.compare.diff.verdict import FAILED_BITS, by_shift
+from tacholog.compare.diff.verdict import FAILED_BITS, by_shift, side_verdicts
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import REASONS_OUT_OF_TURN, VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.compare.statistics import Shift, adjusted
@@ -41,45 +40,44 @@ _OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")
 
 
 class _LossTest(NamedTuple):
-    """The estimates of the rows with loss, and the verdict of each as an index into `VERDICTS`; it means nothing for rows that were not tested.
+    """The estimates of the rows with loss, the displayed shift of each row, and its verdict as an index into `VERDICTS` (-1: no verdict).
 
-    ``sides`` is the shift of rows whose sides did not take turns, ``side_verdict`` says whether they differ; -1: neither is shown.
+    For rows whose sides did not take turns, the shift is that between the sides, and the verdict states whether they differ.
     """
 
     estimates: Estimates
+    shift: Shift
     verdict: Integers
     policy: Policy
-    sides: Shift
-    side_verdict: Integers
 
 
 def loss_asked(policy: Policy) -> bool:
-    """Whether loss is compared: it is, unless the user asked for other metrics only."""
+    """Whether loss is compared: the user asked for loss, or for no particular metric."""
     return not policy.metrics or any(word.partition(":")[0] == LOSS for word in policy.metrics)
 
 
 def lossy(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[CellPairs, int, int]:
-    """Return the rows in which a run lost something, the number of rows without loss, and the number of rows that state only a count of messages.
+    """Return the rows in which a run lost messages, the number of rows without loss, and the number of lossy rows that state only a count.
 
-    A log that states that no message was lost often prints no share: 0 of any number is 0.
+    A row that states 0 lost messages, without a share, is a row without loss.
 
     Args:
-        cells: both sides' numbers.
-        pairs: the cells that are compared, tested or not.
-        policy: which metrics are asked for.
+        cells: the numbers of both sides.
+        pairs: all compared cells, tested or not.
+        policy: the metrics that the user asked for.
     """
     if not loss_asked(policy):
         return CellPairs(*(np.zeros(0, np.int64) for _ in range(2))), 0, 0
     shares, counts = (_rows_with(cells, pairs, name) for name in (LOSS, _COUNT))
     setting = cells.groups(("system", *SETTING, *SIZE, *cells.labels))[pairs.either]
     counts = counts[~np.isin(setting[counts], setting[shares])]
-    most = np.append(np.nan_to_num(reduced_values(cells, np.maximum)), 0.0)  # The last element is that of a missing side, whose index is -1.
+    most = np.append(np.nan_to_num(reduced_values(cells, np.maximum)), 0.0)  # the last element is for a missing side, whose index is -1
     lost, counted = (rows[np.maximum(most[pairs.old[rows]], most[pairs.new[rows]]) > 0] for rows in (shares, counts))
     return pairs.part(lost), len(shares) - len(lost) + len(counts) - len(counted), len(counted)
 
 
 def _rows_with(cells: CellTable, pairs: CellPairs, metric: str) -> Integers:
-    """The rows of a metric for which some run has a value."""
+    """Return the rows of a metric for which a run has a value."""
     has_value = np.where(pairs.old != NONE, cells.runs[pairs.old], 0) + np.where(pairs.new != NONE, cells.runs[pairs.new], 0) > 0
     return np.flatnonzero(has_value & (cells.columns["metric"] == metric)[pairs.either])
 
@@ -93,22 +91,22 @@ def losses(
     *,
     host_changed: bool,
 ) -> tuple[Loss, ...]:
-    """Give each row of `lossy` its verdict, the worst first.
+    """Return each row of `lossy` with its verdict, the worst rows first.
 
     Args:
-        cells: both sides' numbers.
-        pairs: the rows in which a run lost something.
-        judged: the judgements of the conditions, and the index of each row's judgement.
-        runs: the order of both sides' runs, and a code for each: the same for a run that is on both sides.
+        cells: the numbers of both sides.
+        pairs: the rows in which a run lost messages.
+        judged: the judgements of the conditions, and the index of the judgement of each row.
+        runs: the runs of both sides with their times, and a code for each run, as in `SharedRuns`.
         policy: the thresholds.
-        host_changed: whether controls show that the host changed: nobody knows how much loss that explains.
+        host_changed: whether controls show that the host changed; how much loss this explains is unknown.
     """
     (judgements, which), (order, codes) = judged, runs
     judgement_of = [judgements[index] for index in which.tolist()]
     same = same_runs(cells, pairs, codes)
     test = _test(cells, pairs, judgement_of, order, policy, ~same)
     if host_changed:
-        test.side_verdict[:] = -1
+        test.verdict[~test.estimates.tested] = -1
     sides = [[_side(cells, cell) for cell in side.tolist()] for side in pairs]
     rows = [Loss(key=key, verdict="invalid", old=old, new=new) for key, old, new in zip(row_keys(cells, pairs.either, policy), *sides, strict=True)]
     rows = [
@@ -121,7 +119,7 @@ def losses(
 
 
 def _sort_key(loss: Loss) -> tuple[float, float]:
-    """The order among rows of one verdict: by the estimate of the test; without a test rows that lost more now, the largest share first."""
+    """Return the sort key within a verdict: the estimate of the test; without a test, rows with more loss first, then by the largest share."""
     if loss.difference is not None:
         return 0.0, -abs(loss.difference)
     if not loss.change:
@@ -130,7 +128,7 @@ def _sort_key(loss: Loss) -> tuple[float, float]:
 
 
 def _test(cells: CellTable, pairs: CellPairs, judgements: list[Judgement], order: list[RunOrder], policy: Policy, free: Flags) -> _LossTest:
-    """Test the rows with enough runs whose conditions are equal and known."""
+    """Test the rows with enough runs and with equal, stated conditions."""
     old, new = pairs
     equal = np.array([not (judgement.different or judgement.unverified) for judgement in judgements], bool)
     usable = ~(cells.mixed[old] | cells.mixed[new]) & ((cells.marks[old] | cells.marks[new]) & FAILED_BITS == 0)
@@ -141,13 +139,15 @@ def _test(cells: CellTable, pairs: CellPairs, judgements: list[Judgement], order
     verdict = by_shift(Shift(*estimates.shift), estimates.p_adjusted, (least, least), np.ones(len(old), bool), rate, estimates.attainable)
     for row in np.flatnonzero(estimates.tested & (verdict == VERDICTS.index("no_change"))).tolist():
         means = [values.mean() for values in estimates.values[row]]
-        if abs(means[1] - means[0]) >= least[row]:  # A few runs that lost much do not move the median.
+        if abs(means[1] - means[0]) >= least[row]:  # a few runs that lost many messages do not change the median
             verdict[row] = VERDICTS.index("inconclusive")
-    return _LossTest(estimates, verdict, policy, *_out_of_turn(cells, pairs, estimates, least, rate))
+    sides, side_verdict = _out_of_turn(cells, pairs, estimates, least, rate)
+    shift = Shift(*(np.where(estimates.tested, tested, of_sides) for tested, of_sides in zip(estimates.shift, sides, strict=True)))
+    return _LossTest(estimates, shift, np.where(estimates.tested, verdict, side_verdict), policy)
 
 
 def _out_of_turn(cells: CellTable, pairs: CellPairs, estimates: Estimates, least: Floats, rate: float) -> tuple[Shift, Integers]:
-    """The shift of the rows whose sides did not take turns, and whether they differ."""
+    """Return the shifts and the verdicts of the rows whose sides did not take turns."""
     reasons = np.array([*(design.reason in REASONS_OUT_OF_TURN for design in estimates.designs), False])
     wanted = reasons[estimates.design]
     shift, p_beyond = side_shifts(cells, pairs, estimates, wanted, (-least, least), np.asarray)
@@ -162,7 +162,7 @@ def _out_of_turn(cells: CellTable, pairs: CellPairs, estimates: Estimates, least
 
 
 def _loss(cells: CellTable, pairs: CellPairs, index: int, row: Loss, judged: tuple[Judgement, bool], test: _LossTest) -> Loss:
-    """The row with its verdict and the evidence. ``judged`` is the judgement of its conditions, and whether both sides are the same runs."""
+    """Return the row with its verdict and the evidence. ``judged``: the judgement of its conditions, and whether both sides are the same runs."""
     judgement, is_same = judged
     if row.old is None or row.new is None:
         return replace(row, verdict=_OF_ONE_SIDE[row.old is None], differences=judgement.different + judgement.machines)
@@ -175,52 +175,30 @@ def _loss(cells: CellTable, pairs: CellPairs, index: int, row: Loss, judged: tup
         return replace(row, verdict="invalid", reasons=mark_names(marks))
     if is_same:
         return replace(row, verdict="unreplicated_same", reasons=("same_measurement",))
-    if test.estimates.tested[index]:
+    if test.verdict[index] >= 0:
         return _by_test(row, index, test)
-    if test.side_verdict[index] >= 0:
-        return _by_sides(row, index, test)
     return _by_value(row, row.old, row.new, _why_untested(row.old, row.new, judgement, test.estimates, index), test.policy)
 
 
 def _by_test(row: Loss, index: int, test: _LossTest) -> Loss:
-    estimates, shift = test.estimates, Shift(*(column[index] for column in test.estimates.shift))
-    count = [len(values) for values in estimates.values[index]]
+    estimates, shift = test.estimates, Shift(*(column[index] for column in test.shift))
     low, high = (float(end) if np.isfinite(end) else None for end in (shift.low, shift.high))
-    verdict = VERDICTS[test.verdict[index]]
-    few = verdict == "too_few_pairs"
-    return replace(
+    design, verdict = estimates.designs[estimates.design[index]], VERDICTS[test.verdict[index]]
+    row = replace(
         row,
-        attainable_p=float(estimates.attainable[index]) if few else None,
-        needed=int(estimates.needed[index]) if few else None,
         verdict=verdict,
-        design=estimates.designs[estimates.design[index]].kind,
-        old=_with_pairs(row.old, count[0]),
-        new=_with_pairs(row.new, count[1]),
-        difference=float(shift.estimate),
-        interval=(low, high),
-        p=float(shift.p),
-        p_adjusted=float(estimates.p_adjusted[index]),
-        threshold=test.policy.loss_threshold_points / 100,
-    )
-
-
-def _by_sides(row: Loss, index: int, test: _LossTest) -> Loss:
-    """The row whose sides did not take turns, and that says whether the measurements differ."""
-    shift = Shift(*(column[index] for column in test.sides))
-    design = test.estimates.designs[test.estimates.design[index]]
-    return replace(
-        row,
-        verdict=VERDICTS[test.side_verdict[index]],
-        reasons=(design.reason or "order_unknown",),
         design=design.kind,
         difference=float(shift.estimate),
-        interval=(float(shift.low), float(shift.high)),
+        interval=(low, high),
         threshold=test.policy.loss_threshold_points / 100,
     )
-
-
-def _with_pairs(side: LossSide | None, count: int) -> LossSide | None:
-    return replace(side, pairs=count) if side else None
+    if not estimates.tested[index]:
+        return replace(row, reasons=(design.reason or "order_unknown",))
+    old, new = (replace(side, pairs=len(values)) if side else None for side, values in zip((row.old, row.new), estimates.values[index], strict=True))
+    row = replace(row, old=old, new=new, p=float(shift.p), p_adjusted=float(estimates.p_adjusted[index]))
+    if verdict != "too_few_pairs":
+        return row
+    return replace(row, attainable_p=float(estimates.attainable[index]), needed=int(estimates.needed[index]))
 
 
 def _why_untested(old: LossSide, new: LossSide, judgement: Judgement, estimates: Estimates, index: int) -> str:
@@ -231,7 +209,7 @@ def _why_untested(old: LossSide, new: LossSide, judgement: Judgement, estimates:
 
 
 def _by_value(row: Loss, old: LossSide, new: LossSide, why: str, policy: Policy) -> Loss:
-    """The verdict on single values, from the distance of the medians alone."""
+    """Return the row with a verdict on single values, which depends only on the difference of the medians."""
     if why == "few_runs":
         return replace(row, verdict="insufficient", reasons=(why,))
     band = policy.single_loss_points / 100
@@ -240,7 +218,7 @@ def _by_value(row: Loss, old: LossSide, new: LossSide, why: str, policy: Policy)
 
 
 def _side(cells: CellTable, cell: int) -> LossSide | None:
-    """The loss of a cell; ``None`` if there is no cell, or no run has a value."""
+    """Return the loss of a cell; ``None`` if there is no cell, or if no run has a value."""
     shares = cells.value[cells.span(cell)] if cell != NONE else cells.value[:0]
     if not len(shares):
         return None

@@ -1,7 +1,8 @@
-"""From arrays to the rows of a comparison, worst first."""
+"""The conversion of arrays to the rows of a comparison, worst rows first."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from tacholog.compare.diff.cells import (
     mark_names,
     row_keys,
 )
-from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASON, REASONS, SERIES, SOURCES, RowArrays, bounds, flags
+from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASON, REASONS, SERIES, SOURCES, RowArrays, bounds
 from tacholog.compare.policy import Policy, samples_needed
 from tacholog.compare.result import (
     DIFFERS,
@@ -48,12 +49,12 @@ from tacholog.schema.metrics import METRICS, median_run
 from tacholog.schema.records import BOUNDS
 
 _REASON_ALONE = {reason: (reason,) if reason else () for reason in REASONS}
-_FAR_APART = 1_000_000  # bytes. To move so many takes 10 microseconds at 100 GB/s, which every printed latency shows.
+_FAR_APART = 1_000_000  # bytes; to move them takes 10 microseconds at 100 GB/s, which is visible in each printed latency
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", *DIFFERS, "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
 def comparison_rows(arrays: RowArrays, policy: Policy, runs: Sequence[RunOrder]) -> tuple[ComparisonRow, ...]:
-    """The rows, by verdict, the largest effect first, then in the order of their names. Of rows that differ without proof, the worse are first."""
+    """Return the rows, sorted by verdict, then by size of the effect, then by name. Of rows that differ without a test, worse rows are first."""
     effect = _effect(arrays)
     has_effect = np.isin(arrays.verdict, [CODE[verdict] for verdict in _BY_EFFECT])
     to_better = (arrays.verdict == CODE["unreplicated_diff"]) & (np.where(arrays.lower_is_better, effect, -effect) < 0)
@@ -68,7 +69,7 @@ def comparison_rows(arrays: RowArrays, policy: Policy, runs: Sequence[RunOrder])
 
 
 def _names(arrays: RowArrays, order: Integers, policy: Policy) -> dict[str, list[Any]]:
-    """The name of each row, and its name on the new side if that is another one."""
+    """Return the name of each row, and its name on the new side if it is different."""
     cells, pairs = arrays.cells, arrays.pairs.part(order)
     renamed = np.flatnonzero(pairs.both & (cells.row[pairs.old] != cells.row[pairs.new]))
     new_keys: list[RowKey | None] = [None] * len(order)
@@ -78,7 +79,7 @@ def _names(arrays: RowArrays, order: Integers, policy: Policy) -> dict[str, list
 
 
 def _short_runs(arrays: RowArrays, order: Integers, runs: Sequence[RunOrder]) -> list[tuple[ShortRun, ...]]:
-    """The runs that were left out of each row because they have too few samples."""
+    """Return the runs that were left out of each row because they have too few samples."""
     short, needed_by = arrays.cells.short, arrays.cells.columns["statistic"]
     if not len(short.cell):
         return [()] * len(order)
@@ -91,12 +92,12 @@ def _short_runs(arrays: RowArrays, order: Integers, runs: Sequence[RunOrder]) ->
 
 
 def _across(cells: CellTable, pairs: CellPairs, policy: Policy) -> list[tuple[Difference, ...]]:
-    """The values on each side of the fields that the diff goes across."""
+    """Return the fields of ``--across``, with their values on each side."""
     differences: list[tuple[Difference, ...]] = [()] * len(pairs.old)
     for name in (name for name in policy.across if name in cells.columns and name not in OF_RUN):
         column = cells.columns[name]
         texts = [*map(as_text, column.categories.tolist()), None]
-        # The runs of a cell may have several labels. Do not show the first of them as that of all.
+        # The runs of a cell may have different values of a label, so the first value must not be stated for all runs.
         several = cells.mixed if is_label(name) else np.zeros(len(cells.mixed), bool)
         unsure = several[pairs.old] | several[pairs.new]
         codes = (np.where((side == NONE) | unsure, -1, column.codes[side]).tolist() for side in pairs)
@@ -107,7 +108,7 @@ def _across(cells: CellTable, pairs: CellPairs, policy: Policy) -> list[tuple[Di
 
 
 def untested_rows(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[UntestedRow, ...]:
-    """The numbers that are shown and never tested, in the order of their names."""
+    """Return the numbers that are displayed, but never tested, in the order of their names."""
     pairs = pairs.part(np.lexsort(tuple(natural(cells, pairs.either))))
     keys = row_keys(cells, pairs.either, policy)
     old, new = (_or_none(np.where(side == NONE, np.nan, cells.median[side])) for side in pairs)
@@ -118,31 +119,26 @@ def untested_rows(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[U
 
 
 def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
-    """Summaries of the series of single values that differ only in size."""
+    """Return summaries of series of single values that differ only in the message size."""
     cells, pairs = arrays.cells, arrays.pairs
     is_single = (np.isin(arrays.verdict, [CODE["unreplicated_diff"], CODE["unreplicated_same"]]) | arrays.out_of_turn) & arrays.by_value
     exact = (cells.bound[pairs.old] == 0) & (cells.bound[pairs.new] == 0)
     rows = np.flatnonzero(is_single & exact)
-    # Only sizes form a curve: rows that differ in something else, such as the offered rate, belong to another curve.
+    # Rows of one curve differ only in their sizes. Rows that also differ in another field, such as the offered rate, belong to another curve.
     others = [name for name in (*KEY_FIELDS, *CONDITIONS, *cells.labels) if name not in (*SIZE, *policy.across)]
     code = cells.groups(others)[pairs.old[rows]]
     order = np.argsort(code, kind="stable")
     code, rows = code[order], rows[order]
     shift = np.log(cells.median[pairs.new[rows]] / cells.median[pairs.old[rows]])
     starts = np.flatnonzero(np.diff(code, prepend=-1))
-    keys = _without_sizes(row_keys(cells, pairs.old, policy), rows[starts])
+    all_keys = row_keys(cells, pairs.old, policy)
+    keys = [msgspec.structs.replace(all_keys[row], **dict.fromkeys(SIZE)) for row in rows[starts].tolist()]
     members = zip(keys, *(np.split(column, starts[1:]) for column in (shift, rows)), strict=False)
     return tuple(_curve(key, shifts, _flat(arrays, key, which)) for key, shifts, which in members if len(shifts) >= SERIES)
 
 
-def _without_sizes(keys: list[RowKey], rows: Integers) -> list[RowKey]:
-    """The keys of these rows without their sizes."""
-    sizes = dict.fromkeys(SIZE)
-    return [msgspec.structs.replace(keys[row], **sizes) for row in rows.tolist()]
-
-
 def _flat(arrays: RowArrays, key: RowKey, rows: Integers) -> tuple[float | None, float | None]:
-    """The latency of each side if it is the same at all of these sizes, although moving the bytes should make a difference."""
+    """Return the latency of each side if it is the same for all of these sizes, although larger messages should take longer."""
     cells = [side[rows] for side in arrays.pairs]
     sizes = [size for size in arrays.cells.column("payload_bytes", cells[0]) if size is not None]
     if key.metric != "latency" or max(sizes, default=0) - min(sizes, default=0) < _FAR_APART:
@@ -167,9 +163,9 @@ def _curve(key: RowKey, shift: Floats, flat: tuple[float | None, float | None]) 
 
 
 def natural(cells: CellTable, cell: Integers) -> Iterator[Any]:
-    """Sort keys, least significant first: sizes within statistics within metrics within settings."""
+    """Yield the sort keys, the least significant key first. Rows are sorted by setting, then by metric, statistic and size."""
     for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(cells.labels), *reversed(SETTING), "system"):
-        yield cells.columns[name].codes[cell]  # The words of a column are in order; the code of an unknown value is -1.
+        yield cells.columns[name].codes[cell]  # the categories of a column are sorted; the code of a missing value is -1
 
 
 def _effect(arrays: RowArrays) -> Floats:
@@ -182,7 +178,7 @@ def _effect(arrays: RowArrays) -> Floats:
 
 
 def _words(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
-    """The columns of the rows that hold words. Columns, because access to single elements of arrays is slow."""
+    """Return the text columns of the rows, as lists, because access to single elements of arrays is slow."""
     verdict, reason = arrays.verdict[order].tolist(), arrays.reason[order].tolist()
     bits, both = _marks(arrays)[order].tolist(), arrays.pairs.both[order].tolist()
     judgements = [arrays.judgements[index] for index in arrays.judgement[order].tolist()]
@@ -199,30 +195,29 @@ def _words(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[An
 
 
 def _designed(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
-    """The columns for the design of the runs and the kind of evidence."""
+    """Return the columns for the design of the runs and the kind of evidence."""
     estimates = arrays.estimates
     tested, by_value = (column.tolist() for column in _decided(arrays, order))
     has_range = (_decided(arrays, order)[0] | arrays.out_of_turn[order]).tolist()
     designs = [estimates.designs[index] if index >= 0 else None for index in estimates.design[order].tolist()]
-    significant = estimates.p_adjusted < rate  # NaN, where nothing was tested, is not below anything.
-    flag_columns = (column[order].tolist() for column in (estimates.two_modes, significant, arrays.gated, arrays.same_runs))
+    significant = estimates.p_adjusted < rate  # false for NaN, which means that the row was not tested
+    flag_columns = (column[order].tolist() for column in (arrays.same_runs, estimates.two_modes, significant, arrays.gated))
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if test else "rounding" if single else None for test, single in zip(has_range, by_value, strict=True)],
         "flags": [
-            flags(two_modes, is_significant, gated) if test else ("same_runs",) if same else ()
-            for test, two_modes, is_significant, gated, same in zip(tested, *flag_columns, strict=True)
+            tuple(itertools.compress(("two_modes", "significant", "gated"), is_set)) if test else ("same_runs",) if same else ()
+            for test, same, *is_set in zip(tested, *flag_columns, strict=True)
         ],
     }
 
 
 def _decided(arrays: RowArrays, order: Integers) -> tuple[Flags, Flags]:
-    """Which rows were decided by a test, and which by their single values."""
+    """Whether each row was decided by a test, and whether it was decided by single values."""
     return ~np.isnan(arrays.estimates.p_adjusted[order]), arrays.by_value[order]
 
 
 def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
-    """The columns of the rows that are numbers."""
     cells, estimates, pairs = arrays.cells, arrays.estimates, arrays.pairs.part(order)
     tested, by_value = _decided(arrays, order)
     out_of_turn = arrays.out_of_turn[order]
@@ -230,9 +225,8 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
     shift = Shift(*(values[order] for values in _shift(arrays)))
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = cells.median[pairs.new] / cells.median[pairs.old]
-    quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # A reader who sees a ratio compares.
-    rounding = bounds(cells, pairs)
-    ends = [np.exp(np.where(has_range, *pair)) for pair in ((shift.low, rounding.low), (shift.high, rounding.high))]
+    quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # a reader would take a ratio as a comparison
+    ends = [np.exp(np.where(has_range, *pair)) for pair in zip((shift.low, shift.high), bounds(cells, pairs), strict=True)]
     decided = tested | by_value
     limits = np.expm1(np.where(out_of_turn, _side_limit(arrays)[order], np.where(by_value, arrays.limits.single[order], arrays.limits.least[order])))
     intervals = list(zip(*map(_or_none, ends), strict=True))
@@ -255,14 +249,14 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
 
 
 def _shift(arrays: RowArrays) -> Shift:
-    """The shift that each row shows: that of its test, or that between sides that did not take turns."""
+    """Return the displayed shift of each row: that of its test, or the shift between sides that did not take turns."""
     if arrays.sides is None:
         return arrays.estimates.shift
     return Shift(*(np.where(arrays.out_of_turn, side, tested) for side, tested in zip(arrays.sides, arrays.estimates.shift, strict=True)))
 
 
 def _side_limit(arrays: RowArrays) -> Floats:
-    """The threshold of sides that did not take turns, in the direction of the change; where none was seen, the largest shift that counts as none."""
+    """Return the threshold for sides that did not take turns, in the direction of the change; without change, the largest shift that is no change."""
     if arrays.sides is None or arrays.side_limits is None:
         return arrays.limits.least
     low, high = arrays.side_limits
@@ -270,7 +264,7 @@ def _side_limit(arrays: RowArrays) -> Floats:
 
 
 def _ratio_kinds(ratio: list[float | None], has_range: Flags, arrays: RowArrays, order: Integers) -> list[RatioKind | None]:
-    """Which ratio each row has: an estimate, or the quotient of the values that are shown of both sides."""
+    """Return the kind of the ratio of each row: an estimate, or the quotient of the displayed values of the sides."""
     names: tuple[RatioKind, ...] = ("quotient", "hodges_lehmann_sessions", "hodges_lehmann_pairs", "hodges_lehmann_runs")
     by_runs = arrays.out_of_turn & (arrays.reason != REASON["sessions_confounded"])
     index = np.where(has_range, np.where(by_runs, 3, np.where(arrays.estimates.paired, 2, 1))[order], 0).tolist()
@@ -278,7 +272,7 @@ def _ratio_kinds(ratio: list[float | None], has_range: Flags, arrays: RowArrays,
 
 
 def _levels(arrays: RowArrays, order: Integers) -> list[Level | None]:
-    """The level of evidence: a, one value a side; b, repeated runs; c, repeated runs whose samples are counted. The poorer side decides."""
+    """Return the level of evidence: a: one value per side; b: repeated runs; c: repeated runs that state their samples. The poorer side decides."""
     cells, (old, new) = arrays.cells, arrays.pairs
     runs = np.minimum(cells.runs[old], cells.runs[new])
     counted = ~np.isnan(cells.samples[old] + cells.samples[new])
@@ -288,7 +282,6 @@ def _levels(arrays: RowArrays, order: Integers) -> list[Level | None]:
 
 
 def _sources(arrays: RowArrays, order: Integers) -> list[str | None]:
-    """Where the threshold of each row comes from."""
     tested, by_value = _decided(arrays, order)
     limit, of_test, of_sides = _side_limit(arrays), arrays.limits.source, arrays.limits.sides
     of_sides = np.where(limit > of_sides, SOURCES.index("controls"), np.where(limit > arrays.limits.least, SOURCES.index("same_build"), of_test))
@@ -299,7 +292,7 @@ def _sources(arrays: RowArrays, order: Integers) -> list[str | None]:
 
 
 def _or_none(values: Floats) -> list[float | None]:
-    """The numbers, and ``None`` for NaN and infinity."""
+    """Return the numbers, with ``None`` for NaN and infinity."""
     objects = values.astype(object)
     objects[~np.isfinite(values)] = None
     numbers: list[float | None] = objects.tolist()
@@ -307,7 +300,7 @@ def _or_none(values: Floats) -> list[float | None]:
 
 
 def _marks(arrays: RowArrays) -> Integers:
-    """The marks of both sides of each row, as bits."""
+    """Return the marks of both sides of each row, as bits."""
     marks = arrays.cells.marks
     both: Integers = np.bitwise_or(*(np.where(side == NONE, 0, marks[side]) for side in arrays.pairs))
     return both
@@ -322,9 +315,9 @@ def _reasons(reason: str, bits: int, judgement: Judgement) -> tuple[str, ...]:
 
 
 def _sides(arrays: RowArrays, order: Integers, which: int) -> list[Side | None]:
-    """One side of every row.
+    """Return one side of each row.
 
-    Where a test decided, paired runs and sessions come in the order in which they were compared; elsewhere, all runs are there.
+    For tested rows, its values are those of the pairs or sessions, in the order of the comparison; for other rows, the values of all runs.
     """
     cells, compared = arrays.cells, arrays.estimates.values
     cell_of = arrays.pairs[which][order]

@@ -1,25 +1,21 @@
-"""One verdict for each row: the table of `docs/significance.md`, over all rows at once."""
+"""One verdict for each row, by the table in `docs/significance.md`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tacholog.compare.bands import SameBuildBands
 from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.cells import NONE, SETTING, CellPairs, CellTable, Flags, Floats, Integers, by_word, keys_of, reduced_values
-from tacholog.compare.diff.estimate import Estimates, adjust
+from tacholog.compare.diff.estimate import Estimates, adjust, side_shifts
 from tacholog.compare.policy import MIN_RUNS, Bands, Policy, RowFilter, band_of, samples_needed
-from tacholog.compare.result import OUT_OF_TURN, VERDICTS, Verdict
-from tacholog.compare.statistics import Shift
+from tacholog.compare.result import OUT_OF_TURN, REASONS_OUT_OF_TURN, VERDICTS, Interval, Verdict
+from tacholog.compare.statistics import Shift, adjusted, adjusted_each
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 INVALIDATING = ("run_failed", "altered", "loss", "out_of_order", "impossible")
 INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)
@@ -31,14 +27,14 @@ REASONS = (
     *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first", "host_changed"),
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
-SERIES = 3  # Identical values at so many sizes in a row are the same measurement, printed again.
+SERIES = 3  # Identical values for at least this number of sizes are the same measurement, printed again.
 
 
 class Thresholds(NamedTuple):
-    """The smallest shift that counts, as a logarithm, and where it comes from: an index into `SOURCES`.
+    """The smallest shift that counts, as a logarithm, and its source, an index into `SOURCES`.
 
-    ``close`` is the same without the part of rounding: two values that are a step of rounding apart are no change that could be shown, and are not
-    shown to be equal either. ``sides`` is for sides that did not take turns: also as wide as the band of the medians of two sessions.
+    ``close`` is the threshold without rounding: if two values differ by a rounding step, neither a change nor equality can be shown.
+    ``sides`` is the threshold for sides that did not take turns: at least the band of the medians of two sessions.
     """
 
     least: Floats
@@ -52,31 +48,24 @@ class Thresholds(NamedTuple):
 SOURCES = ("policy", "override", "rounding", "same_build", "assumed", "controls")
 
 
-class Bounds(NamedTuple):
-    """The range of new over old that rounding and bounds allow: the smallest and the largest logarithm."""
-
-    low: Floats
-    high: Floats
-
-
 class RowArrays(NamedTuple):
     """All results for the pairs that get a verdict, one element for each pair.
 
     Attributes:
         cells: the numbers of both sides.
-        pairs: the cells that are compared.
+        pairs: the compared cells.
         judgements: the judgements of the conditions.
-        judgement: the index of each pair's judgement.
+        judgement: the index of the judgement of each pair.
         same_runs: whether both sides are the same runs.
         estimates: the estimates and tests.
         limits: the thresholds.
         verdict: the verdict, as an index into `VERDICTS`; -1: none yet.
         reason: the reason, as an index into `REASONS`.
         by_value: whether single values decided.
-        gates: for each gate the rows in it, which are tested apart from all others.
-        host_change: how much the controls moved, as a logarithm, if they did.
-        sides: the shift of rows whose sides did not take turns; ``None``: not looked at.
-        side_limits: the lowest and the highest shift of these rows that does not count.
+        gates: the rows of each gate, which are tested separately from all other rows.
+        host_change: how much the controls moved, as a logarithm; ``None``: they did not move.
+        sides: the shift of rows whose sides did not take turns; ``None``: not computed.
+        side_limits: the lowest and the highest shift that does not count, for the rows of ``sides``.
     """
 
     cells: CellTable
@@ -96,17 +85,17 @@ class RowArrays(NamedTuple):
 
     @property
     def out_of_turn(self) -> Flags:
-        """The rows that say whether the measurements differ, whatever the cause."""
+        """Whether the verdict of each row only states that the measurements differ, or do not, whatever the cause."""
         return np.isin(self.verdict, [CODE[verdict] for verdict in OUT_OF_TURN])
 
     @property
     def different(self) -> Flags:
-        """The rows of which a condition differs."""
+        """Whether a condition differs, for each row."""
         return np.array([bool(judgement.different) for judgement in self.judgements] or [False])[self.judgement]
 
     @property
     def gated(self) -> Flags:
-        """The rows of any gate."""
+        """Whether each row is in any gate."""
         any_gate = np.zeros(len(self.verdict), bool)
         for gate in self.gates:
             any_gate |= gate
@@ -114,23 +103,23 @@ class RowArrays(NamedTuple):
 
     @property
     def lower_is_better(self) -> Flags:
-        """The direction of each row."""
+        """Whether lower values are better, for each row."""
         return lower_is_better(self.cells, self.pairs)
 
     def give(self, where: Flags, verdict: Verdict, reason: str = "") -> None:
-        """Give the verdict to those of these rows that have none yet."""
+        """Set the verdict of these rows, except of rows that already have a verdict."""
         free = where & (self.verdict < 0)
         self.verdict[free] = CODE[verdict]
         self.reason[free] = REASON[reason]
 
 
 def lower_is_better(cells: CellTable, pairs: CellPairs) -> Flags:
-    """The direction of each pair of cells."""
+    """Whether lower values are better, for each pair of cells."""
     return by_word(cells.columns["metric"], lambda word: METRICS[word].better != "higher", unknown=True)[pairs.old]
 
 
 def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None = None) -> Thresholds:
-    """The threshold of each pair: the largest of policy, rounding and the band of one build, which the policy states or which was measured."""
+    """Return the threshold of each pair: the largest of the policy, the rounding error and the band of one build (stated or measured)."""
     cell = pairs.either
     chosen, assumed = (_band(cells, cell, percent) for percent in (policy.thresholds_percent, policy.single_value_percent))
     source = np.zeros(len(cell), np.int64)
@@ -145,12 +134,12 @@ def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: Sam
 
 
 def _band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
-    """How much the statistic of each of these cells may differ, as a logarithm."""
+    """Return how much the statistic of each cell may differ, as a logarithm."""
     return np.log1p(by_word(cells.columns["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
 
 
 def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Flags:
-    """Which of these cells are in rows that a filter selects."""
+    """Whether a filter selects the row of each of these cells."""
     fits = np.ones(len(cell), bool)
     for name, value in selection.wanted().items():
         fits &= (cells.columns[name] == value)[cell]
@@ -160,9 +149,9 @@ def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Fla
 def _same_build(
     cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
 ) -> tuple[Floats, Floats, Integers, Floats]:
-    """The band of one build: for pairs, for single values, the source of the latter, and the band of the medians of two sessions (0: not known).
+    """Return the bands of one build: for pairs, for single values, the source of the band for single values, and between the medians of two sessions.
 
-    While too few sessions were measured to know how much sessions differ, the measured band of single values can only widen the assumed one.
+    The last band is 0 if it is unknown. If too few sessions were measured, the measured band of single values can only widen the assumed band.
     """
     for_pairs = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
     single = for_pairs.copy() if policy.same_build_percent else assumed.copy()
@@ -181,7 +170,7 @@ def _same_build(
 
 
 def _rounding(cells: CellTable, side: Integers) -> Floats:
-    """How much two true values that are printed the same may differ, as a logarithm."""
+    """Return how much two true values with the same printed value may differ, as a logarithm."""
     half = np.nan_to_num(cells.resolution[side] / 2)
     value = cells.median[side]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -190,11 +179,11 @@ def _rounding(cells: CellTable, side: Integers) -> Floats:
     return width
 
 
-def bounds(cells: CellTable, pairs: CellPairs) -> Bounds:
-    """The interval of new over old that rounding and bounds allow."""
+def bounds(cells: CellTable, pairs: CellPairs) -> tuple[Floats, Floats]:
+    """Return the interval of the ratio new over old that rounding and bounds allow, as logarithms."""
     (old_low, old_high), (new_low, new_high) = (_ends(cells, side) for side in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Bounds(np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low))
+        return np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low)
 
 
 def _ends(cells: CellTable, side: Integers) -> tuple[Floats, Floats]:
@@ -203,15 +192,6 @@ def _ends(cells: CellTable, side: Integers) -> tuple[Floats, Floats]:
     low = np.where(bound == BOUNDS.index("<"), 0.0, np.maximum(value - half, 0.0))
     high = np.where(bound == BOUNDS.index(">"), np.inf, value + half)
     return np.where(bound == BOUNDS.index(">"), value, low), np.where(bound == BOUNDS.index("<"), value, high)
-
-
-def testable(cells: CellTable, pairs: CellPairs, statistic: pd.Categorical) -> tuple[Flags, Flags]:
-    """Which pairs have enough samples beyond their percentile to be tested, and which have too few to be shown without a mark."""
-    old, new = pairs
-    needed = by_word(statistic, lambda word: samples_needed(word) or 0, 0)[old]
-    enough = ~(np.fmin(cells.samples[old], cells.samples[new]) < needed)
-    poor = (cells.marks[old] | cells.marks[new]) & MARK_BITS["undersampled"] > 0
-    return enough, poor
 
 
 def decide(
@@ -223,16 +203,16 @@ def decide(
     limits: Thresholds,
     policy: Policy,
 ) -> RowArrays:
-    """Give each pair its verdict.
+    """Return the results with the verdict of each pair.
 
     Args:
-        cells: both sides' numbers.
+        cells: the numbers of both sides.
         pairs: the pairs of cells.
-        judged: the judgements of the conditions, and the index of each pair's judgement.
-        same_runs: which pairs have the same runs on both sides.
+        judged: the judgements of the conditions, and the index of the judgement of each pair.
+        same_runs: whether each pair has the same runs on both sides.
         estimates: the estimates, whose adjusted p-values are filled in here.
         limits: the thresholds.
-        policy: the false discovery rate, and the rows that are tested apart.
+        policy: the false discovery rate, and the rows that are tested separately.
     """
     both, total = pairs.both, len(pairs.old)
     rows = RowArrays(
@@ -262,8 +242,10 @@ def decide(
     rows.give(both & (low <= 0), "invalid", "not_positive")
     rows.give(same_runs, "unreplicated_same", "same_measurement")
     runs = np.minimum(cells.runs[old], cells.runs[new])
-    enough, poor = testable(cells, pairs, cells.columns["statistic"])
-    rows.give(poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
+    needed = by_word(cells.columns["statistic"], lambda word: samples_needed(word) or 0, 0)[old]
+    is_short = np.fmin(cells.samples[old], cells.samples[new]) < needed  # false if the number of samples is unknown (NaN)
+    is_marked = (cells.marks[old] | cells.marks[new]) & MARK_BITS["undersampled"] > 0
+    rows.give(is_marked | (is_short & (runs >= MIN_RUNS)), "insufficient", "undersampled")
     rows.give((runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
     _decide_by_value(rows)
     _decide_by_test(rows, policy.false_discovery_rate)
@@ -271,7 +253,7 @@ def decide(
 
 
 def _decide_by_value(rows: RowArrays) -> None:
-    """Verdicts from one value on each side: of a single run, or of runs that allow no test."""
+    """Set the verdicts from one value on each side: the value of a single run, or the median of runs that cannot be tested."""
     cells, (old, new) = rows.cells, rows.pairs
     reason = np.zeros(len(old), np.int64)
     for index, design in enumerate(rows.estimates.designs):
@@ -293,7 +275,7 @@ def _decide_by_value(rows: RowArrays) -> None:
 
 
 def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
-    """Mark the published series whose values are all identical: two measurements never agree in every value."""
+    """Mark the published series whose values are all identical, because two measurements never agree in all values."""
     series = (
         ("system", *SETTING, *rows.cells.labels, "metric", "statistic"),
         ("system", "test", "metric"),
@@ -310,7 +292,7 @@ def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
 
 
 def _decide_by_test(rows: RowArrays, rate: float) -> None:
-    """Verdicts from repeated runs. The rows of gates are tested apart from all others."""
+    """Set the verdicts of repeated runs. The rows of gates are tested separately from all other rows."""
     estimates, limits = rows.estimates, rows.limits
     members = np.flatnonzero(estimates.tested & (rows.verdict < 0))
     is_gated = rows.gated[members]
@@ -330,17 +312,17 @@ def _decide_by_test(rows: RowArrays, rate: float) -> None:
 def by_shift(
     shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lower_is_better: Flags, rate: float, attainable: Floats | float = 0.0
 ) -> Integers:
-    """The verdicts of tested rows, as indices into `VERDICTS`: significant in the comparison and large enough, or shown to be small, or neither.
+    """Return the verdicts of tested rows, as indices into `VERDICTS`: a change is significant and large enough, or shown to be small, or neither.
 
-    Rows that are neither had too few pairs if no value could have made them significant alone.
+    In the last case, a row has too few pairs if it could not have been significant for any values.
 
     Args:
         shift: the estimates, shape (rows,) each.
         p_adjusted: the adjusted p-values.
-        limits: the smallest shift that counts, and the largest that counts as none, as logarithms.
-        lower_is_better: the rows' direction.
+        limits: the smallest shift that counts, and the largest shift that is no change, as logarithms.
+        lower_is_better: whether lower values are better, for each row.
         rate: the false discovery rate.
-        attainable: the smallest adjusted p-value that each row could have if it were the only one that changed.
+        attainable: the smallest adjusted p-value that each row could have if no other row changed.
     """
     least, close = limits
     beyond_rounding = (shift.low > 0) | (shift.high < 0)
@@ -351,7 +333,60 @@ def by_shift(
     return np.where(real, rose, np.where(small, CODE["no_change"], undecided))
 
 
-def flags(two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
-    """The flags of a row: what a reader should know about its runs, besides the verdict."""
-    is_set = {"two_modes": two_modes, "significant": significant, "gated": gated}
-    return tuple(name for name, value in is_set.items() if value)
+def out_of_turn(rows: RowArrays) -> Flags:
+    """Whether each row has enough runs, but its sides did not take turns, or do not state their order."""
+    return rows.by_value & np.isin(rows.reason, [REASON[reason] for reason in REASONS_OUT_OF_TURN])
+
+
+def say_whether_sides_differ(rows: RowArrays, host: Interval | None, rate: float) -> RowArrays:
+    """Set the verdicts of the rows of `out_of_turn`, if it can be shown that their measurements differ or do not differ. Other rows are unchanged.
+
+    Any other change between the sides may be the cause, such as the machine or the day, so these verdicts never state that a release is better or
+    worse. The test is the rank sum test of the runs (or of the sessions, if each side has enough sessions), with values shifted by the threshold: it
+    tests whether the change is larger than the threshold. Its p-values are adjusted for all rows of the comparison.
+
+    Args:
+        rows: the results.
+        host: the range of relative changes that a change of the host explains, positive is worse; an end without a limit is ``None``.
+        rate: the false discovery rate.
+    """
+    wanted = out_of_turn(rows)
+    if not wanted.any():
+        return rows
+    limits = _limits(rows, host)
+    shift, p_beyond = side_shifts(rows.cells, rows.pairs, rows.estimates, wanted, limits)
+    p = np.ones(len(wanted))
+    gated = rows.gated
+    p[wanted & ~gated] = adjusted(p_beyond[wanted & ~gated])
+    p[wanted & gated] = adjusted_each(p_beyond[wanted & gated])
+    verdict = side_verdicts(shift, p < rate, limits, rows.limits.close, rows.lower_is_better)
+    decided = wanted & (verdict >= 0)
+    rows.verdict[decided] = verdict[decided]
+    return rows._replace(sides=shift, side_limits=limits)
+
+
+def _limits(rows: RowArrays, host: Interval | None) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest shift that does not count, for each row."""
+    least = rows.limits.sides
+    if host is None:
+        return -least, least
+    better, worse = (np.inf if end is None else abs(float(np.log1p(end))) for end in host)
+    lower = rows.lower_is_better
+    return np.minimum(-least, -np.where(lower, better, worse)), np.maximum(least, np.where(lower, worse, better))
+
+
+def side_verdicts(shift: Shift, significant: Flags, limits: tuple[Floats, Floats], close: Floats, lower_is_better: Flags) -> Integers:
+    """Return the verdicts as indices into `VERDICTS`; -1 if neither a difference nor its absence is shown.
+
+    Args:
+        shift: the estimates, shape (rows,) each.
+        significant: whether the shift is significantly outside the limits, adjusted for all rows of the comparison.
+        limits: the lowest and the highest shift that does not count.
+        close: the largest shift that is no difference.
+        lower_is_better: whether lower values are better, for each row.
+    """
+    low, high = limits
+    is_outside = significant & ((shift.low > high) | (shift.high < low))
+    rose = np.where((shift.estimate > 0) == lower_is_better, CODE["differs_worse"], CODE["differs_better"])
+    is_inside = (shift.low > -close) & (shift.high < close)
+    return np.where(is_outside, rose, np.where(is_inside, CODE["differs_not"], -1))

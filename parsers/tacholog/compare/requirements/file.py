@@ -1,4 +1,4 @@
-"""The reader of ``requirements.toml``. Every mistake in the file is an error that names file, line and key."""
+"""The reader of ``requirements.toml``. Each mistake in the file is an error that names file, line and key."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tacholog.schema.metrics import METRICS, is_statistic
 
 _RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 _BYTE_RATES = {"B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "GB/s": 8e9, "KiB/s": 8.0 * (1 << 10), "MiB/s": 8.0 * (1 << 20), "GiB/s": 8.0 * (1 << 30)}
-#: For each unit of the schema, the units that people write, and the factor to the schema's unit.
+#: For each unit of the schema: the units that users may write, with the factor to the unit of the schema.
 UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
-        "ns": {"ns": 1.0, "us": 1e3, "\u00b5s": 1e3, "\u03bcs": 1e3, "ms": 1e6, "s": 1e9},  # both signs for micro that keyboards have
+        "ns": {"ns": 1.0, "us": 1e3, "\u00b5s": 1e3, "\u03bcs": 1e3, "ms": 1e6, "s": 1e9},  # the micro sign and the Greek letter
         "bit_per_s": {**_RATES, **_BYTE_RATES},
         "messages_per_s": {"messages/s": 1.0, "msg/s": 1.0},
         "calls_per_s": {"calls/s": 1.0},
@@ -44,35 +44,35 @@ _NOT_FIELDS = ("name", "metric", "statistic", "size", "label", "max", "min", "un
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One requirement: ``[[require]]``. It holds if it holds in every row that has all of the properties that it names.
+    """One requirement: ``[[require]]``. It is fulfilled if each row with all of its properties fulfils it.
 
     Attributes:
         name: its name in reports; by default its limit and its properties.
-        metric: what is limited, such as ``latency``.
-        statistic: which number of it, such as ``p99``, ``mean`` or ``total``.
-        system: only of this system.
-        test: only in this test: ``latency``, ``throughput`` or ``demand``.
-        transport: only of this transport.
-        data_path: only on this data path: ``copy``, ``zero-copy``, ...
-        type: only of this data type.
-        participant: only of this participant.
-        publishers: only with so many publishers.
-        subscribers: only with so many subscribers.
-        payload_bytes: only of this payload, in bytes.
-        size: the same with a unit, such as ``"1 KiB"``.
-        demand: only of bursts of so many messages.
-        reliability: only with this reliability.
-        load_mode: only in this load mode: ``closed``, ``open``, ``paced`` or ``max-rate``.
-        offered_rate_per_s: only at this rate of messages.
-        waiting: only with this way of waiting.
-        host: only on the machine with this id.
-        label: only of runs with these labels, as in ``label.plugin = "flannel"``.
-        max: the median over the runs must not be above this.
-        min: the median over the runs must not be below this.
-        unit: of ``max`` or ``min``, such as ``"us"``, ``"Gbit/s"`` or ``"%"``.
+        metric: the limited metric, such as ``latency``.
+        statistic: the statistic of the metric, such as ``p99``, ``mean`` or ``total``.
+        system: only rows of this system.
+        test: only rows of this test: ``latency``, ``throughput`` or ``demand``.
+        transport: only rows of this transport.
+        data_path: only rows with this data path: ``copy``, ``zero-copy``, ...
+        type: only rows of this data type.
+        participant: only rows of this participant.
+        publishers: only rows with this number of publishers.
+        subscribers: only rows with this number of subscribers.
+        payload_bytes: only rows with this payload, in bytes.
+        size: the payload with a unit, such as ``"1 KiB"``.
+        demand: only rows with bursts of this number of messages.
+        reliability: only rows with this reliability.
+        load_mode: only rows of this load mode: ``closed``, ``open``, ``paced`` or ``max-rate``.
+        offered_rate_per_s: only rows with this rate of messages.
+        waiting: only rows with this kind of waiting.
+        host: only rows of the machine with this id.
+        label: only rows of runs with these labels, as in ``label.plugin = "flannel"``.
+        max: the median over the runs must not be above this value.
+        min: the median over the runs must not be below this value.
+        unit: the unit of ``max`` or ``min``, such as ``"us"``, ``"Gbit/s"`` or ``"%"``.
         than: the release, or the folder of runs, to compare with.
-        max_worse_percent: how much worse than that the runs may be.
-        confidence: of the interval over runs, two-sided.
+        max_worse_percent: by how many percent the runs may be worse than the runs of ``than``.
+        confidence: the confidence of the interval over the runs, two-sided.
     """
 
     name: str | None = None
@@ -104,23 +104,23 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     @property
     def is_relative(self) -> bool:
-        """Whether it compares with another release."""
+        """Whether the limit is relative to another release."""
         return self.max_worse_percent is not None
 
     @property
     def bytes_wanted(self) -> int | None:
-        """The payload that it names, in bytes."""
+        """The required payload in bytes; ``None``: any."""
         return self.payload_bytes if self.size is None else size_bytes(self.size)
 
     def wanted(self) -> dict[str, str | int | float]:
-        """The properties of a row that it names, except metric, statistic and labels."""
+        """Return the required properties of a row, except metric, statistic and labels."""
         properties = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_FIELDS}
         properties["payload_bytes"] = self.bytes_wanted
         return {name: value for name, value in properties.items() if value is not None}
 
     @property
     def limit(self) -> float:
-        """``max`` or ``min`` in the unit of the schema, or the share by which it may be worse."""
+        """``max`` or ``min`` in the unit of the schema, or ``max_worse_percent`` as a share."""
         if self.max_worse_percent is not None:
             return self.max_worse_percent / 100
         limit = self.max if self.max is not None else self.min
@@ -142,7 +142,7 @@ class GateEntry(msgspec.Struct, frozen=True):
 
 
 class RequirementFile(msgspec.Struct, frozen=True):
-    """The content of a file, in its order."""
+    """The content of a file, in the order of the file."""
 
     path: str
     requirements: tuple[RequirementEntry, ...]
@@ -153,7 +153,7 @@ def read_requirements(path: Path) -> RequirementFile:
     """Read a file of requirements.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, empty, or one of its requirements cannot be judged; the message names file, line and key.
+        UnreadableInput: the file is missing, not TOML or empty, or a requirement cannot be judged; the message names file, line and key.
     """
     tables = read_toml(path, dict)
     lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -167,7 +167,7 @@ def read_requirements(path: Path) -> RequirementFile:
     ]
     gates = [GateEntry(location, _converted(table, RowFilter, location)) for location, table in _entries(path, tables, lines, "gate")]
     if not entries and not gates:
-        raise UnreadableInput(f"{path}: it holds no [[require]]")
+        raise UnreadableInput(f"{path}: the file contains no [[require]]")
     return RequirementFile(str(path), tuple(entries), tuple(gates))
 
 
@@ -179,10 +179,10 @@ _LIMIT_FORM = "write STATISTIC [of METRIC] [at SIZE] < VALUE UNIT, or > instead 
 
 
 def requirements_in_words(texts: Sequence[str], option: str) -> tuple[RequirementEntry, ...]:
-    """Read limits such as ``p99 at 1KiB < 20us``. Without a metric, a limit is one of the latency.
+    """Read limits such as ``p99 at 1KiB < 20us``. The default metric is the latency.
 
     Raises:
-        UnreadableInput: a text is no such limit; the message begins with the option, and says what was expected.
+        UnreadableInput: a text is not a limit; the message begins with the option, and states the expected form.
     """
     return tuple(_requirement_in_words(text, f"{option} '{text}'") for text in texts)
 
@@ -205,7 +205,7 @@ def _requirement_in_words(text: str, location: str) -> RequirementEntry:
 
 
 def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each table of an array of tables, with its location: the line of its header if all of them have one, else its number."""
+    """Yield each table of an array of tables, with its location: the line of its header; if some tables have no header, the number of the table."""
     entries = tables.get(name, [])
     if not isinstance(entries, list):
         raise UnreadableInput(f"{_location(path, _line_of_key(lines, 0, name))}: {name}: write [[{name}]] in double brackets")
@@ -219,7 +219,7 @@ def _location(path: Path, line: int | None) -> str:
 
 
 def _line_of_key(lines: list[str], after: int, key: str) -> int | None:
-    """The line from ``after`` on that begins with this key or with the head of this table."""
+    """Return the first line after ``after`` that begins with this key, or with the header of the table with this name."""
     pattern = re.compile(rf"\s*(?:\[\[?\s*)?[\"']?{re.escape(key)}[\"']?\s*(?:[=.]|\]|$)")
     return next((number for number, line in enumerate(lines, 1) if number > after and pattern.match(line)), None)
 
@@ -232,11 +232,7 @@ def _converted(table: object, kind: type[Any], location: str) -> Any:  # noqa: A
 
 
 def _checked(requirement: Requirement, location: str) -> Requirement:
-    """Refuse a requirement that is meaningless or ambiguous.
-
-    Raises:
-        UnreadableInput: it is; the message names the mistake.
-    """
+    """Refuse a requirement that is meaningless or ambiguous, with a message that names the mistake."""
     for complaint in _complaints(requirement):
         raise UnreadableInput(f"{location}: {complaint}")
     return requirement
@@ -245,43 +241,43 @@ def _checked(requirement: Requirement, location: str) -> Requirement:
 def _complaints(requirement: Requirement) -> Iterator[str]:
     metric = METRICS.get(requirement.metric)
     if metric is None:
-        yield f"metric: {requirement.metric!r} is none of {', '.join(METRICS)}"
+        yield f"metric: {requirement.metric!r} is unknown; use one of {', '.join(METRICS)}"
         return
     if not is_statistic(requirement.statistic):
-        yield f"statistic: {requirement.statistic!r} is no statistic; write p50, p99.9, mean, max, total, ... (docs/conditions.md lists them)"
+        yield f"statistic: {requirement.statistic!r} is not a statistic; write p50, p99.9, mean, max, total, ... (docs/conditions.md lists all)"
     if requirement.name is not None and not requirement.name.strip():
         yield "name: it is blank"
     if requirement.size is not None:
         if requirement.payload_bytes is not None:
             yield "size, payload_bytes: state one of them"
         elif size_bytes(requirement.size) is None:
-            yield f"size: {requirement.size!r} is no size; write a number of bytes, or a text such as {'1 KiB'!r} (there are {', '.join(SIZES)})"
+            yield f"size: {requirement.size!r} is not a size; write a number of bytes, or a text such as {'1 KiB'!r} (units: {', '.join(SIZES)})"
     limits = [name for name in ("max", "min", "max_worse_percent") if getattr(requirement, name) is not None]
     if len(limits) != 1:
-        there = f"there are {', '.join(limits)}" if limits else "there is none"
-        yield f"state one of max, min and max_worse_percent; {there}"
+        there = f"it states {', '.join(limits)}" if limits else "it states none"
+        yield f"a requirement states one of max, min and max_worse_percent; {there}"
         return
     if not math.isfinite(getattr(requirement, limits[0])) or getattr(requirement, limits[0]) < 0:
-        yield f"{limits[0]}: it must be a number that is not below 0"
+        yield f"{limits[0]}: the limit must be a number of at least 0"
     yield from (_relative_complaints if requirement.is_relative else _absolute_complaints)(requirement)
 
 
 def _absolute_complaints(requirement: Requirement) -> Iterator[str]:
     units = UNITS[METRICS[requirement.metric].unit]
     if requirement.than is not None:
-        yield "than: it belongs to max_worse_percent"
+        yield "than: use it only with max_worse_percent"
     if requirement.unit is None:
-        yield f"unit: it is missing; of {requirement.metric} there are {', '.join(units)}"
+        yield f"unit: it is missing; the units of {requirement.metric} are {', '.join(units)}"
     elif requirement.unit not in units:
-        yield f"unit: {requirement.unit!r} is no unit of {requirement.metric}; there are {', '.join(units)}"
+        yield f"unit: {requirement.unit!r} is not a unit of {requirement.metric}; use one of {', '.join(units)}"
 
 
 def _relative_complaints(requirement: Requirement) -> Iterator[str]:
     if METRICS[requirement.metric].better is None:
-        yield f"metric: neither more nor less {requirement.metric} is worse; state max or min"
+        yield f"metric: {requirement.metric} has no better direction; state max or min"
     if requirement.metric == "loss":
         yield "metric: most runs lose nothing, so a percentage of their loss is undefined; state max for loss"
     if requirement.unit is not None:
-        yield "unit: max_worse_percent has none"
+        yield "unit: remove it, because max_worse_percent is a percentage"
     if requirement.confidence != CONFIDENCE:
-        yield f"confidence: with max_worse_percent it is that of tacholog diff, {CONFIDENCE:g}"
+        yield f"confidence: with max_worse_percent, the confidence is always {CONFIDENCE:g}, as in tacholog diff"

@@ -1,9 +1,9 @@
-"""Judge all requirements of a file for a set of runs: find the rows that each names, or why there are none."""
+"""Judge all requirements of a file for a set of runs: for each requirement, find and judge its rows, or state why there are none."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from math import inf
@@ -16,7 +16,7 @@ import numpy as np
 from tacholog.compare.diff.cells import CellTable, mark_names
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.verdict import FAILED_BITS
-from tacholog.compare.policy import Policy, RowFilter, samples_needed
+from tacholog.compare.policy import Policy, samples_needed
 from tacholog.compare.requirements.file import CONFIDENCE, GateEntry, Requirement, RequirementEntry, RequirementFile
 from tacholog.compare.requirements.result import (
     VERDICTS,
@@ -47,16 +47,16 @@ _EXACT = 1e-9  # relative tolerance: a limit in the file and the same number in 
 
 
 class _RunValue(NamedTuple):
-    """A run's value, and the session that it belongs to."""
+    """The value of a run, and its session."""
 
     value: float
     session: str | None
 
 
 def judge_absolute(dataset: Dataset, requirement: Requirement) -> tuple[RequirementRow, ...]:
-    """Judge each row of a dataset that holds only what the requirement names.
+    """Judge each row of a dataset that contains only numbers with the required properties.
 
-    Rows are those of `tacholog diff`: runs under other conditions, or on another machine, are another row.
+    Rows are the same as in `tacholog diff`: runs under different conditions, or on different machines, are different rows.
     """
     dataset_cells = dataset_rows(dataset)
     rows = [msgspec.structs.replace(_absolute_row(dataset_cells, cell, requirement), key=key) for cell, key in enumerate(dataset_cells.keys)]
@@ -87,7 +87,7 @@ def _absolute_row(rows: DatasetRows, cell: int, requirement: Requirement) -> Req
 
 
 def _unfit(marks: int, runs: Sequence[_RunValue], samples: int | None, requirement: Requirement) -> tuple[str, ...]:
-    """The reasons why a row cannot be judged, whatever its values are."""
+    """Return the reasons why a row cannot be judged, independent of its values."""
     if not runs:
         return ("no_value",)
     if marks & FAILED_BITS:
@@ -112,10 +112,10 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     median_range = MedianInterval(max(median_range.low - widths[0], 0.0), median_range.high + widths[1], median_range.confidence)
     verdict = _absolute_verdict(median_range.low, median_range.high, requirement)
     reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
-    # A few sessions do not show how much sessions differ. If sessions are on different sides of the limit, more runs of them would not decide.
+    # A few sessions do not show how much sessions differ. If sessions are on different sides of the limit, more runs per session would not help.
     if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
         verdict, reasons = "undecided", ("sessions_disagree",)
-    # Losses come in bursts: a few runs that lost much do not move the median, so a limit of no loss at all would pass.
+    # Losses occur in bursts. A few runs that lost many messages do not change the median, so without this check, a limit of 0 would pass.
     mean = fmean(run.value for run in runs)
     if verdict == "passed" and requirement.metric in _LOST and _absolute_verdict(mean, mean, requirement) == "failed":
         verdict, reasons = "undecided", ("some_runs_lost",)
@@ -124,9 +124,9 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
 
 
 def _by_session(runs: Sequence[_RunValue]) -> dict[str, float]:
-    """The median of each session; if two runs are in the middle, their mean.
+    """Return the median of each session. Of two middle runs, it is their mean, and not the worse run as in all other places.
 
-    The worse of the two, as everywhere else, would make each session of two runs worse: a requirement that is just met failed in 19 % of simulations.
+    The worse run would bias each session of two runs: a requirement that is just fulfilled failed in 19 % of simulations.
     """
     names = sorted({run.session for run in runs if run.session is not None})
     return {name: median(run.value for run in runs if run.session == name) for name in names}
@@ -137,7 +137,7 @@ def _median(values: Sequence[float], requirement: Requirement) -> float | None:
 
 
 def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowVerdict:
-    """Whether an interval is on the right side of the limit, on the wrong side, or on both. The limit itself is on the right side."""
+    """Return the verdict of an interval: it fulfils the limit, violates the limit, or contains it. A value equal to the limit fulfils it."""
     limit = requirement.limit
     room = abs(limit) * _EXACT
     if requirement.max is not None:
@@ -146,7 +146,7 @@ def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowV
 
 
 def _widths(cells: CellTable, cell: int) -> tuple[float, float]:
-    """How far the true value may be below and above a printed value, by its rounding and its bound."""
+    """Return how far the true value may be below and above a printed value, because of its rounding and its bound."""
     resolution, bound = float(cells.resolution[cell]), BOUNDS[int(cells.bound[cell])]
     half = 0.0 if np.isnan(resolution) else resolution / 2
     if bound == "<":
@@ -161,41 +161,33 @@ _ROUNDING = 1e-9
 _NO_PARTNER = ("not_comparable", "removed", "added")
 
 
-class RequirementSides(NamedTuple):
-    """The runs to compare with, the runs that are judged, and the controls of both."""
-
-    old: Dataset
-    new: Dataset
-    host: Controls | None
-
-
 def host_between(old: Dataset, new: Dataset) -> Controls | None:
-    """The controls of two sets of runs; ``None`` if a side has none."""
+    """Return the result of the controls of two sets of runs; ``None`` if a side has no controls."""
     sides = [of_runs(side, control_runs(side)) for side in (old, new)]
     return None if any(side.runs.empty for side in sides) else compare(sides[0], sides[1], Policy(), everything=False).controls
 
 
 def judge_relative(
-    sides: RequirementSides, metrics: tuple[str, ...], limit: float | None, rows: RowFilter | None = None
+    sides: tuple[Dataset, Dataset], host: Controls | None, metrics: tuple[str, ...], limit: float | None, wanted: Mapping[str, object]
 ) -> tuple[RequirementRow, ...]:
-    """Judge each row that both sides, or one of them, have.
+    """Judge each row of either side.
 
     Args:
-        sides: the runs to compare, only those that the requirement names.
-        metrics: as in ``tacholog diff --metric``; none: those that a diff tests.
-        limit: by which share the new side may be worse; ``None``: by the threshold of each row.
-        rows: the rows that are meant; ``None``: all.
+        sides: the runs to compare with and the judged runs, each with only the numbers that the requirement selects.
+        host: the result of the controls of both sides.
+        metrics: as in ``tacholog diff --metric``; empty: the metrics that a diff tests.
+        limit: the share by which the new side may be worse; ``None``: the threshold of each row.
+        wanted: the required properties of the rows.
     """
-    comparison = compare(sides.old, sides.new, Policy(metrics=metrics), everything=False)
-    wanted = rows.wanted() if rows else {}
+    comparison = compare(*sides, Policy(metrics=metrics), everything=False)
     selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
     compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
-    # The other release may have been measured on a second machine too. Its rows without a partner are left out if the row was compared elsewhere.
-    return tuple(_relative_row(row, limit, sides.host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
+    # The other release may have been measured on a second machine too. Its rows without a partner are left out if the row was compared on the first.
+    return tuple(_relative_row(row, limit, host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
 
 
 def _alike(row: ComparisonRow) -> RowKey:
-    """The name of a row without the conditions that distinguish it from other rows of the same name."""
+    """Return the name of a row without the conditions that distinguish it from other rows with the same name."""
     return msgspec.structs.replace(row.new_key or row.key, apart=())
 
 
@@ -237,10 +229,10 @@ def _against(ends: _Ends, limit: float) -> RowVerdict:
 
 
 def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _Ends:
-    """The interval of the ratio, widened by what the change of the host may explain: a slower host makes a release look worse."""
+    """Return the interval of the ratio, widened by the change that the host may explain: a slower host makes a release look worse."""
     if host is None or host.explains is None:
         return ratios
-    # The factor by which the host may have slowed the new side, at least and at most.
+    # The smallest and the largest factor by which the host may have slowed down the new side.
     least, most = (None if end is None else 1 + end for end in host.explains)
     low, high = ratios
     if row.better == "lower":
@@ -249,26 +241,25 @@ def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _
 
 
 def _why(row: ComparisonRow) -> tuple[str, ...]:
-    """Why a row has no interval, by the codes of the diff."""
+    """Return the codes of the reasons for which a row has no interval."""
     if "same_runs" in row.flags:
         return ("same_runs",)
     return row.reasons or (row.verdict,)
 
 
 def _ratios(row: ComparisonRow) -> _Ends:
-    """Both ends of the interval of the ratio, new over old."""
     low, high = row.interval or (None, None)
     return (0.0 if low is None else low), (inf if high is None else high)
 
 
 def _worse(ratios: _Ends, row: ComparisonRow) -> _Ends:
-    """By which share the new side is worse: both ends of the interval, the better one first."""
+    """Return the interval of the share by which the new side is worse, the better end first."""
     low, high = sorted(worse_by(end, row.better) for end in ratios)
     return low, high
 
 
 def _threshold(row: ComparisonRow) -> float | None:
-    """The threshold of the diff as a share of the old value. The diff takes thresholds of logarithms: 3 % is x1.03, and of a rate x1/1.03."""
+    """Return the threshold of the diff as a share of the old value. The diff uses logarithms: a threshold of 3 % is x1.03, and x1/1.03 for a rate."""
     if row.threshold is None or row.better == "lower":
         return row.threshold
     return row.threshold / (1 + row.threshold)
@@ -276,11 +267,11 @@ def _threshold(row: ComparisonRow) -> float | None:
 
 EXIT_FAILED, EXIT_UNDECIDED = 3, 4
 FAIL_ON: tuple[RequirementVerdict, ...] = ("failed", "undecided", "missing")
-Base = Callable[[str], Dataset]  # the runs of a release, or of a folder
+Base = Callable[[str], Dataset]  # returns the runs of a release, or of a folder
 
 
 class _Baseline(NamedTuple):
-    """The base of relative requirements: ``than`` replaces the release that they name, ``host`` gives the controls for a release."""
+    """The base of relative requirements: ``than`` replaces the release in a requirement; ``host`` returns the result of controls for a release."""
 
     base: Base
     than: str | None
@@ -293,11 +284,11 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
     Args:
         dataset: the runs, of one release of each system.
         file: the requirements.
-        base: returns the runs that a relative requirement compares with, by the name of their release or folder; an empty name if there is none.
-        than: the release or folder to compare with; ``None``: the one that each requirement names.
+        base: returns the runs of a release or folder, for relative requirements; its argument is empty if the requirement names neither.
+        than: the release or folder to compare with; ``None``: that of each requirement.
 
     Raises:
-        UnreadableInput: ``base`` finds no such runs. See `check_bases` for requirements that name none.
+        UnreadableInput: ``base`` finds no runs. See `check_bases` for requirements without a release.
     """
     baseline = _Baseline(base, than, cache(lambda name: host_between(base(name), dataset)))
     results = [_absolute(dataset, entry) if not entry.requirement.is_relative else _relative(dataset, entry, baseline) for entry in file.requirements]
@@ -317,11 +308,11 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
 
 
 def exit_code(report: RequirementReport, fail_on: tuple[str, ...] = ()) -> int:
-    """The exit code: 3 if a requirement failed, else 4 if one is undecided or has no row, else 0.
+    """Return the exit code: 3 if a requirement failed, else 4 if a requirement is undecided or has no row, else 0.
 
     Args:
         report: the verdicts.
-        fail_on: the verdicts that count; none: all but ``passed``.
+        fail_on: the verdicts that count; empty: all except ``passed``.
     """
     asked = [verdict for verdict in fail_on or FAIL_ON if report.counts[verdict]]
     return EXIT_FAILED if "failed" in asked else EXIT_UNDECIDED if asked else 0
@@ -329,22 +320,23 @@ def exit_code(report: RequirementReport, fail_on: tuple[str, ...] = ()) -> int:
 
 def _absolute(dataset: Dataset, entry: RequirementEntry) -> RequirementResult:
     requirement = entry.requirement
-    part = matching_numbers(dataset, requirement)
+    part, hint = matching_numbers(dataset, requirement)
     kind: LimitKind = "max" if requirement.max is not None else "min"
     words = "at most" if kind == "max" else "at least"
     limit = requirement.max if requirement.max is not None else requirement.min
-    rows = judge_absolute(part.dataset, requirement) if part.hint is None else ()
-    unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # as values are written
-    return _result(entry, kind, f"{words} {limit:g} {unit}", rows, part.hint)
+    rows = judge_absolute(part, requirement) if hint is None else ()
+    unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # the spelling of reports
+    return _result(entry, kind, f"{words} {limit:g} {unit}", rows, hint)
 
 
 def _relative(dataset: Dataset, entry: RequirementEntry, baseline: _Baseline) -> RequirementResult:
     requirement = entry.requirement
     name = baseline.than or requirement.than or ""
-    old, new = matching_numbers(baseline.base(name), requirement), matching_numbers(dataset, requirement)
-    hint = new.hint or (f"{name or 'the other release, which nothing names'}: {old.hint}" if old.hint else None)
+    old, old_hint = matching_numbers(baseline.base(name), requirement)
+    new, hint = matching_numbers(dataset, requirement)
+    hint = hint or (f"{name or 'the other release (not named)'}: {old_hint}" if old_hint else None)
     metrics = (f"{requirement.metric}:{requirement.statistic}",)
-    rows = () if hint else judge_relative(RequirementSides(old.dataset, new.dataset, baseline.host(name)), metrics, requirement.limit)
+    rows = () if hint else judge_relative((old, new), baseline.host(name), metrics, requirement.limit, {})
     limit = f"at most {requirement.max_worse_percent:g} % worse than {name}"
     return msgspec.structs.replace(_result(entry, "worse", limit, rows, hint), than=name)
 
@@ -353,7 +345,7 @@ def _gate(dataset: Dataset, gate: GateEntry, baseline: _Baseline) -> Requirement
     name = baseline.than or ""
     wanted = gate.rows
     metrics = (f"{wanted.metric}:{wanted.statistic}" if wanted.statistic else wanted.metric,) if wanted.metric else ()
-    rows = judge_relative(RequirementSides(baseline.base(name), dataset, baseline.host(name)), metrics, None, _named_in_rows(wanted))
+    rows = judge_relative((baseline.base(name), dataset), baseline.host(name), metrics, None, wanted.wanted())
     return RequirementResult(
         name=", ".join(f"{field} {value}" for field, value in wanted.wanted().items()) or "all rows",
         place=gate.location,
@@ -371,15 +363,11 @@ def _gate(dataset: Dataset, gate: GateEntry, baseline: _Baseline) -> Requirement
     )
 
 
-def _named_in_rows(wanted: RowFilter) -> RowFilter | None:
-    return wanted if wanted.wanted() else None
-
-
 def check_bases(file: RequirementFile, than: str | None) -> None:
-    """Refuse a relative requirement that names no release to compare with.
+    """Refuse a relative requirement without a release to compare with.
 
     Raises:
-        UnreadableInput: neither the file nor the command line names one; the message names file and line.
+        UnreadableInput: neither the file nor the command line names a release; the message names file and line.
     """
     unnamed = [entry.location for entry in file.requirements if entry.requirement.is_relative and not entry.requirement.than]
     for location in () if than else (*unnamed, *(gate.location for gate in file.gates)):
@@ -405,7 +393,7 @@ def _result(entry: RequirementEntry, kind: LimitKind, limit: str, rows: tuple[Re
 
 
 def _named(requirement: Requirement) -> str:
-    """A name made of the properties of a requirement, such as ``latency p99, shm, 1024 B``."""
+    """Return a name that lists the properties of a requirement, such as ``latency p99, shm, 1024 B``."""
     wanted = {name: value for name, value in requirement.wanted().items() if name != "payload_bytes"}
     size = [f"{requirement.bytes_wanted} B"] if requirement.bytes_wanted is not None else []
     statistic = "" if requirement.statistic == "total" else f" {requirement.statistic}"
@@ -413,13 +401,11 @@ def _named(requirement: Requirement) -> str:
 
 
 def _worst(rows: tuple[RequirementRow, ...]) -> RequirementVerdict:
-    """The verdict of the worst row."""
     verdicts: set[RequirementVerdict] = {row.verdict for row in rows} or {"missing"}
     return min(verdicts, key=VERDICTS.index)
 
 
 def _lost(dataset: Dataset) -> tuple[LostRun, ...]:
-    """The runs that did not end well."""
     bad = dataset.runs[~dataset.runs["status"].isin(["ok"]) & dataset.runs["status"].notna()]
     return tuple(
         LostRun(str(row["run"]), str(row["status"]), row["reason"] if isinstance(row["reason"], str) else None) for row in bad.to_dict("records")
@@ -427,22 +413,18 @@ def _lost(dataset: Dataset) -> tuple[LostRun, ...]:
 
 
 _OF_RUNS = ("system", "host")  # columns of the runs; all other properties are columns of the results
-_NAMED = 8  # values in a hint, at most
+_NAMED = 8  # the largest number of values in a hint
 
 
-class MatchingNumbers(NamedTuple):
-    """The part of a dataset that a requirement names; if it is empty, ``hint`` names the property that nothing has."""
-
-    dataset: Dataset
-    hint: str | None
-
-
-def matching_numbers(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
-    """The numbers that a requirement names, with their runs. Controls are left out, unless the requirement names their label.
+def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Dataset, str | None]:
+    """Return the numbers that a requirement selects, with their runs. Controls are left out, unless the requirement names their label.
 
     Args:
-        dataset: the runs that are judged.
+        dataset: the judged runs.
         requirement: the requirement, with metric, statistic and properties.
+
+    Returns:
+        The part of the dataset; if it is empty, also a hint, which names the property that no number has.
     """
     results = dataset.results
     remaining = (results["scope"] == "summary").to_numpy(bool)
@@ -452,13 +434,13 @@ def matching_numbers(dataset: Dataset, requirement: Requirement) -> MatchingNumb
         values = results[name] if of_run is None else results["run"].map(of_run).astype("string")
         fits = remaining & (values == wanted).fillna(value=False).to_numpy(bool)
         if not fits.any():
-            return MatchingNumbers(_with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric"))
-        remaining = fits  # The table has fifty columns, so its rows are selected only once, at the end.
-    return MatchingNumbers(_with(dataset, results[remaining]), None)
+            return _with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric")
+        remaining = fits  # The table has fifty columns, so its rows are selected once, after the last property.
+    return _with(dataset, results[remaining]), None
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:
-    """Yield each required property: its name, its value for each run if it is no column of the results, and the required value."""
+    """Yield each required property: its name, its value for each run if it is not a column of the results, and the required value."""
     runs = dataset.runs.reindex(columns=["run", "labels", *_OF_RUNS]).astype(object)
     columns = runs.where(runs.notna(), None).set_index("run").to_dict()
     yield "metric", None, requirement.metric
@@ -470,7 +452,6 @@ def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, di
 
 
 def _with(dataset: Dataset, results: pd.DataFrame) -> Dataset:
-    """The dataset with these of its results, and the runs that they are of."""
     runs = dataset.runs[dataset.runs["run"].isin(results["run"].unique())]
     return msgspec.structs.replace(dataset, runs=runs, results=results)
 

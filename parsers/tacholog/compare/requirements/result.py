@@ -1,6 +1,6 @@
-"""The verdicts on requirements: the form of ``--format json``, the schema ``requirements/1``.
+"""The verdicts on requirements: the output of ``--format json``, with the schema ``requirements/1``.
 
-Values have the units of `tacholog.schema.metrics.METRICS`; unknown is null.
+Values have the units of `tacholog.schema.metrics.METRICS`; null means unknown.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ LimitKind = Literal["max", "min", "worse"]
 
 
 class RequirementRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row that a requirement names, and whether it holds there.
+    """One row of a requirement, and whether it fulfils the requirement.
 
-    ``reasons`` state why a row is undecided: ``across_limit``, the interval holds the limit; ``few_runs``; ``undersampled``; and more.
-    ``value`` is the median, that of a run. ``interval`` is that of the median over ``over`` (runs, or sessions), widened by what rounding hides, and
-    ``confidence`` what so many of them give. ``needed`` is the number of runs, or of samples in each run, that a verdict needs.
-    Of a relative requirement, ``baseline`` is the median of the other release, ``worse`` by how much this one is worse (0.05: 5 %; below 0: better),
-    and ``interval`` is that of ``worse``. ``limit`` is there if it is not the same in all rows of the requirement.
+    ``reasons`` state why a row is undecided: ``across_limit`` (the interval contains the limit), ``few_runs``, ``undersampled``, and more.
+    ``value`` is the median, which is the value of a run. ``interval`` is the interval of the median over ``over`` (runs or sessions), widened by the
+    rounding error, and ``confidence`` is its actual confidence. ``needed`` is the number of runs, or of samples in each run, that a verdict needs.
+    For a relative requirement, ``baseline`` is the median of the other release, ``worse`` is the share by which the row is worse (0.05: 5 %; below
+    0: better), and ``interval`` is the interval of ``worse``. ``limit`` is present if it is not the same for all rows of the requirement.
     """
 
     key: RowKey
@@ -47,10 +47,10 @@ class RequirementRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class RequirementResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A requirement and its verdict: that of the worst of its rows; ``missing`` if no row matches it; ``hint`` then states why.
+    """A requirement and its verdict, which is the verdict of its worst row. It is ``missing`` if no row matches; ``hint`` then states why.
 
-    ``place`` is its file and line. ``limit`` is in ``unit`` of the schema; of a relative requirement it is a share (0.05: at most 5 % worse), or null
-    if each row has the threshold of `tacholog diff`. ``stated`` is the limit as the file writes it.
+    ``place`` is its file and line. ``limit`` has the unit ``unit`` of the schema. For a relative requirement, it is a share (0.05: at most 5 %
+    worse), or null if each row has the threshold of `tacholog diff`. ``stated`` is the limit as in the file.
     """
 
     name: str
@@ -69,7 +69,7 @@ class RequirementResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class LostRun(msgspec.Struct, frozen=True):
-    """A run that did not end well: it may be missing from the values, so the others may look better than the whole."""
+    """A run that failed or is incomplete. Its values may be missing, so the results may look better than they are."""
 
     run: str
     status: str
@@ -77,7 +77,7 @@ class LostRun(msgspec.Struct, frozen=True):
 
 
 class RequirementReport(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """All requirements of a file, judged for a set of runs. ``counts`` holds every verdict."""
+    """All requirements of a file, judged for a set of runs. ``counts`` contains each verdict."""
 
     schema_: Literal["requirements/1"] = "requirements/1"
     generated_by: str

@@ -387,7 +387,7 @@ def _open(comparison: Comparison) -> Iterator[str]:
         why = f" ({next(iter(open_counts))})" if len(open_counts) == 1 and not untested else ""
         differ = counts["unreplicated_diff"] if untested else 0
         why = f" ({differ} of them {'differ' if differ > 1 else 'differs'}: {directions(comparison)})" if differ else why
-        yield f"for {total} the runs cannot prove a change{why}"
+        yield f"{total} {_rows(total)} {'is' if total == 1 else 'are'} unproven{why}"
 
 
 def across_words(comparison: Comparison) -> str:

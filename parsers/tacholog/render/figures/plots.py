@@ -138,7 +138,7 @@ def _meta(trace: Trace) -> dict[str, object]:
 
 
 def _shade(shade: Trace) -> dict[str, object]:
-    """Return a shaded area. Its edges are traces of their own, with points to hover over."""
+    """Return a shaded area. Its edges are separate traces, so that a reader can hover over their points."""
     return {
         "type": "scatter",
         "mode": "lines",
@@ -157,7 +157,7 @@ def _column(axis: Axis) -> str:
 
 
 def _horizontal_title(title: str) -> dict[str, object]:
-    """Return the title of the vertical axis as horizontal text above it."""
+    """Return the title of the vertical axis as horizontal text above the axis."""
     position = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
     return {"text": esc(title), "showarrow": False, **position}
 

@@ -23,7 +23,7 @@ _CURVE_NOTE = "Each line is one run: the one with the middle median. It ends whe
 
 
 def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return latency over percentile, with one line for each size. Runs are not pooled: each line is the run with the middle median."""
+    """Return latency over percentile, with one line for each size. Runs are not pooled: each line is the run whose median is in the middle."""
     by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
     traces = [trace for slot, payload in enumerate(spread(series.sizes())) if (trace := _percentile_curve(series, payload, slot, by_record))]
     if not traces:
@@ -63,7 +63,7 @@ def _ends_of(series: Sequence[Series]) -> list[int | None]:
 
 
 def spread(sizes: Sequence[int | None]) -> list[int | None]:
-    """Return at most as many sizes as there are colours, including the smallest and the largest."""
+    """Return some of the sizes, including the smallest and the largest: at most as many as there are colours."""
     if len(sizes) <= _MOST_LINES:
         return list(sizes)
     last = len(sizes) - 1
@@ -182,7 +182,7 @@ def _is_timed(results: Sequence[ResultRow]) -> bool:
 
 
 def _interval_points(results: Sequence[ResultRow], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
-    """Yield a point at the end of each interval. An interval without a message is left out, because a log axis has no zero."""
+    """Yield a point at the end of each interval. An interval without a message is left out, because a logarithmic axis cannot show zero."""
     end = 0.0
     for interval in _by_interval(results):
         end += (_value_of(interval, "duration", "total") or 0.0) / 1e9 if timed else 1.0

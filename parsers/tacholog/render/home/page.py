@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from tacholog.render.evidence import load_line
 from tacholog.render.home.choices import choices_table
 from tacholog.render.home.panels import panels
 from tacholog.render.html import NOTHING, Html, esc, join, tag
@@ -191,7 +192,8 @@ def newest_results(view: View, everything: Sequence[SystemSeries], links: Links)
     table = plain_table("Newest results", heads, [cells for _, cells in rows[:_MOST_SYSTEMS]])
     left = len(rows) - _MOST_SYSTEMS
     more = tag("p", count_of(left), f" more system{'s' if left > 1 else ''}: see all systems and transports.", class_="tl-note") if left > 0 else ""
-    return join([tag("p", _WHY_NO_RANKING, _NOT_COMPARABLE if len(rows) > 1 else ""), table, more])
+    loads = load_line(result for member in everything for result in member.series.results)
+    return join([tag("p", _WHY_NO_RANKING, _NOT_COMPARABLE if len(rows) > 1 else ""), loads, table, more])
 
 
 def _system_row(view: View, system: str, members: Sequence[SystemSeries], links: Links) -> tuple[tuple[str, int, str], list[object]]:

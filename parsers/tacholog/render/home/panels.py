@@ -15,7 +15,7 @@ from string import ascii_lowercase
 import msgspec
 
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.view.home import GroupMembers, HomeMachine, floors, how, polls, reach_of, waits
+from tacholog.view.home import GroupMembers, HomeMachine, differing_labels_of, floors, how, polls, reach_of
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size
 from tacholog.view.ranking_groups import SystemSeries, standing
@@ -26,6 +26,7 @@ _TOP, _BOTTOM = 18, 132
 _LATENCY, _RATE = (44, 136), (200, 292)  # the plots from left to right: equal halves, each with its ticks on the left and its letters on the right
 _FIRST = 6  # the number of panels that a phone shows unfolded; on wider screens, they fill rows of three or of two
 _LINE = 10.0  # height of a letter, in units of the drawing
+_LINE_OF_TEXT = 13  # height of a line of text, in the same units
 _LETTERS = 12  # the distance from the end of a plot to its letters
 _MOST_TICKS = 5
 _NEAR = 40.0  # labels of sizes with a smaller distance would overlap
@@ -76,6 +77,10 @@ class Panel(msgspec.Struct, frozen=True):
         """The letter for each name of a line; empty if all lines have the same name."""
         names = dict.fromkeys(filter(None, self.line_names.values()))
         return dict(zip(sorted(names, key=str.casefold), ascii_lowercase, strict=False)) if len(names) > 1 else {}
+
+    def how(self, member: SystemSeries) -> str:
+        """Return, in words, how a series of the panel was measured."""
+        return how(member, differing_labels_of(self.series))
 
     def members_in(self, plot: Plot) -> list[SystemSeries]:
         """Return the series of the panel in a plot."""
@@ -316,13 +321,14 @@ def _letters(panel: Panel, plot: Plot) -> Iterator[Html]:
 
 def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
     """Yield the number of each size, which is shown if the pointer is on its dot."""
-    name = " ".join(filter(None, (panel.line_names[id(member)], waits(member))))
+    name = ", ".join(filter(None, (panel.line_names[id(member)], panel.how(member))))
     unit = "ns" if plot.members.group.metric == "latency" else "bit_per_s"
     for payload, cell in plot.cells(member).items():
         if cell.value:
             x, y = plot.x(payload), plot.y(cell.value)
-            words = f"{name}, {size(payload)}: {quantity(cell.value, unit)}"
-            text = tag("text", words, x=_HALF, y=round(max(y - 8, 10), 1), text_anchor="middle")
+            number = f"{size(payload)}: {quantity(cell.value, unit)}"
+            lines = [tag("tspan", words, x=_HALF, dy=dy) for words, dy in ((name, 0), (number, _LINE_OF_TEXT)) if words]
+            text = tag("text", *lines, y=round(max(y - 8 - _LINE_OF_TEXT, 10), 1), text_anchor="middle")
             yield tag("g", tag("path", d=f"M{x:g} {y:g}h0"), text, class_="tl-value")
 
 
@@ -357,7 +363,7 @@ def _described(panel: Panel, plot: Plot) -> str:
     for member in panel.members_in(plot):
         cells = plot.cells(member)
         numbers = ", ".join(f"{quantity(cells[payload].value or 0.0, unit)} at {size(payload)}" for payload in sorted(cells))
-        lines.append(f"{member.transport}{_in_brackets(how(member))}: {numbers}")
+        lines.append(f"{member.transport}{_in_brackets(panel.how(member))}: {numbers}")
     return f"{plot.title}. {'; '.join(lines)}." if lines else ""
 
 

@@ -148,7 +148,7 @@ def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Ht
 
 def _caption(group: Group, members: Sequence[SystemSeries]) -> Html:
     common = common_conditions(members)
-    words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
+    words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. Same for all: {common}' if common else ''}."
     return tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked")
 
 

@@ -92,7 +92,7 @@ def _manifest_link(run: str, links: Links) -> Html:
 
 
 def raw_name(run: str, file: str) -> str:
-    """Return the address of a manifest. It always ends in .txt, so that no browser displays a file from outside as a page."""
+    """Return the address of a manifest. It always ends in .txt, so that no browser renders the file of a stranger as a page."""
     return f"{RAW}/{path_slug(f'{run}/{file}')}.txt"
 
 

@@ -435,7 +435,14 @@ def worst_run(cell: Cell) -> tuple[float, ResultRow]:
 
 def lost_words(cell: Cell, links: Links) -> Html:
     """Return the share of lost messages under a rate: ``77 % lost``. If most runs lost little, return that of the worst run: ``up to 3 % lost``."""
-    return tag("span", "" if _is_lossy(cell) else "up to ", _loss_share(cell, links), " lost", class_="tl-runs tl-lost")
+    if cell.groups:
+        low, high = (linked_value(group.value, group.result, "ratio", links) for group in sorted(cell.groups, key=lambda group: group.value))
+        words = ["some runs lost ", low, ", others ", high]
+    elif cell.value is not None and cell.value > LOSS_LIMIT:
+        words = [linked_number(cell, "ratio", links), " lost"]
+    else:  # a median of 0 % beside the mark looks like a mistake
+        words = ["up to ", linked_value(*worst_run(cell), "ratio", links), " lost"]
+    return tag("span", *words, class_="tl-runs tl-lost")
 
 
 def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
@@ -454,14 +461,3 @@ def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
     where = tag("span", f"{of_several}{size(payload)}", class_="stat-size")
     share = tag("strong", linked_value(most, result, "ratio", links))
     return tag("p", f"{title}: up to ", share, " of the messages were lost (", where, ").", class_="tl-note tl-loss")
-
-
-def _is_lossy(cell: Cell) -> bool:
-    return bool(cell.groups) or (cell.value is not None and cell.value > LOSS_LIMIT)
-
-
-def _loss_share(cell: Cell, links: Links) -> Html:
-    """Return the median loss. If only a few runs lost much, return that of the worst run, because 0 % with the mark of loss would look wrong."""
-    if _is_lossy(cell):
-        return linked_number(cell, "ratio", links, brief=True)
-    return linked_value(*worst_run(cell), "ratio", links)

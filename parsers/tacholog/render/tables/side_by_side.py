@@ -156,7 +156,7 @@ def _conditions(table: MachineTable) -> Html:
     length = f" of {ends} seconds" if ends else ""
     each = [f"A number is the median of {runs} runs{length}."] if counts[-1] > 1 else []
     common = common_conditions(table.members)
-    parts = [*named, *each, *built, *([f"In common: {common}."] if common else [])]
+    parts = [*named, *each, *built, *([f"Same for all: {common}."] if common else [])]
     notes = remarks(table.runs())
     conditions = tag("p", " ".join(parts), class_="tl-note") if parts else NOTHING
     return folded(tag("span", "How these rows were measured"), notes, conditions) if notes or parts else NOTHING

@@ -21,7 +21,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import Unit, unit_shown
 from tacholog.view.ranking_groups import RANKED_BY, conditions_of, headline_statistic
-from tacholog.view.refusals import refusals
+from tacholog.view.refusals import condition_title, not_stated
 from tacholog.view.series import LOGICAL, Cell, Series
 
 _WORDS = ("Median latency", "Mean latency", "Payload received")  # of `RANKED_BY`
@@ -143,17 +143,16 @@ def _too_few_runs(members: Sequence[Series]) -> Html:
 
 
 def not_comparable(members: Sequence[Series], metric: str) -> Html:
-    """Return, in words, the series that are not comparable with the first one, and the reasons; nothing if all are comparable."""
-    first, *others = members
-    first_conditions = conditions_of(first, metric)
-    by_reason: dict[str, list[str]] = {}
-    for other in others:
-        if reasons := refusals(judge(first_conditions, conditions_of(other, metric), comparison="ratio")):
-            by_reason.setdefault("; ".join(reasons), []).append(other.label)
-    if not by_reason:
+    """Return, in one sentence, the conditions in which the series differ or that they do not state; nothing if all series compare with the first."""
+    first, *others = (conditions_of(member, metric) for member in members)
+    judgements = [judge(first, other, comparison="ratio") for other in others]
+    different = dict.fromkeys(condition_title(difference) for judgement in judgements for difference in judgement.different)
+    unverified = dict.fromkeys(code for judgement in judgements for code in judgement.unverified)
+    if not different and not unverified:
         return NOTHING
-    items = [tag("li", f"{'; '.join(labels)}: {reason}") for reason, labels in by_reason.items()]
-    return tag("div", tag("p", f"Not comparable with the first column ({first.label}):"), tag("ul", *items), class_="tl-note")
+    reasons = [f"they differ in {', '.join(different)}"] if different else []
+    reasons += [not_stated(unverified)] if unverified else []
+    return tag("p", f"Not all of these columns compare: {'; '.join(reasons)}.", class_="tl-note")
 
 
 def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Series]] | None:

@@ -60,7 +60,7 @@ class SidecarFacts:
         self._differing = {key for key in keys if len({repr(content.get(key)) for content in self._contents.values()}) > 1}
 
     def are_in(self, path: str) -> bool:
-        """Whether a file of the folder is one of these."""
+        """Whether a file of the folder is one of the files of facts."""
         return path in self._contents
 
     def of_log(self, path: str) -> dict[str, Any]:
