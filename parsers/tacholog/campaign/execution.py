@@ -25,7 +25,7 @@ _EARLY_S = 5.0  # a server that ends by itself more than this time before its cl
 _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
 _ERROR = re.compile(
-    r"\b(error|cannot|can['`]?t|unable|fail(ed|ure)?|invalid|unrecogni[sz]ed|unknown|refused|denied|illegal|no such|in use)\b",
+    r"\b(error|cannot|can['`]?t|unable|fail|failed|failure|invalid|unrecogni[sz]ed|unknown|refused|denied|illegal|no such|in use)\b",
     re.IGNORECASE,
 )
 
