@@ -8,6 +8,8 @@ from typing import Any
 from markupsafe import escape
 from sphinx.application import Sphinx
 
+from tacholog.visible import drawn
+
 _site = json.loads(Path(__file__).with_name("site.json").read_text(encoding="utf-8"))  # the settings from site.toml
 
 project = html_title = _site["name"]
@@ -58,7 +60,7 @@ html_favicon = "_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_use_index = False
-html_baseurl = _site["url"] or ""  # older versions of a page name the newest one as canonical
+html_baseurl = drawn(_site["url"] or "")  # older versions of a page name the newest one as canonical
 html_domain_indices = False
 html_permalinks_icon = "#"
 copybutton_exclude = ".linenos, .gp"

@@ -196,7 +196,7 @@ def test_newest_release_of_each_system_is_compared_on_the_home_page_and_in_the_d
 def test_release_on_another_machine_starts_a_new_line_with_a_reason(site: Path) -> None:
     page = (site / "history/latency-p50.html").read_text()
     heads = re.findall(r'<th scope="col" class="n">(?:<a [^>]*>)?([^<]+)', page)
-    assert heads == ["1.9", "1.10", "1.11"] * 2  # The heads of the history, and of the table of rows that only one release has.
+    assert heads == ["1.11", "1.10", "1.9"] * 2  # The newest first: the heads of the history, and of the table of rows that only one release has.
     before, reason, after = page.partition("Another machine: CPU model: Intel(R) Xeon(R) Processor -&gt; Another CPU")
     assert reason
     assert (before.count('<th scope="row">'), after.count('<th scope="row">'), after.count('class="anew"')) == (7, 7, 0)
