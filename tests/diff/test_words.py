@@ -53,7 +53,7 @@ def test_old_and_new_are_the_medians_of_the_compared_pairs(side: Side) -> None:
     assert (line.old, line.new, line.ratio) == ("10\u00a0µs", "12\u00a0µs", "x1.200")
     assert "7 pairs (of 15 and 15 runs)" in line.remark
     assert all("7 pairs (of 15 and 15 runs)" in show(report) for show in SHOWN)
-    assert all("Where there are more runs than pairs" in show(report) for show in SHOWN)
+    assert all("If a row has more runs than pairs" in show(report) for show in SHOWN)
 
 
 def test_values_of_an_untested_row_are_the_medians_of_all_runs(side: Side) -> None:

@@ -28,7 +28,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
     "hmbdc": {"machine .*": MACHINE, "notes .*": "prose of the sample page", "note .*": "prose of the sample page", "command .*": "one for each row"},
     "iperf3": {"system_info": MACHINE},
     "native": {
-        "(perftest|host|clock|load|affinity|socket|companion|transport)_.*": MACHINE,
+        "(perftest|host|clock|load|affinity|placement|socket|companion|transport)_.*": MACHINE,
         "(way|path)_.*": "what the kernel counted",
         "note_text": "prose",
         "search_command": "the command of the tool that was run",

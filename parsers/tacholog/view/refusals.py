@@ -26,7 +26,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "batched": "batching",
         "bytes_moved": "bytes that the rate counts",
         "payload_touched": "whether the payload was touched",
-        "latency_of": "bytes against a reference",
+        "latency_of": "contents (bytes, or a reference to them)",
         "offered_rate": "offered rate",
         "recovery_time": "recovery time",
         "cpu_model": "CPU model",

@@ -251,12 +251,13 @@ def _load_words(groups: Iterable[Group]) -> str:
     groups = list(groups)
     bases = dict.fromkeys(BASIS_WORDS.get(str(group["basis"]), str(group["basis"])) for group in groups if group.metric == "latency")
     loads = dict.fromkeys(group.load for group in groups if group.metric == "latency")
-    latency = [f"Latency: {' and '.join(bases)}, {' and '.join(map(_loaded, loads))}."] if bases else []
+    latency = [f"Latency: {' and '.join(bases)}; {', or '.join(map(_loaded, loads))}."] if bases else []
     return " ".join([*latency, *(["Rates: as many messages as the sender can send."] if any(group.metric == "goodput" for group in groups) else [])])
 
 
 def _loaded(load: str) -> str:
-    return {"closed": "one message at a time, so the system is not loaded", NOT_STATED: "load not stated"}.get(load, f"load {load}")
+    words = {"closed": "one message at a time (the system is not loaded)", "open": "messages on a fixed schedule (the system is loaded)"}
+    return {**words, NOT_STATED: "load not stated"}.get(load, f"load {load}")
 
 
 def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str]) -> Iterator[tuple[str, list[ComparedRow]]]:

@@ -45,7 +45,6 @@ _ONLY = (("transport", "transport"), ("metric", "metric"), ("payload_bytes", "si
 
 # The names of conditions after "different", if their titles do not read well there.
 _NOUNS = {
-    "latency_of": "contents (bytes, or a reference to them)",
     "payload_touched": "use of the payload",
     "keyed": "keys",
     "bytes_moved": "counting of bytes",

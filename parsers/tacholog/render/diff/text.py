@@ -202,10 +202,9 @@ def _rank(row: ComparisonRow) -> int:
 
 
 def _with_verdict(line: DiffLine) -> DiffLine:
-    """Return the line. If its remarks do not state the verdict, prepend it to them."""
-    if line.row.verdict in ("worse", "better"):
-        return line
-    return msgspec.structs.replace(line, remarks=(MEANINGS[line.row.verdict].words, *line.remarks))
+    """Return the line without an empty cell: its remarks begin with the verdict, and an interval that is not known says so."""
+    remarks = line.remarks if line.row.verdict in ("worse", "better") else (MEANINGS[line.row.verdict].words, *line.remarks)
+    return msgspec.structs.replace(line, remarks=remarks, interval=line.interval or "not known")
 
 
 def _folded(comparison: Comparison, shown_above: Collection[str]) -> Iterator[str]:
