@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.conftest import TOO_WIDE
-from tests.browser.patience import patient
+from tests.browser.patience import draw, patient
 from tests.questions.datasets import lossy
 
 from tacholog.runs.questions import Question
@@ -69,6 +69,7 @@ def test_link_beside_what_is_not_shown_leads_to_an_answer_that_shows_it(page: Pa
 
 def test_exported_points_of_a_figure_without_an_axis_have_the_names(page: Page) -> None:
     page.locator("#names").get_by_role("link", name="The picture").click()
+    draw(page.locator("figure.tl-figure").first)
     with page.expect_download() as download:
         page.locator(".tl-points a").click()
 

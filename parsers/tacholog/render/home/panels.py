@@ -327,8 +327,9 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
         if cell.value:
             x, y = plot.x(payload), plot.y(cell.value)
             number = f"{size(payload)}: {quantity(cell.value, unit)}"
-            lines = [tag("tspan", words, x=_HALF, dy=dy) for words, dy in ((name, 0), (number, _LINE_OF_TEXT)) if words]
-            text = tag("text", *lines, y=round(max(y - 8 - _LINE_OF_TEXT, 10), 1), text_anchor="middle")
+            second = [tag("tspan", number, x=_HALF, dy=_LINE_OF_TEXT)] if name else []
+            top = round(max(y - 8 - _LINE_OF_TEXT * len(second), 10), 1)
+            text = tag("text", name or number, *second, x=_HALF, y=top, text_anchor="middle")
             yield tag("g", tag("path", d=f"M{x:g} {y:g}h0"), text, class_="tl-value")
 
 
