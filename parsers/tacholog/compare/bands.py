@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
 FOLDER = "same-build"
-ENOUGH_SESSIONS = 3  # Fewer sessions do not show how much sessions differ.
+ENOUGH_SESSIONS = 3  # With fewer sessions, the difference between sessions is not known.
 _KEY = tuple(name for name in RowKey.__struct_fields__ if name != "apart")  # older files have no column ``apart``
 _LEVEL = 0.975
 

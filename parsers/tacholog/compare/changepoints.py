@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from tacholog.compare.statistics import student_t_two_sided_p, student_t_two_sided_quantile
 
-LEAST_RELEASES = 5  # With fewer releases, no order of them is rare enough.
+LEAST_RELEASES = 5  # With fewer releases, no order of the levels is rare enough to be significant.
 LEVEL = 0.05  # the probability that a page without any change shows a change; half of it for steps, half for drifts
-_SHORTEST = 2  # releases in a segment: a single release that differs from all others is an outlier
-_LEAST_DRIFT = 3  # releases: a change over fewer releases is a step
+_SHORTEST = 2  # the least number of releases in a segment: a single release that differs from all others is an outlier
+_LEAST_DRIFT = 3  # the least number of releases in a drift: a change over fewer releases is a step
 _SHARE_FOR_NOISE = 0.8  # the share of the differences between neighbours from which the noise is estimated
-_FAR = 4  # times the noise: a release at this distance from its neighbours is an outlier; two such releases are a step
+_FAR = 4  # in units of the noise: a release at this distance from its neighbours is an outlier; two adjacent such releases are a step
 _SHUFFLES = 1999
 _DRAWS = 20_000
 Floats = NDArray[np.float64]
@@ -109,7 +109,7 @@ def _without_outliers(levels: Floats, noise: Floats) -> Floats:
 
 def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
     """Return the changes of histories with equally many releases. ``total`` is the number of histories on the page."""
-    # All histories of a page share its significance level. Histories of each length get a part in proportion to their number.
+    # All histories of a page share its significance level. The histories of each length get a part of the level, in proportion to their number.
     count, releases = levels.shape
     p_drift = _trend_p(levels) * total / count
     penalty = step_penalty(releases, total)
@@ -155,7 +155,7 @@ def _trimmed(count: int, used: int) -> float:
 
 
 def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
-    """Return the first release of each segment of each history, except the first segment, by optimal partitioning."""
+    """Divide each history into segments by optimal partitioning. Return the first release of each segment, without the first segment."""
     count, releases = scaled.shape
     sums = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled, axis=1)], axis=1)
     squares = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled**2, axis=1)], axis=1)

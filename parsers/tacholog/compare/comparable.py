@@ -19,17 +19,17 @@ from tacholog.runs.labels import labels_of
 
 # What is compared: the same row in two releases; two series whose ratio a reader asks for; the series of one ranked table.
 ComparisonKind = Literal["diff", "ratio", "ranking"]
-Conditions = Mapping[str, Any]  # the conditions of one cell or series by name; null: not stated
+Conditions = Mapping[str, Any]  # the conditions of one cell or series by name; ``None``: not stated
 BYTES, A_REFERENCE = "bytes", "a reference"  # what was sent: the latency of bytes grows with their number, the latency of a reference does not
 MOVED, NOT_MOVED = "moved", "never moved"  # whether the bytes that a rate counts were moved
 
-_IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # paths that may be zero copy
-# Transports that use no network card, by their names: for logs that do not state the reach of the transport.
+_IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # transports that may be zero copy
+# The names of transports that use no network card. They are only used if the log does not state the reach of the transport.
 _NAMED_AS_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
 
 
 def is_local(conditions: Conditions) -> bool:
-    """Whether the transport stays within one machine, without any network card: by the reach in the log, or else by its name."""
+    """Whether the transport uses no network card. The reach in the log decides; if it is not stated, the name of the transport decides."""
     if conditions["reach"] is not None:
         return bool(conditions["reach"] != "network")
     return _NAMED_AS_LOCAL.search(conditions["transport"] or "") is not None
@@ -66,18 +66,18 @@ class Condition(NamedTuple):
     metrics: Collection[str] = ()  # empty: all metrics
 
 
-# These conditions are part of a row's name. If one side never states one of them, its rows are compared with rows of the other side that state it.
+# These conditions are part of a row's name. If one side never states such a condition, its rows are still compared with rows that state it.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
-NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # not stated: the network was not changed
-SETTINGS = "settings"  # of the transport: a JSON object
-SETTING_PREFIX = "setting "  # before the name of a setting that differs
+NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # not stated: unchanged network
+SETTINGS = "settings"  # the settings of the transport, as a JSON object
+SETTING_PREFIX = "setting "  # the prefix of the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 LABELS = "labels"  # all labels of a side, as in the column ``labels``; each label is a separate condition (``label.plugin``)
 # A diff compares machines by their hardware (`MACHINE`), not by their names: two machines may have the same hardware.
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
-        # Users label runs to distinguish them. A run without a label differs from all runs that have it.
+        # Users label runs to distinguish them. A run without a label differs from all runs with this label.
         LABELS: Condition(LABELS, _EVERYWHERE),
         # Rows of a diff have their test in their name, and the machine's hardware instead of its name.
         "host": Condition("host", _SERIES, _always),
@@ -119,12 +119,12 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "subscribers": Condition("subscribers", _LOAD),
         **{name: Condition(name.rsplit("_", 1)[0].removesuffix("_bit_per"), _EVERYWHERE) for name in NETWORK},
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
-        # Columns of a document for several operating systems need not come from one machine.
+        # If a document has a column for each operating system, the columns may come from different machines.
         "operating_system": Condition("operating_system", _SERIES),
         # A campaign measures its transports in turns within the same hour. The difference between two campaigns may be larger than the difference
         # between two transports, so the transport with more runs in the faster campaign would win.
         "campaign": Condition("campaign", _RANKING),
-        # A rate of batched messages cannot be compared with a rate of single messages, and both were measured at different sizes.
+        # A rate of batched messages cannot be compared with a rate of single messages. The two rates are also measured at different sizes.
         "batched": Condition("batched", _RANKING),
     }
 )
@@ -239,7 +239,7 @@ def _is_needed(field: str, conditions: Conditions, comparison: ComparisonKind) -
 
 
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
-    """Whether two conditions differ. If one side does not state a condition, it differs only if it is part of the name of the row or series."""
+    """Whether two conditions differ. In a diff, a condition that only one side states differs only if it is in the row's name."""
     if field in NETWORK:
         return (old or None) != (new or None)
     # Logs of older versions state no placement.

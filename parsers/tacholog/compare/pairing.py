@@ -21,7 +21,7 @@ from tacholog.runs.manifest import RUN_FILE, read_evidence_toml
 RECORD_FILE = "ab.toml"
 _SIDES = ("old", "new")
 _ABOVE_NOTHING = (".", "/")
-_LEVELS = 3  # folders between a run and the record: the repetition, the variant, the side
+_LEVELS = 3  # the number of folders between a run and the record: for the repetition, the variant and the side
 
 
 class PairSide(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -67,7 +67,7 @@ class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class SingleBands(Bands, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much single values may differ by chance, as long as it was not measured."""
+    """How much single values may differ by chance, if no band was measured."""
 
     centre: Percent = 10.0
     high: Percent = 25.0

@@ -163,7 +163,7 @@ def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
         inside = inside_pairs(old, tail) if paired else inside_sides(old, new, tail)
         return -shifts[:, inside - 1] if inside > 0 else np.full(draws, np.inf)
 
-    # The adjusted p-value must be below the level; equal is not enough.
+    # The adjusted p-value must be below the level. A p-value equal to the level is not significant.
     significant = beyond((1 - share) * rate / rows / 2 * (1 - 1e-9)) if share < 1 else np.full(draws, np.inf)
     if paired and share:
         significant = np.minimum(significant, _beyond_largest(noise, rows, share * rate, generator))
@@ -181,20 +181,20 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
     """
     draws, pairs = noise.shape
     flips = flips_of(pairs)
-    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips may reach the statistic of the row, besides the flip that changes no sign
+    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips, besides the flip that changes no sign, may reach the statistic of the row
     if allowed < 1:
         return np.full(draws, np.inf)
     # Flips of rows that did not change have the distribution of Student's t.
     spread, mean = noise.std(axis=1, ddof=1) / np.sqrt(pairs), noise.mean(axis=1)
     if pairs > _EVERY_SUBSET:
-        of_one = generator.beta(flips - allowed, allowed, draws)  # the distribution of the decisive flip
+        of_one = generator.beta(flips - allowed, allowed, draws)  # random probabilities of the flip that decides
         return np.asarray(spread * student_t_two_sided_quantile(-np.expm1(np.log(of_one) / rows), pairs - 1) - mean)
     by_own_flips = _by_own_flips(noise, allowed)
     if rows == 1:
         return by_own_flips[:, -1]
-    below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # the largest first
+    below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # sorted, the largest value first
     others = spread[:, None] * student_t_two_sided_quantile(-np.expm1(below / (rows - 1)), pairs - 1) - mean[:, None]
-    # The allowed flips may reach the statistic by the row itself or by other rows. All divisions of their number are considered.
+    # Each allowed flip reaches the statistic either in the row itself or in another row. All divisions of the allowed flips are tried.
     return np.asarray(np.maximum(by_own_flips, others[:, ::-1]).min(axis=1))
 
 

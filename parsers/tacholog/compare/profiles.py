@@ -106,7 +106,7 @@ def _machine(host: Host) -> tuple[str | None, ...]:
 
 
 def _link(manifest: str | None) -> dict[str, str]:
-    """Return the network card and the MTU of the link between the hosts of a run, if the run states them. The hosts may have other, unused cards."""
+    """Return the network card and the MTU of the link between the hosts of a run, if the run states them. Other cards of the hosts are ignored."""
     if manifest is None or '"link_' not in manifest:
         return {}
     environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
@@ -220,13 +220,13 @@ def is_same_build(old: Dataset, new: Dataset) -> bool:
 
 
 def is_same_control(old: Dataset, new: Dataset) -> bool:
-    """Whether the controls of both sides are the same program, or do not state it. Controls of two programs show nothing about the host."""
+    """Whether the controls of both sides are the same program, or a side does not state it. Controls of two programs show nothing about the host."""
     builds = [{program[0] for program in _programs(side, controls=True) if program} for side in (old, new)]
     return builds[0] == builds[1] or not all(builds)
 
 
 def _programs(dataset: Dataset, *, controls: bool = False) -> set[tuple[str, ...] | None]:
-    """Return the SHA-256 of each measured program, with the arguments of its command; ``None`` for a run that does not state it.
+    """Return the SHA-256 of each measured program, with the arguments of its command; ``None`` for a run that does not state its program.
 
     With ``controls``, only control runs are considered; otherwise only the other runs.
     """

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# These columns are not read, because no row of a comparison names its line in a log.
+# These columns are not read, because a comparison does not show the log lines of its values.
 _UNUSED = ("log", "line", "last_line", "value_line", "unit")
 
 
@@ -55,7 +55,7 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     Raises:
         UnreadableInput: there is no data with one of the names, or a name is empty.
     """
-    if "" in names:  # for example an unset variable of a script; without this check, the current folder would be read
+    if "" in names:  # for example from a script whose variable is not set; without this check, the current folder would be read
         raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
     datasets = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
     labels = {name: one_form(name) for name in names if name not in datasets}

@@ -24,7 +24,7 @@ class SizeRange(NamedTuple):
     high: int
 
     def holds(self, low: int, high: int | None = None) -> bool:
-        """Whether a size is in the range; if ``high`` is given, whether all sizes from ``low`` to ``high`` are."""
+        """Whether the size ``low`` is in the range; with ``high``, whether all sizes from ``low`` to ``high`` are in the range."""
         return self.low <= low and (low if high is None else high) <= self.high
 
 

@@ -9,7 +9,7 @@ nothing, the two runs of a pair can be swapped. A swap flips the signs of the pa
 pair is preserved. The test applies all possible flips (for many pairs: a fixed random sample of them), and computes the largest statistic of all rows
 for each flip. The p-value of a row is the share of flips whose largest statistic is at least the statistic of the row. It is already adjusted for the
 number of rows, and exact if the differences of a pair are symmetric.
-Without pairs, the test divides the runs into two sides in all possible ways. A split says which runs are the new side, for all rows. This
+Without pairs, the test divides the runs into two sides in all possible ways. A split determines which runs are the new side, for all rows. This
 test is exact if the order of the runs is random; the rows of a run may be correlated.
 
 Source:
@@ -40,9 +40,9 @@ EXACT_RUNS = 40
 OUTER, INNER = 0.95, 0.90  # The confidence of the displayed interval, and of the interval that must be within the threshold for "no change".
 MIN_CLUSTER = 2
 _MEDIAN = 0.5
-MOST_PATTERNS = 2000  # patterns of ties in one call; with more, exact distributions take too long, and the normal approximation is good
+MOST_PATTERNS = 2000  # of ties in one call; with more patterns, exact distributions take too long, and the normal approximation is good
 MOST_FLIPS = 4096  # the number of flips of 13 pairs; for more pairs, the flips are a random sample of this size
-_MOST_ELEMENTS = 1_000_000  # of one matrix: its 8 MB fit into the cache of a processor
+_MOST_ELEMENTS = 1_000_000  # the largest number of elements of one matrix, whose 8 MB fit into the cache of a processor
 _DIGITS = 12  # Statistics are rounded, so that the order of their terms does not make equal statistics different.
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -155,7 +155,7 @@ def middle(ordered: Floats) -> Floats:
 
 
 def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
-    """Return the interval from the ``inside``-th smallest of ``low`` to the ``inside``-th largest of ``high`` (sorted); infinite if it is below 1."""
+    """Return the interval from the ``inside``-th smallest of ``low`` to the ``inside``-th largest of ``high`` (sorted). It is infinite for 0."""
     if inside < 1:
         unbounded = np.full(len(low), np.inf)
         return -unbounded, unbounded
@@ -175,7 +175,7 @@ def inside_sides(olds: int, news: int, tail: float) -> int:
 
 
 def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> int:
-    """``null`` is the distribution of the doubled statistic, from its minimum on; ``None``: the normal approximation is used."""
+    """Return the number of values inside. ``null`` is the distribution of the doubled statistic; ``None``: use the normal approximation."""
     if null is None:
         return int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
     return int(np.searchsorted(np.cumsum(null[::2]), tail, side="right"))
@@ -471,7 +471,7 @@ def _statistics(
 def _of_flips(differences: Floats, flips: Floats) -> Floats:
     """Return a statistic of each row for each flip. It increases with Student's t.
 
-    The sum of squares is the same under all flips. So t depends only on the ratio of the squared sum to it, which is between 0 and 1.
+    The sum of squares is the same under all flips. So t depends only on the ratio of the squared sum to the sum of squares, which is between 0 and 1.
     """
     pairs = differences.shape[1]
     squares = (differences**2).sum(axis=1, keepdims=True) * pairs
@@ -479,10 +479,10 @@ def _of_flips(differences: Floats, flips: Floats) -> Floats:
 
 
 def _of_splits(values: Floats, is_new: Floats) -> Floats:
-    """Return a statistic of each row for each split. It increases with Student's t: it depends on the share of the squares between the sides."""
+    """Return a statistic of each row for each split. It increases with Student's t, because it is the share of the squares between the sides."""
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
-    news = is_new.sum(axis=0)  # A split assigns also the runs that a row lacks, so the number of its new runs differs between splits.
+    news = is_new.sum(axis=0)  # A split also assigns runs that have no value in a row. So the number of the row's new runs differs between splits.
     squares = (centred**2).sum(axis=1, keepdims=True) * (news * (runs - news) / runs)
     return _comparable((centred @ is_new) ** 2, squares, runs - 2)
 

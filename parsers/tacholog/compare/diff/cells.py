@@ -74,7 +74,7 @@ class CellTable(NamedTuple):
         marks: the marks, as bits.
         mixed: whether the runs differ in a field of ``--across``.
         tested: whether the row gets a verdict.
-        published: whether the run has no session: a figure of a document, or a log without a manifest.
+        published: whether the run has no session, because it is a figure of a document or a log without a manifest.
         value: one value for each cell and run, sorted by cell and then by run.
         value_run: the run of each value.
         labels: the columns of the labels that must be equal on both sides (``label.plugin``).
@@ -166,7 +166,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     for name in policy.across:
         if name in columns:
             mixed |= columns[name].codes != columns[name].codes[source][cell]
-    for name, column in columns.items():  # one at a time, so that two copies of all columns never exist together
+    for name, column in columns.items():  # one column after the other, so that there are never two copies of all columns
         columns[name] = column[source]
     upper = upper_of_two(columns["metric"])
     value, value_run, first, count = _one_value_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
@@ -202,7 +202,7 @@ def _short_runs(cell: Integers, run: Integers, samples: Floats, statistic: pd.Ca
     if not least_runs or not is_short.any():
         return np.zeros(len(cell), bool)
     runs = int(run.max()) + 1
-    cell_of_run = np.unique(cell[~is_short] * runs + run[~is_short]) // runs  # once for each run, even if it has several numbers
+    cell_of_run = np.unique(cell[~is_short] * runs + run[~is_short]) // runs  # each run is counted once, even if it has several numbers
     return is_short & (np.bincount(cell_of_run, minlength=int(cell.max()) + 1) >= least_runs)[cell]
 
 
@@ -232,7 +232,7 @@ def mark_names(bits: int) -> tuple[str, ...]:
 def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
     results = side.results
     keep = (results["scope"] == "summary").to_numpy(bool)
-    if policy.transports or policy.sizes:  # Controls of any transport and size show whether the host changed.
+    if policy.transports or policy.sizes:  # Controls are kept whatever their transport and size: each control shows whether the host changed.
         texts = side.runs.reindex(columns=["labels"])["labels"]
         controls = side.runs["run"][[isinstance(text, str) and CONTROL in labels_of(text) for text in texts]]
         wanted = _of_sizes(results, policy)
@@ -245,7 +245,7 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 
 def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
-    """Whether each number has only sizes that the policy names; true for all numbers if the policy names no size."""
+    """Whether the policy names all sizes of each number; true for all numbers if the policy names no size."""
     low, high = (results[name].to_numpy(np.float64, na_value=np.nan) for name in ("payload_bytes", "payload_bytes_high"))
     high = np.where(np.isnan(high), low, high)
     ranges = size_ranges(policy.sizes, "--size")
@@ -291,7 +291,7 @@ def _mark_bits(marks: pd.Series) -> Integers:
 
 
 def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
-    """Whether each cell gets a verdict. Not all cells do, because for example all percentiles of one distribution are almost the same information."""
+    """Whether each cell gets a verdict. Only some percentiles do, because all percentiles of a distribution carry almost the same information."""
     metric, statistic, is_new = cells.columns["metric"], cells.columns["statistic"], cells.new
     wanted = np.zeros(len(setting), bool)
     for name, statistics in policy.tests().items():
@@ -301,7 +301,7 @@ def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
         return wanted
 
     def any_of(where: Flags) -> Flags:
-        """Whether ``where`` is true for any cell of the setting of each cell."""
+        """Whether ``where`` is true for any cell with the same setting, for each cell."""
         return np.bincount(setting, where)[setting] > 0
 
     latency, mean = metric == "latency", statistic == "mean"
@@ -485,7 +485,7 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
 
 
 def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
-    """Return codes of the rows without fields that may differ for the same row: the participant, and the fields that only one side states."""
+    """Return codes of the rows that ignore fields in which one row may differ: the participant, and the fields that only one side states."""
     names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
     codes = {"anonymous": cells.groups([name for name in names if name != "participant"])}
     silent = [name for name in names if name in STATED and _of_one_side(cells, name)]
@@ -502,7 +502,7 @@ def _of_one_side(cells: CellTable, name: str) -> bool:
 
 
 def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """Return the codes, but unique codes for special data paths, so that these rows get no partner: a log without a data path means a copy."""
+    """Return the codes. Rows with another data path than ``copy`` get unique codes, and so no partner: a log without a data path means a copy."""
     if "data_path" not in silent:
         return codes
     special = by_word(cells.columns["data_path"], lambda word: word != "copy", unknown=False)

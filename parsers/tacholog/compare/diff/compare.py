@@ -426,7 +426,7 @@ def _settings(policy: Policy) -> Settings:
 def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
     runs = stated_of(dataset.runs, ("run", "system", "system_version", "release", "tool", "host", "published", "start_time"))
     controls = control_runs(dataset)
-    measured = [run for run in runs if run["run"] not in controls] or runs  # the version of a control is not that of the side
+    measured = [run for run in runs if run["run"] not in controls] or runs  # a control has a different version than the side
 
     def distinct(column: str, rows: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
         return tuple(sorted({str(row[column]) for row in rows if row[column] is not None}))
@@ -458,22 +458,23 @@ def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
 def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
     """Return the exit code of a diff: 0, or the highest code that applies.
 
-    4: nothing was compared, except runs with themselves, or no row of a gate was compared. ``worse`` and ``inconclusive`` need tests, so without any
-    test the code is 4 too, because 0 would mean that the tests detected nothing. ``differs`` needs a test, or a row with a verdict on whether the
-    measurements differ. 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs
-    (``inconclusive``). 5: numbers contradict each other, are impossible, or were measured while more than 1 % was lost (``implausible``).
+    - 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs (``inconclusive``).
+    - 4: nothing was compared (a comparison of runs with themselves does not count), or no row of a gate was compared. For ``worse`` and
+      ``inconclusive``, also if no row was tested, because 0 would mean that the tests detected nothing. For ``differs``, also if no row was tested
+      and no row has a verdict on whether the measurements differ.
+    - 5: numbers contradict each other, are impossible, or were measured while more than 1 % was lost (``implausible``).
     """
     implausible = any(
         row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in comparison.rows
     )
     with_itself = sum("same_runs" in row.flags for row in comparison.rows)
-    # Without rows, only loss was asked for.
+    # If there are no rows, the user asked only for loss.
     lost = 0 if comparison.rows else sum(comparison.loss_counts.get(verdict, 0) for verdict in COMPARED) + comparison.lossless
     compared = sum(comparison.counts[verdict] for verdict in COMPARED) + lost > with_itself and not comparison.warns("gate_empty")
     if {"worse", "differs", "inconclusive"} & {*fail_on}:
         answers = TESTED if {"worse", "inconclusive"} & {*fail_on} else TESTED | OUT_OF_TURN
         has_tests = any(comparison.counts[verdict] or comparison.loss_counts.get(verdict, 0) for verdict in answers)
-        nothing_lost = not comparison.rows and not comparison.losses  # only loss was asked for, and no run lost messages
+        nothing_lost = not comparison.rows and not comparison.losses  # the user asked only for loss, and no run lost messages
         compared = compared and (has_tests or nothing_lost)
     verdicts_of: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "differs": DIFFERS, "inconclusive": OPEN}
     failed = any(comparison.counts[verdict] + comparison.loss_counts.get(verdict, 0) for name in fail_on for verdict in verdicts_of.get(name, ()))

@@ -2,7 +2,7 @@
 
 If controls moved, the host changed. How much this explains of other rows is estimated from the mean and the scatter of the shifts of the controls:
 a row is called better or worse only if it is outside the prediction interval of one more control, at 95 % for all rows together.
-No value is divided by that of a control, because the host may have a different effect on each row.
+No value is divided by the value of a control, because the host may have a different effect on each row.
 
 One test of all controls and their mean decides whether they moved: by pairs, by sessions, or by the runs of two blocks.
 """
@@ -31,8 +31,8 @@ from tacholog.compare.statistics import (
 )
 from tacholog.runs.labels import CONTROL
 
-_LEVEL = 0.03  # of the test of the controls; chosen by simulation, see tests/diff/test_controls.py
-_LEAST = 2  # controls; fewer do not show the scatter of the shifts
+_LEVEL = 0.03  # the significance level of the test of the controls; chosen by simulation, see tests/diff/test_controls.py
+_LEAST = 2  # the least number of controls that shows the scatter of the shifts
 
 
 class ControlTest(NamedTuple):
@@ -154,7 +154,7 @@ def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
     """Test the controls that are medians, means or rates, by their layout; return ``None`` if no control can be tested."""
     estimates, old = controls.estimates, np.maximum(controls.pairs.old, 0)
     centre = by_word(controls.cells.columns["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
-    worse = np.where(controls.lower_is_better, 1.0, -1.0)  # the sign of a shift to the worse
+    worse = np.where(controls.lower_is_better, 1.0, -1.0)  # the sign of a shift that is worse
     paired = np.flatnonzero(estimates.tested & estimates.paired & centre)
     if len(paired):
         return _by_pairs(estimates, paired, worse)
@@ -197,7 +197,7 @@ def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlL
 def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
     """Return the means of rows of the same runs, with the numbers of these runs, shape (1, runs) each.
 
-    All rows have the same weight, even noisy rows: the squares of each row are scaled to the sum 1, which no relabelling of the runs changes.
+    All rows have the same weight, even noisy rows: the sum of squares of each row is scaled to 1. Relabelling the runs does not change it.
     """
     size = np.sqrt((values**2).sum(axis=1, keepdims=True))
     scaled = np.divide(values, size, out=np.zeros_like(values), where=size > 0)
@@ -215,7 +215,10 @@ def _shift(values: dict[int, float], olds: int) -> tuple[float, float]:
 
 
 def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) -> _RunValues:
-    """Return the values of these rows. Runs of the same session and repetition are one run for all rows. Enough sessions replace their runs."""
+    """Return the values of these rows. Runs of the same session and repetition count as one run for all rows.
+
+    If there are enough sessions, the values are those of the sessions instead of the runs.
+    """
     cells = controls.cells
     runs_of_rows: list[list[tuple[RunOrder, float]]] = []
     for row in rows.tolist():
@@ -239,7 +242,10 @@ def _has_sessions(runs: Sequence[tuple[RunOrder, float]]) -> bool:
 
 
 def _values_by_name(runs: Sequence[tuple[RunOrder, float]], *, by_session: bool) -> dict[tuple[bool, str, int, int], list[float]]:
-    """Return the values of a row by side, session, repetition, and number among the runs with these. With ``by_session``, a session is one group."""
+    """Return the values of a row by side, session, repetition, and a number that distinguishes runs with the same side, session and repetition.
+
+    With ``by_session``, all runs of a session are one group.
+    """
     values: dict[tuple[bool, str, int, int], list[float]] = defaultdict(list)
     count: Counter[tuple[bool, str, int]] = Counter()
     for run, value in runs:

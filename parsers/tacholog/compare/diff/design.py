@@ -121,7 +121,7 @@ def _sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mappi
 
 
 def _ahead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, int]) -> float:
-    """Return how far one side was ahead of the other side at most, as a share of its runs (the Kolmogorov-Smirnov distance of their times).
+    """Return the largest lead of one side, as a share of its runs: the Kolmogorov-Smirnov distance between the times of the sides.
 
     Args:
         old: the weight of each old run; the sum is 1, and all sessions have the same weight.
@@ -145,7 +145,7 @@ def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions
 
 
 def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
-    """Return the position of each run in the order of their times, by its index; ``None`` if a run does not state its time."""
+    """Return the position in the order of time for the index of each run; ``None`` if a run does not state its time."""
     moments = [_moment(run) for run in runs]
     if any(moment is None for moment in moments):
         return None

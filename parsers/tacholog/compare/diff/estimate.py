@@ -25,7 +25,7 @@ from tacholog.compare.statistics import (
     unpaired_shift,
 )
 
-_MOST_ELEMENTS = 4_000_000  # of one matrix: 32 MB
+_MOST_ELEMENTS = 4_000_000  # the largest number of elements of one matrix, which is 32 MB
 
 
 class Estimates(NamedTuple):
@@ -207,7 +207,7 @@ def _matrix(cells: CellTable, chosen: Integers) -> Floats:
 
 
 def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> Floats:
-    """Return one column for each group of runs: their median, which is the value of one run."""
+    """Return one column for each group of runs: the median of the group, which is the value of one run."""
     if (np.bincount(group[group >= 0], minlength=groups) == 1).all():
         order = np.argsort(group, kind="stable")[(group < 0).sum() :]
         return values[:, order]
@@ -295,7 +295,7 @@ def adjusted_together(estimates: Estimates, family: Integers, rate: float, *, ea
         estimates: the estimates of all rows.
         family: the rows that are tested together.
         rate: the level of both tests together.
-        each: whether the probability of any false row is limited (Holm), or the share of false rows (Benjamini and Hochberg).
+        each: true limits the probability of any false row (Holm); false limits the share of false rows (Benjamini and Hochberg).
     """
     if not len(family):
         return np.zeros(0)

@@ -42,7 +42,7 @@ _OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")
 class _LossTest(NamedTuple):
     """The estimates of the rows with loss, the displayed shift of each row, and its verdict as an index into `VERDICTS` (-1: no verdict).
 
-    For rows whose sides did not take turns, the shift is that between the sides, and the verdict states whether they differ.
+    For rows whose sides did not take turns, the shift is the shift between the sides, and the verdict states whether the sides differ.
     """
 
     estimates: Estimates
@@ -119,7 +119,7 @@ def losses(
 
 
 def _sort_key(loss: Loss) -> tuple[float, float]:
-    """Return the sort key within a verdict: the estimate of the test; without a test, rows with more loss first, then by the largest share."""
+    """Return the sort key within a verdict: the estimate of the test. Without a test: rows whose loss rose first, then by the largest share."""
     if loss.difference is not None:
         return 0.0, -abs(loss.difference)
     if not loss.change:

@@ -49,7 +49,7 @@ from tacholog.schema.metrics import METRICS, median_run
 from tacholog.schema.records import BOUNDS
 
 _REASON_ALONE = {reason: (reason,) if reason else () for reason in REASONS}
-_FAR_APART = 1_000_000  # bytes; to move them takes 10 microseconds at 100 GB/s, which is visible in each printed latency
+_FAR_APART = 1_000_000  # in bytes; moving these bytes takes 10 microseconds at 100 GB/s, which is visible in each printed latency
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", *DIFFERS, "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
@@ -225,7 +225,7 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
     shift = Shift(*(values[order] for values in _shift(arrays)))
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = cells.median[pairs.new] / cells.median[pairs.old]
-    quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # a reader would take a ratio as a comparison
+    quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # a reader would understand a ratio as a comparison
     ends = [np.exp(np.where(has_range, *pair)) for pair in zip((shift.low, shift.high), bounds(cells, pairs), strict=True)]
     decided = tested | by_value
     limits = np.expm1(np.where(out_of_turn, _side_limit(arrays)[order], np.where(by_value, arrays.limits.single[order], arrays.limits.least[order])))
@@ -249,7 +249,7 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
 
 
 def _shift(arrays: RowArrays) -> Shift:
-    """Return the displayed shift of each row: that of its test, or the shift between sides that did not take turns."""
+    """Return the displayed shift of each row: the shift of its test, or the shift between sides that did not take turns."""
     if arrays.sides is None:
         return arrays.estimates.shift
     return Shift(*(np.where(arrays.out_of_turn, side, tested) for side, tested in zip(arrays.sides, arrays.estimates.shift, strict=True)))

@@ -112,7 +112,7 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     median_range = MedianInterval(max(median_range.low - widths[0], 0.0), median_range.high + widths[1], median_range.confidence)
     verdict = _absolute_verdict(median_range.low, median_range.high, requirement)
     reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
-    # A few sessions do not show how much sessions differ. If sessions are on different sides of the limit, more runs per session would not help.
+    # With few sessions, the difference between sessions is not known. If the limit lies between sessions, more runs per session would not help.
     if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
         verdict, reasons = "undecided", ("sessions_disagree",)
     # Losses occur in bursts. A few runs that lost many messages do not change the median, so without this check, a limit of 0 would pass.
@@ -124,9 +124,10 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
 
 
 def _by_session(runs: Sequence[_RunValue]) -> dict[str, float]:
-    """Return the median of each session. Of two middle runs, it is their mean, and not the worse run as in all other places.
+    """Return the median of each session. For an even number of runs, it is the mean of the two middle runs.
 
-    The worse run would bias each session of two runs: a requirement that is just fulfilled failed in 19 % of simulations.
+    All other code uses the worse of the two middle runs. Here, this would bias each session of two runs: in
+    simulations, a requirement that was just fulfilled failed in 19 % of the cases.
     """
     names = sorted({run.session for run in runs if run.session is not None})
     return {name: median(run.value for run in runs if run.session == name) for name in names}
@@ -182,7 +183,7 @@ def judge_relative(
     comparison = compare(*sides, Policy(metrics=metrics), everything=False)
     selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
     compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
-    # The other release may have been measured on a second machine too. Its rows without a partner are left out if the row was compared on the first.
+    # The other release may have rows of a second machine, which have no partner. They are left out if the same row was compared on the first machine.
     return tuple(_relative_row(row, limit, host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
 
 
@@ -259,7 +260,7 @@ def _worse(ratios: _Ends, row: ComparisonRow) -> _Ends:
 
 
 def _threshold(row: ComparisonRow) -> float | None:
-    """Return the threshold of the diff as a share of the old value. The diff uses logarithms: a threshold of 3 % is x1.03, and x1/1.03 for a rate."""
+    """Return the threshold of the diff as a share of the old value. The diff uses logarithms: 3 % is a factor of 1.03, or of 1/1.03 for a rate."""
     if row.threshold is None or row.better == "lower":
         return row.threshold
     return row.threshold / (1 + row.threshold)
@@ -271,7 +272,7 @@ Base = Callable[[str], Dataset]  # returns the runs of a release, or of a folder
 
 
 class _Baseline(NamedTuple):
-    """The base of relative requirements: ``than`` replaces the release in a requirement; ``host`` returns the result of controls for a release."""
+    """The base of relative requirements: ``than`` replaces the release of each requirement; ``host`` returns the result of its controls."""
 
     base: Base
     than: str | None
@@ -284,8 +285,8 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
     Args:
         dataset: the runs, of one release of each system.
         file: the requirements.
-        base: returns the runs of a release or folder, for relative requirements; its argument is empty if the requirement names neither.
-        than: the release or folder to compare with; ``None``: that of each requirement.
+        base: returns the runs of a release or folder, for relative requirements; its argument is empty if neither is named.
+        than: the release or folder to compare with; ``None``: the release or folder that each requirement names.
 
     Raises:
         UnreadableInput: ``base`` finds no runs. See `check_bases` for requirements without a release.
@@ -325,7 +326,7 @@ def _absolute(dataset: Dataset, entry: RequirementEntry) -> RequirementResult:
     words = "at most" if kind == "max" else "at least"
     limit = requirement.max if requirement.max is not None else requirement.min
     rows = judge_absolute(part, requirement) if hint is None else ()
-    unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # the spelling of reports
+    unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # the unit as reports write it
     return _result(entry, kind, f"{words} {limit:g} {unit}", rows, hint)
 
 
@@ -413,7 +414,7 @@ def _lost(dataset: Dataset) -> tuple[LostRun, ...]:
 
 
 _OF_RUNS = ("system", "host")  # columns of the runs; all other properties are columns of the results
-_NAMED = 8  # the largest number of values in a hint
+_NAMED = 8  # the largest number of values that a hint names
 
 
 def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Dataset, str | None]:
