@@ -1,4 +1,4 @@
-"""The two sides of a comparison: find or build the programs that ``OLD`` and ``NEW`` of ``tacholog ab`` name.
+"""Find or build the programs of both sides of a comparison, which the arguments ``OLD`` and ``NEW`` of ``tacholog ab`` name.
 
 ``OLD`` and ``NEW`` may each be one of the following. The first kind that fits is used:
 
@@ -157,7 +157,7 @@ def _filled_template(command: Sequence[str], template: Sequence[str]) -> tuple[s
 
 
 def _version_command(campaign: Campaign, program: str, template: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the command that prints the version. If the campaign asks the measured program, the program of the template is asked instead.
+    """Return the command that prints the version. If the campaign calls the measured program, the program of the template is called instead.
 
     All words of the template before ``{arguments}`` are used, because the first word may be a wrapper such as ``env`` or ``taskset``.
     """

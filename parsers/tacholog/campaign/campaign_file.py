@@ -31,8 +31,8 @@ RESOURCES_FILE = "resources.log"
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
 _PORTS = range(1, 2**16)
-MOST_RUNS = 100_000  # of a campaign; a larger number is a mistake, and the plan would not fit into memory
-LONGEST_S = 1e7  # of a run: sixteen weeks
+MOST_RUNS = 100_000  # the most runs of a campaign; a larger number is a mistake, and the plan would not fit into memory
+LONGEST_S = 1e7  # the longest duration of a run: sixteen weeks
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=LONGEST_S)]
 
 

@@ -46,7 +46,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     """
     campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
-    # The plan is made before the folder, so that an error in the plan does not leave an empty folder.
+    # The plan is made before the folder is created, so that an error in the plan does not leave an empty folder.
     with path_in_errors(path):
         runs = schedule_runs(campaign, seed, default_cpus(), listed_names(campaign, tools))
     plan = make_plan(campaign, path.stem, runs, tools, release)
@@ -162,7 +162,7 @@ def newest_unfinished(output: Path, name: str) -> Path | None:
 
 
 def campaign_folders(output: Path) -> list[Path]:
-    """Return the folders under ``output`` with runs, the newest last, without folders with a release label, which are also in the data folder."""
+    """Return the folders with runs under ``output``, the newest last. Folders with a release label are left out, because the data folder has them."""
     folders = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
     return sorted(folders, key=lambda folder: folder.stat().st_mtime)
 
@@ -261,7 +261,7 @@ def copy_hosts_to_data(folder: Path, data: Path) -> None:
 
 
 def release_folder(data: Path, tool: str, release: str, campaign: str | None = None) -> Path:
-    """Return the folder in the data folder for the runs of a release; with ``campaign``, for the runs of this campaign in the release.
+    """Return the folder in the data folder for the runs of a release; with ``campaign``, return the folder for the runs of this campaign.
 
     Raises:
         TachologError: the folder already exists, or the label cannot be the name of a folder.

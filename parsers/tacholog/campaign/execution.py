@@ -19,7 +19,7 @@ from tacholog.campaign.machines import Machine, RunningProcess
 from tacholog.campaign.machines.machine import Job, ProcessEnd, Program, ReadyCondition, StartError
 from tacholog.errors import TachologError
 
-_POLL_S = 0.05  # between two checks whether a process is ready; during the measurement, the harness sleeps
+_POLL_S = 0.05  # the time between two checks whether a process is ready; during the measurement, the harness sleeps
 _SETTLE_S = 0.5  # the wait after a failure: if a server crashes, its client fails too, and the message must name the server
 _EARLY_S = 5.0  # a server that ends by itself more than this time before its clients has failed
 _QUOTED_CHARACTERS = 1000
@@ -73,7 +73,7 @@ def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> 
     execution = _Execution(steps, folder, deadline_s)
     try:
         failure = execution.measure()
-    except BaseException:  # for example Ctrl-C: no process may continue to run
+    except BaseException:  # also after Ctrl-C, no process may continue to run
         execution.stop_all()
         execution.collect_all()
         raise
@@ -89,11 +89,11 @@ class _Execution:
         self._deadline_s = deadline_s
         self._begin = time.monotonic()
         self._running: dict[str, RunningProcess] = {}
-        # The end of each process, if it had ended at the last `_poll`. Only `_poll` updates this, so a later end interrupts the next sleep.
+        # The end of each process; ``None`` if it still ran at the last `_poll`. Only `_poll` updates this, so a later end interrupts the next sleep.
         self._ends: dict[str, ProcessEnd | None] = {}
         self._started: dict[str, float] = {}
         self._ended: dict[str, ProcessEnd] = {}
-        self._early: dict[str, float] = {}  # the time at which a process was noticed that ended before it was stopped
+        self._early: dict[str, float] = {}  # when the harness noticed that a process had ended before it was stopped
 
     def measure(self) -> _Failure | None:
         """Start all processes, and wait for the processes that end by themselves. Return the failure, if there is one."""
@@ -113,7 +113,7 @@ class _Execution:
         """Stop the processes that still run, collect all logs, and return the result of the run."""
         line = ""
         if failure is not None:
-            line = self._quoted(failure)  # before the stop, because many programs print another line when they are stopped
+            line = self._quoted(failure)  # read before the stop, because many programs print another line when they are stopped
             self.stop_all()
         later_failure = self.collect_all() or self._late_end() or self._left_behind()
         failure = failure or later_failure
@@ -183,7 +183,7 @@ class _Execution:
         return next((name for name, end in self._ends.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
 
     def _limits(self) -> dict[str, tuple[float, str]]:
-        """Return for each process the time until which it may stay in its state, and the reason for a failure after this time."""
+        """Return for each process a time limit and a reason: if the state of the process is the same at this time, the run fails for this reason."""
         limits = {}
         last_end = self._begin + self._deadline_s
         for name, end in self._ends.items():
@@ -273,7 +273,7 @@ def _missing(ready: ReadyCondition) -> str:
 
 
 def quoted_line(folder: Path, files: Sequence[str]) -> str:
-    """Return the line that best explains a failure, with words before it, from the first of these files that has a line.
+    """Return the line that best explains a failure, with words before the line. The line is from the first of these files that is not empty.
 
     It is the first line that names an error, or else the last line. The last line of a help text only describes an option.
     """

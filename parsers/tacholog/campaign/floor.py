@@ -1,6 +1,6 @@
 """The floor: short runs of perftest that are added to a campaign as controls.
 
-No release of the measured system changes them. So if their results change, the host has changed. They use no network and take little time. They
+No release of the measured system changes these runs. So if their results change, the host has changed. They use no network and take little time. They
 measure four local transports, which depend on the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp), and ``null``, which shows
 the overhead of perftest itself.
 """

@@ -36,7 +36,7 @@ _MEASURED: Mapping[str, str] = {"latency": "latency", "throughput": "goodput", "
 _USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate", "sustain": "open"}
 _LOADS: Mapping[str, tuple[str, ...]] = {"latency": ("closed", "open"), "sustain": ("open",)}
 _RATE_LOADS = ("paced", "max-rate")
-# Conditions that a comparison takes from the run or its host. They are not checked here.
+# A comparison takes these conditions from the run or its host. They are not checked here.
 _OF_RUN = (*comparable.MACHINE, "host", "tool", "options", "harness_major")
 _EXAMPLES: Mapping[str, str] = {
     SIZE: f'"{{{SIZE}}}"',
@@ -139,7 +139,7 @@ def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator
     ]
     load = conditions["load_mode"] or _USUAL_LOAD[test]
     if load not in _LOADS.get(test, _RATE_LOADS):
-        return  # the campaign measures a different test here
+        return  # the load mode shows that this block measures a different test
     for name in (name for name in unstated if name not in _OF_RUN and name in STATED_CONDITIONS):
         if _is_needed(name, test, {**conditions, "load_mode": load}):
             depends_on_load = not _is_needed(name, test, {**conditions, "load_mode": None})
@@ -159,7 +159,7 @@ def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
 
 
 def _without_weaker(gaps: Sequence[Gap]) -> list[Gap]:
-    """Leave out uncertain gaps that are certain in other logs."""
+    """Return the gaps. An uncertain gap is left out if the same gap is certain in another log."""
     certain = {(gap.condition, gap.rows) for gap in gaps if gap.is_certain}
     return [gap for gap in gaps if gap.is_certain or (gap.condition, gap.rows) not in certain]
 
@@ -214,7 +214,7 @@ def _short(record: Record) -> Iterator[tuple[str, int]]:
 
 
 def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
-    """Read a log, and return its summary results (one of each kind), and the number of its first unknown line."""
+    """Read a log. Return its summary results (one result of each kind), and the number of its first unknown line."""
     records: dict[tuple[object, ...], Record] = {}
     first_unknown: int | None = None
     with open_log_in(folder, log.file) as text:

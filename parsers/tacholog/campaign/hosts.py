@@ -85,7 +85,7 @@ def find_campaign_programs(
     """
     checksums: dict[str, str] = {}
     versions: dict[str, str] = {}
-    # For each host and program, one process is enough: the other processes differ only in their arguments.
+    # For each host and program, one process is looked up: the other processes differ only in their arguments.
     distinct = {(machine_name(process), process.command[0], measured_program(process.command)): process for run in runs for process in run.processes}
     with open_machines((name for name, _, _ in distinct), hosts, tools) as machines:
         for (name, first, measured), process in sorted(distinct.items(), key=lambda item: item[0]):

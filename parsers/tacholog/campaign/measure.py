@@ -40,8 +40,8 @@ from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, 
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Record, Side, Test
 
-_ERRORS = "stderr.txt"  # of a run that is one command
-_REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # never masked
+_ERRORS = "stderr.txt"  # the standard error of a run that is one command
+_REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # all words are public
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
 #: The option that holds a rate that depends on a search.
 RATE_OPTION = "rate_per_s"
@@ -66,7 +66,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     start_time = utc_now()
     processes = run.processes or (Process(name="", role="both", command=run.command or (), log=plan.log),)
     for file in (RESOURCES_FILE, CLOCK_FILE, *(file for process in processes for file in (process.log_file, process.errors_file))):
-        (run_folder / file).unlink(missing_ok=True)  # a file of an interrupted attempt
+        (run_folder / file).unlink(missing_ok=True)  # the file may be left from an interrupted attempt
     try:
         if run.sustained and RATE_OPTION not in run.options:
             (run_folder / plan.log).touch()
@@ -113,9 +113,9 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
 
 
 def _with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
-    """Return a run whose rate depends on a search, with that rate; without a rate if the search found none.
+    """Return the run. If its rate depends on a search, its rate is filled in, unless the search found no rate.
 
-    All repetitions have the rate of the first one, even if the search was measured again since.
+    All repetitions have the rate of the first repetition, even if the search was repeated after it.
     """
     if run.sustained is None:
         return run
@@ -272,7 +272,7 @@ def _log(process: Process, folder: Path, file: str, plan: Plan, *, results: bool
 def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: Outcome, folder: Path) -> Manifest:
     """Write ``resources.log``, and return the manifest with this log.
 
-    If a run is one command whose own log states its resources (as with perftest), the log is not written, because pages would show them twice.
+    If a run is one command whose log already states its resources (such as perftest), no ``resources.log`` is written: pages would show them twice.
     """
     logged = read_logged_test(folder, manifest)
     ended = ((process, outcome.ended.get(process.name)) for process in processes)

@@ -108,7 +108,7 @@ def schedule_pairs(
     unordered[1] = tuple(run_of[run.folder] for run in unordered[0])
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*unordered, strict=True)):
-        # Two successive pairs use one coin toss, and the second pair uses the opposite result, so that each side is first equally often.
+        # Two successive pairs use one coin toss. The second pair uses the opposite result, so that each side is first equally often.
         toss, is_second = divmod(pair[0].repetition - 1, 2)
         new_first = (random.Random(f"{seed} {pair[0].variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
         for side, run in enumerate(pair):

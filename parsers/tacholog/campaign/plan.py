@@ -35,7 +35,7 @@ from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import LabelName, LabelValue, in_words, read_evidence_toml
 from tacholog.schema.conditions import StatedConditions
 
-_LONGEST_NAME = 200  # bytes; file systems allow 255, and temporary names are longer
+_LONGEST_NAME = 200  # in bytes; file systems allow 255 bytes, and temporary names are longer than the final names
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -28,7 +28,7 @@ class ProgramOnHost(NamedTuple):
         host: the name of its host, if the host is reached over ssh; ``None`` for this machine.
         path: its file; ``None`` if the file was not found, or if its host is reached over ssh.
         checksum: the SHA-256 of the file.
-        measured: the wrappers before it, and the reason if the measured program is not known.
+        measured: the wrappers before the program, and the reason if the measured program is not known.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Preview(NamedTuple):
         variants: the variants, sorted by name.
         programs: each measured program on each host.
         gaps: the conditions that comparisons of the results will need, and that nothing will state.
-        left_out: the names that variants need and that are not listed (``only_if_listed``), each with the line of the program about this name, or "".
+        left_out: the names that variants need, but that the program of ``only_if_listed`` does not list; see `names_left_out`.
         lists: the command of ``only_if_listed``, if it is run only at the start of the campaign.
         unused: options that no command contains.
     """
@@ -110,7 +110,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
 
 
 def without_commands(campaign: Campaign) -> Campaign:
-    """Return the campaign without its commands that print a version or a list. The list command of our own perftest is kept."""
+    """Return the campaign without its commands that print a version or a list. The command that lists the transports of our own perftest is kept."""
     version = campaign.tool_version or (f"what `{shlex.join(campaign.version_command)}` prints at the start" if campaign.version_command else None)
     own_list = campaign.only_if_listed if campaign.only_if_listed and campaign.only_if_listed.by == _OWN_LIST else None
     return msgspec.structs.replace(campaign, tool_version=version, version_command=None, only_if_listed=own_list)
@@ -134,9 +134,9 @@ def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> ListedNames | None
 
 
 def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, str]:
-    """Return the names that variants need and the program does not list, each with the line of the program about this name, or an empty text.
+    """Return the names that variants need, but that the program does not list. Each name comes with the line in which the program mentions it.
 
-    A line about a library, such as zeromq, applies to each transport of the library, such as zeromq-tcp.
+    The line is empty if there is none. A line about a library, such as zeromq, applies to each transport of the library, such as zeromq-tcp.
     """
     if listed is None:
         return {}

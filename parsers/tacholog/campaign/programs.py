@@ -153,7 +153,7 @@ _PERF_RECORD = Wrapper(
     "ab:BC:c:de:F:gG:iIj:k:m:nNo:p:qr:sSt:Tu:vWz",
     "all-cpus event= cpu= output= count= freq= call-graph= pid= tid= mmap-pages= realtime= no-inherit no-buildid quiet raw-samples timestamp delay=",
 )
-_VALGRIND = re.compile(r"-(?:-[\w-]+(?:=.*)?|[vqhd])", re.DOTALL)  # each value follows a "="
+_VALGRIND = re.compile(r"-(?:-[\w-]+(?:=.*)?|[vqhd])", re.DOTALL)  # an option and its value are one word, joined by "="
 _IP_WITH_VALUE = {"-n", "-netns", "-f", "-family", "-b", "-batch", "-rc", "-rcvbuf", "-l", "-loops"}
 _SHELLS = {"ash", "bash", "busybox", "csh", "dash", "eval", "fish", "ksh", "mksh", "sh", "tcsh", "zsh"}
 # Programs that start another program in a container, on another machine, or through a daemon.
@@ -186,7 +186,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
 
 
 def _after(name: str, words: Sequence[str]) -> int | str | None:
-    """Return the number of words between a wrapper and its program, or the reason why it is unknown; ``None`` if ``name`` is not a wrapper."""
+    """Return the number of words between a wrapper and its program, or the reason why this number is unknown; ``None`` if it is not a wrapper."""
     special: Mapping[str, Callable[[Sequence[str]], int | str]] = {"ip": _after_ip, "perf": _after_perf, "valgrind": _after_valgrind}
     if name in special:
         return special[name](words)
@@ -303,14 +303,14 @@ def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> st
     words = [str(find_program(command[0], tools)), *command[1:]]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
-    except subprocess.TimeoutExpired:  # a tool that does not know the option may start to measure
+    except subprocess.TimeoutExpired:  # a tool without this option may start to measure
         return None
     match = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
     return match[0] if match else None
 
 
 class ListedNames(NamedTuple):
-    """The names that a program lists: the first word of each line. ``others``: the lines that begin with a blank, by each word in them."""
+    """The names that a program lists: the first word of each line. ``others`` maps each word of a line that begins with a blank to this line."""
 
     names: frozenset[str]
     others: Mapping[str, str]

@@ -28,8 +28,8 @@ _COARSE_STEP = 4.0
 _LARGEST_STEP = 1e6
 #: The placeholders for the rate and the duration of a trial in the command. Braces would be placeholders of a campaign file.
 RATE, SECONDS = "%rate%", "%seconds%"
-_LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2  # a tool must send this share of the rate; its count may be wrong by this number of messages
-_OVERHEAD_S = 60.0  # for the start and the end of a tool
+_LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2  # a tool must send this share of the rate, and may miscount by this number of messages
+_OVERHEAD_S = 60.0  # the additional time for the start and the end of a tool
 _QUOTED_LINES, _QUOTED_CHARACTERS = 2, 200  # a message quotes this number of lines from the start and from the end of the output of a failed tool
 _BARE = re.compile(r"[A-Za-z0-9_.:/+,%@-]+", re.ASCII)
 _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
@@ -80,13 +80,13 @@ class SearchResult(NamedTuple):
 
 
 def classify(tried: TrialTimes, duration_sum_s: float, exceed_ratio: float) -> Bound:
-    """Return which bound a rate is, by its trials (the load classification of RFC 9971). It needs trials of ``duration_sum_s`` in total."""
+    """Return which bound a rate is, by its trials (the load classification of RFC 9971). A rate needs trials of ``duration_sum_s`` in total."""
     outweighed_s = tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) if exceed_ratio < 1 else 0.0
     missed_s = tried.full_missed_s + max(0.0, tried.short_missed_s - outweighed_s)
     whole_s = max(tried.full_passed_s + missed_s, duration_sum_s)
-    may_miss_s = whole_s * exceed_ratio * (1 + 1e-9)  # sums of durations are not exact
+    may_miss_s = whole_s * exceed_ratio * (1 + 1e-9)  # a tolerance, because sums of durations are not exact
     if whole_s - tried.full_passed_s <= may_miss_s:
-        return "lower"  # further trials cannot change this, even if they all miss the goal
+        return "lower"  # even if all further trials miss the goal, the rate stays a lower bound
     return "undecided" if missed_s <= may_miss_s else "upper"
 
 
@@ -96,7 +96,7 @@ def rounded(rate_per_s: float) -> float:
 
 
 class SustainSearch:
-    """A search. It requests one trial at a time."""
+    """A search for the sustained rate. It requests one trial at a time."""
 
     def __init__(self, plan: SearchPlan) -> None:
         """Start without trials."""
@@ -185,7 +185,7 @@ class SustainSearch:
         return plan.least_per_s if short_lower is None else short_lower
 
     def _step(self, bound: Bound) -> float:
-        """Return the factor of the next step outwards. The first step has the width of the goal; each further step is twice as wide."""
+        """Return the factor of the next step outwards. The first step has the width ``width_ratio``; each further step is twice as wide."""
         step = 1 / (1 - self._plan.width_ratio)
         for _ in range(sum(self._bound_of(tried, is_full_length=True) == bound for tried in self._rates.values()) - 1):
             step = min(step * step, _LARGEST_STEP)
@@ -345,7 +345,7 @@ def _judge(log: Log, order: TrialOrder, goal: Goal) -> Trial:
 
 
 def _too_few(record: Record, statistic: str) -> bool:
-    """Whether less than one sample is above a percentile, so that the percentile is hardly different from the maximum."""
+    """Whether a percentile has so few samples that less than one sample is above it, so that it is almost the maximum."""
     beyond = 1 - float(statistic[1:]) / 100 if statistic.startswith("p") else 1.0
     return record.samples is not None and record.samples * beyond < 1 - 1e-9
 

@@ -9,7 +9,7 @@ Nothing is written to the standard input of this program. When it closes, the pr
 process, and the kernel closes it if the harness is killed.
 
 Reports are lines:
-    started PID                         the process itself writes this line before it executes the program, so that its PID is always known
+    started PID                         the process itself writes this line before it executes the program, so that the harness always knows its PID
     running                             the program is executed
     failed ERRNO                        the program could not be executed; this is the last line
     ended STATUS DURATION_NS USER_NS SYSTEM_NS PEAK_KIB FLOOR_KIB VOLUNTARY INVOLUNTARY LEFT
@@ -49,13 +49,13 @@ class _Usage:
 
 def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) -> tuple[int, int]:
     """Start the program in a new session. Return its process id, and 0 or the error number if it could not be executed."""
-    reader, writer = os.pipe()  # closed when the program is executed
+    reader, writer = os.pipe()  # The child closes it when it executes the program.
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
             os.setsid()
-            libc.prctl(_PR_SET_PDEATHSIG, _signal.SIGKILL, 0, 0, 0)  # if the launcher itself is killed
+            libc.prctl(_PR_SET_PDEATHSIG, _signal.SIGKILL, 0, 0, 0)  # The kernel kills the process if the launcher is killed.
             if os.getppid() != parent:
                 os._exit(1)
             for number in _RESTORED:
@@ -93,7 +93,7 @@ def _send(pids: list[int], number: int) -> None:
     for pid in pids:
         try:
             os.kill(pid, number)
-        except OSError:  # it has ended, or belongs to another user
+        except OSError:  # the process has ended, or belongs to another user
             continue
 
 
@@ -105,7 +105,7 @@ def _send_to_group(group: int, number: int) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether the process has ended. It is left as a zombie, so that its number is not reused for another process group."""
+    """Whether the process has ended. An ended process stays a zombie, so that the kernel does not reuse its number for another process group."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -121,7 +121,7 @@ def _wait(pid: int, stdin: int) -> bool:
     """Sleep until the process has ended or standard input closes. Return whether the process ended by itself."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     _signal.set_wakeup_fd(writer)
-    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)  # without a handler, nothing is written into the pipe
+    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)  # without a handler, Python writes nothing into the pipe
     watched = select.poll()
     watched.register(reader, select.POLLIN)
     watched.register(stdin, select.POLLIN | select.POLLHUP)

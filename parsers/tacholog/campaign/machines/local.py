@@ -40,14 +40,14 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 # (a virtual machine with 2 CPUs, 2026-11-28).
 _ASK_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 300.0
-_END_TIMEOUT_S = GRACE_S + 60.0  # the launcher takes GRACE_S, and then ends the children
+_END_TIMEOUT_S = GRACE_S + 60.0  # the launcher waits for GRACE_S, and then ends the children
 _FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LISTENING = {"0A", "07"}  # the states of a listening TCP socket, and of an unconnected UDP socket
 # With these prefixes, a daemon runs the process, and the kernel counts only the resources of the client of the daemon.
 _HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
 _READ_BYTES = 64 * 1024
-_FIND = 'command -v -- "$1"'  # run by a shell with the prefix, because the prefix may lead into another mount namespace
+_FIND = 'command -v -- "$1"'  # A shell behind the prefix runs it, because the prefix may lead into another mount namespace.
 
 
 class LocalMachine:
@@ -129,10 +129,10 @@ class LocalMachine:
     def is_listening(self, port: int) -> bool:
         """Whether any process listens on this port, TCP or UDP, in the network namespace of the prefix.
 
-        The port is not tried, because some servers accept only one connection.
+        This does not connect to the port, because some servers accept only one connection.
         """
         if self._prefix:
-            # One command for all files, because this is called repeatedly until the process is ready.
+            # One command reads all files, because this method is called repeatedly until the process is ready.
             text = self.ask(["cat", *SOCKET_FILES]) or self.ask(["cat", *(name for name in SOCKET_FILES if not name.endswith("6"))]) or ""
         else:
             text = "".join(Path(name).read_text() for name in SOCKET_FILES if Path(name).exists())
@@ -312,7 +312,7 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the text is in the part that was written since the last call, even if its beginning was written before."""
+        """Whether the part of the file that was written since the last call contains the end of the text. The text may begin before this part."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()

@@ -32,13 +32,13 @@ from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 from tacholog.visible import drawn_in_line
 
-_TICK_NS = 10_000_000  # the resolution of the processor time in dash and busybox; bash has a finer resolution, but one for all hosts is enough
+_TICK_NS = 10_000_000  # the resolution of the processor time in dash and busybox; that of bash is finer, but the same value is used for all hosts
 _SECONDS = re.compile(r"([0-9]{1,9})m([0-9]{1,9}(?:[.,][0-9]{1,9})?)s")
 _COUNTER = re.compile(r"/proc/(\d+)/task/(\d+)/status:(\w+):")
-_END_TIMEOUT_S = 15.0  # after SIGKILL, for a process that the kernel cannot end at once
+_END_TIMEOUT_S = 15.0  # the wait after SIGKILL, for a process that the kernel cannot end immediately
 _BLOCK_BYTES = 2**18
 _LARGEST_LOG_BYTES = 2**32
-_SIGNAL_BASE = 128  # a shell reports the end by a signal as this number plus the number of the signal
+_SIGNAL_BASE = 128  # if a signal ended a process, its exit code in a shell is this number plus the number of the signal
 _KORN_SIGNAL_BASE = 256
 _LAST_SIGNAL = 64
 _ASK_TIMEOUT_S = 20.0
@@ -348,7 +348,7 @@ class RemoteMachine:
         return self.exit_code(self.listening(port)) == 0
 
     def listening(self, port: int) -> list[str]:
-        """Return a command that succeeds if a TCP socket listens on the port (0A), or if an unconnected UDP socket has it (07)."""
+        """Return a command that succeeds if a TCP socket listens on the port (0A), or if an unconnected UDP socket uses the port (07)."""
         line = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ (0A|07) "
         return [*self._prefix, "grep", "-s", "-q", "-E", line, *SOCKET_FILES]
 

@@ -1,4 +1,4 @@
-"""The properties of a host that is reached over ssh. They are read by the same code as those of this machine.
+"""The properties of a host that is reached over ssh. The same code reads the properties of this machine.
 
 A shell script (``facts.sh``) prints the small files of ``/proc`` and ``/sys`` on the host. They are written as a tree into a temporary folder on this
 machine, and `tacholog.runs.host` reads the tree. A host may send anything, so the names, the number and the size of the files are checked.
@@ -56,7 +56,7 @@ class HostFacts(msgspec.Struct, frozen=True):
         """Return the properties that may change between two runs."""
         with self.tree() as root:
             properties = host.environment(root, affinity=_single_numbers(self.answers.get("affinity", "")))
-        return {name: text for name, text in properties.items() if name != "tacholog_python"}  # a property of this machine, not of the host
+        return {name: text for name, text in properties.items() if name != "tacholog_python"}  # of this machine, not of the host
 
     def moment(self) -> host.Moment:
         """Return the properties that change from second to second."""

@@ -26,22 +26,22 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.visible import drawn_in_line
 
 PERIOD_S = 4
-_REMOTE_LIMIT_S = 16  # the host checks this every PERIOD_S seconds, and needs up to 3 seconds to end all processes: all have ended after 23 seconds
+_REMOTE_LIMIT_S = 16  # the host checks this limit every PERIOD_S seconds, and ends all processes within 3 seconds, so at most after 23 seconds
 _LIMIT_S = 20.0
-_FIRST_BEAT_S = 1.0  # processes that last longer than this are sampled at least once
+_FIRST_BEAT_S = 1.0  # the resources of a process that runs longer are sampled at least once
 _CONNECT_TIMEOUT_S = 10
-_OPEN_TIMEOUT_S = 40.0  # for the login, and for a slow start of the login shell
+_OPEN_TIMEOUT_S = 40.0  # long enough for the login, and for a slow start of the login shell
 _CLOSE_TIMEOUT_S = 6.0
-_STREAM_END_TIMEOUT_S = 3.0  # after the end of ssh
-_LONGEST_LINE = 2**20  # of an answer; a broken or hostile host must not fill the memory
+_STREAM_END_TIMEOUT_S = 3.0  # the wait for the end of its output after ssh has ended
+_LONGEST_LINE = 2**20  # the most bytes of a line of an answer; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**13
-_ANSWER_LIMIT_S = 60.0  # for the answer to a request, or for the next part of a chunk, while the host answers beats
-_MOST_ANSWERS = 16  # in the queue; only one request is pending at a time, so a host that sends more answers is broken or hostile
+_ANSWER_LIMIT_S = 60.0  # the wait for the answer to a request, or for the next part of a chunk, if the host still answers beats
+_MOST_ANSWERS = 16  # the most answers in the queue; only one request is pending at a time, so a host that sends more is broken or hostile
 _LAST_ERROR_BYTES = 4096
 _WATCHDOG = Path(__file__).with_name("watchdog.sh")
 # Destinations for ssh. The user's configuration may insert them into a shell command (ProxyCommand), so special characters of a shell are forbidden.
 _DESTINATION = re.compile(r"(?:ssh://)?[A-Za-z0-9_][A-Za-z0-9_.@:%+/\[\]-]{0,252}", re.ASCII)
-_NUMBER = re.compile(r"[0-9]{1,15}")  # so a number of KiB fits into 64 bits when it is converted to bytes
+_NUMBER = re.compile(r"[0-9]{1,15}")  # with at most 15 digits, a number of KiB fits into 64 bits after its conversion to bytes
 _OPTIONS = (
     *("-T", "-x", "-a"),
     *("-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_TIMEOUT_S}"),
@@ -100,8 +100,8 @@ class Connection:
         self._answers: queue.Queue[list[str] | bytes | None] = queue.Queue()
         self._errors = b""
         self._writing = threading.Lock()
-        self._expected_bytes = 0  # of the next chunk
-        self._is_waiting = False  # for the answer to a request
+        self._expected_bytes = 0  # the size of the next chunk
+        self._is_waiting = False  # whether a thread waits for the answer to a request
         self._progress = 0.0  # the time of the request, or of the last part of its answer
         self._reason: str | None = None
         self._is_closing = False
@@ -115,7 +115,7 @@ class Connection:
         self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
         os.set_blocking(self._stdin.fileno(), False)  # so that sending a beat never blocks
         self._error_reader = self._thread(self._read_errors)
-        self._reader = self._thread(self._read_answers)  # last, because at its end it waits for the other thread
+        self._reader = self._thread(self._read_answers)  # started last, because this thread waits at its end for the other thread
         try:
             self._open()
         except BaseException:
@@ -128,7 +128,7 @@ class Connection:
         return thread
 
     def _start(self, destination: str) -> subprocess.Popen[bytes]:
-        # All login shells understand this command, also csh and fish: the quoted text has no quotation mark, exclamation mark, backslash or newline.
+        # All login shells, also csh and fish, understand this command: the quoted text has no quotation mark, exclamation mark, backslash or newline.
         script = self._script()
         command = f"sh -c 'echo {self._mark} connected; eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
         return subprocess.Popen(
@@ -144,7 +144,7 @@ class Connection:
 
     def _open(self) -> None:
         self._expect("connected")
-        self._write(self._script())  # not earlier, because a start file of the login shell might consume a part of the text
+        self._write(self._script())  # not before the answer, because a start file of the login shell might read a part of the text
         self._expect("watching")
         self.beat_soon()
         self._thread(self._watch)
@@ -196,7 +196,7 @@ class Connection:
             self._lose(f"no answer within {timeout_s:g} s")
         self._is_waiting = False
         if answer is None:
-            self._answers.put(None)  # for the next request
+            self._answers.put(None)  # so that the next request fails too
             raise ConnectionLost(self.reason)
         return answer
 
@@ -215,7 +215,7 @@ class Connection:
         self._ssh.wait()
         self._reader.join(_STREAM_END_TIMEOUT_S)
         for thread, stream in ((self._reader, self._stdout), (self._error_reader, self._stderr)):
-            if not thread.is_alive():  # else a program that ssh started, such as the master of a shared connection, has the stream too
+            if not thread.is_alive():  # otherwise a program that ssh started, such as the master of a shared connection, still uses the stream
                 stream.close()
 
     def _close_stdin(self) -> None:
@@ -224,7 +224,7 @@ class Connection:
 
     def _write(self, text: bytes) -> None:
         """Write the whole text, unless the connection ends in the meantime."""
-        with self._writing, contextlib.suppress(BrokenPipeError):  # ssh has ended; its error output has the reason
+        with self._writing, contextlib.suppress(BrokenPipeError):  # ssh has ended; its error output states the reason
             while text and not self._stdin.closed:
                 select.select([], [self._stdin], [])
                 text = text[os.write(self._stdin.fileno(), text) :]
@@ -288,7 +288,7 @@ class Connection:
         while len(chunk) < self._expected_bytes and (part := self._stdout.read(min(_READ_BYTES, self._expected_bytes - len(chunk)))):
             chunk += part
             self._last_answer = self._progress = time.monotonic()
-        if len(chunk) == self._expected_bytes:  # else the connection has ended
+        if len(chunk) == self._expected_bytes:  # otherwise the connection has ended
             self._expected_bytes = 0
             self._answers.put(chunk)
 

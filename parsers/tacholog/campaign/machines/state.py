@@ -39,7 +39,7 @@ _ROUTE = re.compile(r"(?P<device>[A-Za-z0-9_.@-]{1,15})\t(?P<target>[0-9A-F]{8})
 _MTU = re.compile(r"[0-9]{2,6}")
 _SPEED = re.compile(r"[1-9][0-9]{0,7}")
 _DRIVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
-IDLE_S = 0.2  # the time for which the load of other programs is measured, before each run and after the last run of a campaign with limits
+IDLE_S = 0.2  # how long the load of other programs is measured, before each run and after the last run of a campaign with limits
 _LONGEST_LINE = 400
 _MOST_LINES = 200
 # chronyc and pmc wait long for a service that does not run; `timeout` is in coreutils and in busybox.
@@ -173,7 +173,7 @@ class ClockReports:
         for name, machine in self._machines.items():
             try:
                 report = machine.ask(["sh", "-c", _REPORT]) or ""
-            except TachologError:  # its connection is lost
+            except TachologError:  # the connection to the machine is lost
                 continue
             for line in report.splitlines()[:_MOST_LINES]:
                 tool, _, text = line.strip().partition(" ")
@@ -205,7 +205,7 @@ def read_environment(machines: Mapping[str, Machine]) -> dict[str, str]:
 
 
 class ProcessorTimes(NamedTuple):
-    """The processor time so far: of each machine, by its prefix in the environment, and of the harness with its children, in seconds."""
+    """The processor times so far: of each machine by its prefix in the environment, and of the harness with its children in seconds."""
 
     machines: Mapping[str, ProcessorTime | None]
     harness_s: float
@@ -247,7 +247,7 @@ def load_of_others(
         by_name = [used_s.get(name, 0.0) for name, other in machines.items() if (other.boot_id or name) == (machine.boot_id or name)]
         run_s = None if None in by_name else sum(used or 0 for used in by_name)
         if run_s is not None and isinstance(machine, LocalMachine):
-            run_s = max(run_s, late.harness_s - early.harness_s)  # the harness counts the processes of the run, because they are its children
+            run_s = max(run_s, late.harness_s - early.harness_s)  # the processes of the run are children of the harness
         begin, end = early.machines[prefix], late.machines[prefix]
         if begin and end:
             environment |= _prefixed(prefix, as_environment(disturbance(begin, end, run_s), when))
