@@ -41,7 +41,7 @@ COMMANDS = {
 }
 USAGE = 2
 _WITHOUT_REMARKS = ("sustain", "cache", "host")  # All other commands have -q and -v. The words after sustain are a command with its own options.
-_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # these commands pass the environment unchanged to the programs that they measure
+_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # These commands pass the environment unchanged to the programs that they measure.
 _THREADS_OF_NUMPY = "OPENBLAS_NUM_THREADS"
 
 
@@ -58,11 +58,11 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import the module of that name from `tacholog.commands`. Its docstring is the help text."""
+        """Import the module with that name from `tacholog.commands`. The docstring of the module is the help text."""
         if cmd_name not in COMMANDS:
             return None
         if cmd_name not in _RUN_PROGRAMS:
-            os.environ.setdefault(_THREADS_OF_NUMPY, "1")  # the matrices are small, and more threads would only keep processors busy
+            os.environ.setdefault(_THREADS_OF_NUMPY, "1")  # NumPy's matrices are small here: more threads would only keep processors busy
         name = module_name(cmd_name)
         command = getattr(importlib.import_module(f"tacholog.commands.{name}"), name)
         if not isinstance(command, click.Command):
@@ -73,7 +73,7 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand, and refuse empty values. If a command does not exist, the message suggests a similar one."""
-        if ctx.resilient_parsing:  # a shell completes a command line; an empty value that the user has not typed yet is not an error
+        if ctx.resilient_parsing:  # A shell completes a command line: a value may be empty because the user has not typed it yet.
             return super().resolve_command(ctx, args)
         if args[0] == "help":
             return super().resolve_command(ctx, [*args[1:2], "--help"]) if args[1:2] else self._own_help(ctx)
@@ -162,7 +162,7 @@ def _run(arguments: Sequence[str] | None) -> None:
         terminal.line("tacholog: there is not enough memory for this", err=True)
         sys.exit(USAGE)
     except OSError as error:
-        path = error.filename2 or error.filename  # filename2: the file that should be replaced
+        path = error.filename2 or error.filename  # filename2 is the file that should be replaced
         advice = ", and a file belongs here: move the directory away" if isinstance(error, IsADirectoryError) else ""
         nameless = "the current folder" if isinstance(error, FileNotFoundError) else "cannot write"
         terminal.line(f"tacholog: {path or nameless}: {error.strerror or error}{advice}", err=True)

@@ -28,11 +28,11 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",
 }
-# O_NONBLOCK: opening a named pipe would wait forever for a writer. O_NOCTTY: a terminal must not become the terminal of this process.
+# Without O_NONBLOCK, opening a named pipe could wait forever for a writer. Without O_NOCTTY, a terminal could become the terminal of this process.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _AN_OPEN_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
-_SMALL_BYTES = 16 << 20  # A thousand times the size of any manifest. A sparse file of terabytes needs no space on a disk, but would fill the memory.
-_STEP_BYTES = 1 << 12  # Files that the kernel generates, such as those in /proc, have no size.
+_SMALL_BYTES = 16 << 20  # A thousand times the size of any manifest. Without a limit, a sparse file of terabytes would fill the memory.
+_STEP_BYTES = 1 << 12  # Files that the kernel generates, such as files in /proc, have the size 0.
 
 
 def open_evidence(folder: Path, name: str) -> BinaryIO:
@@ -116,7 +116,7 @@ def is_there(folder: Path, name: str) -> bool:
         parts = _parts(name)
     except UnreadableInput:
         return False
-    return os.path.lexists(f"{folder}/{'/'.join(parts)}")  # Creating a `Path` would take longer than this check.
+    return os.path.lexists(f"{folder}/{'/'.join(parts)}")  # No `Path` is created, because this would take longer than the check.
 
 
 def _opened(folder: Path, name: str) -> tuple[int, int]:
@@ -133,7 +133,7 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
         finally:
             os.close(parent)
     else:  # O_NOFOLLOW applies only to the last name of a path. The user chose the names before it.
-        file = _open(f"{folder}/{last}", _FLAGS, None)  # For a million logs, creating each `Path` would take as long as opening the file.
+        file = _open(f"{folder}/{last}", _FLAGS, None)  # No `Path`: for a million logs, creating each `Path` takes as long as opening the file.
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         os.close(file)
@@ -142,7 +142,7 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
 
 
 def _parts(name: str) -> list[str]:
-    """Return the folders and the file in a name, if the name does not lead out of its folder."""
+    """Return the folders and the file in a name. Refuse a name that leads out of its folder."""
     parts = name.split("/")
     if "\x00" in name or any(part in ("", ".", "..") for part in parts):
         raise UnreadableInput(f"{name!r} is not the name of a file in this folder")

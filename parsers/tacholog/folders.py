@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from tacholog.errors import TachologError
 
-_MOST_LINKS = 40  # the limit of the kernel for links in a path
+_MOST_LINKS = 40  # the kernel's limit for the number of links in a path
 
 
 def not_ours_alone(folder: Path) -> str | None:
@@ -48,7 +48,7 @@ def not_ours_alone(folder: Path) -> str | None:
 def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield each existing folder and link on the way to a path, from the root down, then the path itself.
 
-    The target of a link is followed in the same way.
+    If there is a link, the folders and links on the way to its target are yielded too.
     """
     current = Path("/")
     for name in path.parts:
@@ -63,12 +63,12 @@ def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]
 
 
 def _others_write(state: os.stat_result) -> bool:
-    """Whether the mode lets other users write. With an access control list, the group bits are the upper limit of the rights that it grants."""
+    """Whether the mode lets other users write. With an access control list, the group bits are the upper limit of the rights that the list grants."""
     return bool(state.st_mode & stat.S_IWOTH or (state.st_mode & stat.S_IWGRP and not _is_our_own_group(state.st_gid)))
 
 
 def _is_our_own_group(number: int) -> bool:
-    """Whether nobody else is in a group. Many systems give each user a group of the same name, which can write the user's files."""
+    """Whether nobody else is in a group. On many systems, each user has a group with the same name, which may write the user's files."""
     try:
         group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
     except KeyError:

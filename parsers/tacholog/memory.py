@@ -6,12 +6,13 @@ import atexit
 import ctypes
 import gc
 
-# Python's default is 700, which the rows of a few runs, or one page, exceed immediately. A report of 387 runs keeps 460,000 objects; a third of them
-# belong to modules.
+# Python's default is 700 objects, and the rows of a few runs or a single page are more. A report of 387 runs keeps 460,000 objects; a third of these
+# objects belong to modules.
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
-# From `malloc.h` of glibc: freed blocks below the first size stay in the heap, and free memory at the end of the heap is kept up to the second size.
+# The parameters of `mallopt`, from `malloc.h` of glibc. Freed blocks below _KEPT_BLOCK_BYTES stay in the heap. At the end of the heap, up to
+# _KEPT_BYTES of free memory are kept.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_KEPT_BLOCK_BYTES, _KEPT_BYTES = 32 << 20, 256 << 20  # glibc accepts no larger value for the first parameter.
+_KEPT_BLOCK_BYTES, _KEPT_BYTES = 32 << 20, 256 << 20  # glibc accepts no larger block size.
 
 
 def collect_rarely() -> None:
@@ -20,7 +21,7 @@ def collect_rarely() -> None:
 
 
 def spare_existing() -> None:
-    """Exempt all existing objects, such as modules, from the search, because they are needed to the end.
+    """Exclude all existing objects, such as modules, from the search for unreachable objects, because they are needed until the process ends.
 
     Only objects that are created later are searched.
     """

@@ -24,13 +24,13 @@ class LoadedRuns(Dataset, frozen=True):
             over: the axis, a field of numbers; empty: no axis.
             by: fields that divide the table.
             metric: as in ``latency:p99``; empty: the metric that most runs have.
-            where: fields with the only value that is used of each.
+            where: fields, each with the only value of it that is used.
 
         Returns:
-            One row for each case: its fields, then ``value`` (the median over its runs, which is the value of one of them), ``low`` and ``high`` (the
+            One row for each case: its fields, then ``value`` (the median over its runs, which is the value of one run), ``low`` and ``high`` (the
             lowest and the highest run), ``runs``, and ``shown_best`` (a statistical test shows that its subject is the best of this case). Values are
             in the schema's unit, in ``attrs["unit"]``; ``attrs["answer"]`` is the answer in words, ``attrs["chosen"]`` the values that were chosen
-            for ds that the question does not fix.
+            for fields that the question does not fix.
 
         Raises:
             tacholog.errors.TachologError: there is no such field, metric or value, or no run has all values.

@@ -1,4 +1,4 @@
-"""File names, page names and anchors that are made from any text: the name of a system, the path of a run.
+"""File names, page names and anchors that are made from a text, such as the name of a system or the path of a run.
 
 The same text always gives the same name, so that links stay valid. Characters that a URL cannot contain are replaced, and a short hash of the whole
 text keeps such names different. Titles that differ only in capitals, or in blanks and hyphens, get the same name: pages number them. Different paths
@@ -14,7 +14,7 @@ _UNSAFE_IN_SLUG = re.compile(r"[^a-z0-9._]+")
 _UNSAFE_IN_PATH = re.compile(r"[^A-Za-z0-9._-]+")
 _HASHED = re.compile(r"/[^/]*-[0-9a-f]{6}\Z")
 _END_OF_FILE = re.compile(r"\.(?=(?:html|txt|hlog)\Z)", re.IGNORECASE)
-_MAX_LENGTH = 100  # the limit for one part, in characters; file systems allow 255 bytes
+_MAX_LENGTH = 100  # the longest part of a path, in characters; file systems allow 255 bytes
 
 
 def slug(text: str) -> str:
@@ -38,4 +38,4 @@ def path_slug(path: str) -> str:
 def _with_hash(plain: str, text: str) -> str:
     mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     folder, sep, name = plain.rpartition("/")
-    return f"{folder}{sep}{name[:_MAX_LENGTH].rstrip('-')}-{mark}" if plain else mark  # Only names of parts have two hyphens in a row.
+    return f"{folder}{sep}{name[:_MAX_LENGTH].rstrip('-')}-{mark}" if plain else mark  # Two hyphens in a row occur only in names of parts.

@@ -3,7 +3,7 @@
 Hidden and control characters are made visible, so that the terminal never executes them.
 
 Almost every message quotes names, reasons or log lines of strangers. So while a command runs, everything on standard output and standard error is
-made safe, including messages of click, Sphinx and Python. Our own control sequences (colours, progress bars) bypass it with `styled` and `direct`.
+made safe, including messages of click, Sphinx and Python. Our own control sequences (colours, progress bars) are written by `styled` and `direct`.
 Output for programs (CSV, JSON) is changed only if it goes to a terminal, by `data`.
 """
 
@@ -25,7 +25,7 @@ import click
 
 from tacholog.visible import drawn, drawn_in_line
 
-_IN, _OUT, _ERR = 0, 1, 2  # the same numbers in every process
+_IN, _OUT, _ERR = 0, 1, 2  # the descriptors of the standard streams
 _COLUMNS = 80  # the width of a terminal that does not state its width
 
 
@@ -35,7 +35,7 @@ class _SafeStream:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode shows other characters as numbers
+            stream.reconfigure(errors="backslashreplace")  # a stream that cannot encode a character shows its number
 
     @property
     def encoding(self) -> str:
@@ -62,7 +62,7 @@ class _SafeStream:
 def guarded() -> Iterator[None]:
     """Make hidden characters visible on standard output and standard error while the block runs.
 
-    A stream that the caller closed (``>&-``) cannot be read or written, as in other programs. Nobody would see an error about it.
+    If the caller closed a stream (``>&-``), it cannot be read or written, as in other programs. An error message about it would not be visible.
     """
     _take_closed()
     before = sys.stdin, sys.stdout, sys.stderr
@@ -83,7 +83,7 @@ def _stream(number: int, mode: str) -> TextIO:
 def _take_closed() -> None:
     """Open the null device under the numbers of closed standard streams.
 
-    Otherwise the next opened file would get such a number, and the output of a library would be written into this file.
+    Otherwise the next opened file would get the number of a standard stream, and the output of a library would be written into this file.
     """
     for number, mode in ((_IN, os.O_WRONLY), (_OUT, os.O_RDONLY), (_ERR, os.O_WRONLY)):
         try:
@@ -186,15 +186,15 @@ def data(text: str) -> None:
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _USUAL = (signal.SIG_DFL, signal.default_int_handler)
-_SHELL = 128  # Shells add it to the number of a signal: 130 is Ctrl-C, 143 is SIGTERM, 129 is SIGHUP (the terminal was closed).
+_SHELL = 128  # A shell's exit code is this number plus the number of a signal: 130 is Ctrl-C, 143 SIGTERM, 129 SIGHUP (the terminal was closed).
 _received: list[int] = []
 
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Let these signals raise KeyboardInterrupt while the block runs. Its exit code is that of the first signal.
+    """Let the signals of `_ENDS` raise KeyboardInterrupt while the block runs. The exit code is that of the first received signal.
 
-    By default, all of them except Ctrl-C end Python immediately. A signal that the caller ignores, as in the background of a shell or under nohup,
+    By default, each of them except Ctrl-C ends Python immediately. A signal that the caller ignores, as in the background of a shell or under nohup,
     stays ignored.
     """
     before = {number: signal.getsignal(number) for number in _ENDS} if _is_main() else {}

@@ -18,7 +18,7 @@ INVISIBLE = (
 UNSEEN = re.compile(
     rf"\x1b\[[0-?]{{0,100}}[ -/]{{0,20}}[@-~]|\x1b\][^\x07\x1b]{{0,1000}}(?:\x07|\x1b\\)?|[{INVISIBLE}]",
 )
-ACCENTS = re.compile(r"[\u0300-\u036f]+")  # combining characters, which follow their letter
+ACCENTS = re.compile(r"[\u0300-\u036f]+")  # combining characters: each follows the letter that it changes
 _HIDDEN = rf"{INVISIBLE}\r\ud800-\udfff"
 HIDDEN = re.compile(f"[{_HIDDEN}]")
 HIDDEN_IN_LINE = re.compile(f"[\n{_HIDDEN}]")
@@ -51,7 +51,7 @@ def drawn_in_line(text: str) -> str:
     return HIDDEN_IN_LINE.sub(lambda match: sign(match[0]), text)
 
 
-# Text that a spreadsheet would interpret as a formula. A single sign, such as that of a bound, and a negative number are not formulas.
+# Text that a spreadsheet would interpret as a formula. A negative number or a single sign, such as the sign of a bound, is not a formula.
 _FORMULA = re.compile(r"(?=[=+\-@\t\r].)(?!-[\d.]+\Z)", re.DOTALL)
 
 

@@ -29,11 +29,11 @@ from tacholog.view.refusals import title_of
 _PATTERNS_SHOWN = 3
 _VALUES_SHOWN = 4
 _SIDELESS = "log"
-_NAMED = 3  # the number of paths listed for each reason, without --verbose
+_NAMED = 3  # how many paths are listed for each reason, without --verbose
 _VARIANTS_SHOWN = 60
 _REASONS_SHOWN = 20
 _SIZES_SHOWN = 4
-_LARGEST_READ = 4 << 20  # bytes; larger logs are not read for a suggestion
+_LARGEST_READ = 4 << 20  # in bytes; larger logs are not read to make a suggestion
 _UNCHANGED = "nothing was changed: edit run.toml, or remove them and import again"
 _HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
 #: The ways to state a condition that a comparison needs, by the code of the condition in comparisons.
@@ -209,7 +209,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _measured(kinds: Iterable[tuple[KindOfRecord, int | None]]) -> str:
-    """Return the measured tests and sizes, such as ``latency (64, 1024 bytes)``. ``kinds``: kinds of records, with the sizes from path or rule."""
+    """Return the measured tests and sizes, such as ``latency (64, 1024 bytes)``. ``kinds``: kinds of records, with the sizes from paths or rules."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for kind, stated_size in kinds:
         size = stated_size if kind.record.payload_bytes is None else kind.record.payload_bytes
@@ -299,7 +299,7 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
         values = [str(value) for value in values_in_other_logs[code] - {None}]
         hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(values))})" if values else ""
         remedy = _REMEDIES.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
-        if code == "load_mode" and "latency" in tests:  # because in most latency tests, a message waits for the answer to the previous message
+        if code == "load_mode" and "latency" in tests:  # in most latency tests, a message is sent after the previous answer
             remedy = f"--set load_mode=closed (or open){'' if tests == ['latency'] else ' for latency, max-rate (or paced) for the others'}"
         _say(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {remedy}{hint}")
     _show_undated(runs)
@@ -332,7 +332,7 @@ def _start_of(run: ImportedRun) -> str | None:
 
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
-    """Yield the codes of the conditions that comparisons of releases need, but that neither the log nor the manifest of some records states."""
+    """Yield the codes of the conditions that comparisons of releases need, but that neither the log nor the manifest of these records states."""
     manifest = stated_conditions(run.manifest)
     if kind.metrics and kind.record.payload_bytes is None and manifest.payload_bytes is None:
         yield "message size"
@@ -361,7 +361,7 @@ def _unknown(
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print how many more there are."""
+    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print how many files the other groups have."""
     groups = _grouped(pairs)
     yield from groups if verbose else groups[:_REASONS_SHOWN]
     if len(groups) > _REASONS_SHOWN and not verbose:

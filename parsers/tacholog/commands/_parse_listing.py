@@ -141,7 +141,7 @@ class TableListing:
         """Create a listing without collected records."""
         self._waiting: dict[tuple[str, str | None, str, str], list[tuple[int, Record, Conditions]]] = {}
         self._count = 0
-        self._left_out: dict[str, Counter[str]] = {}  # by log: for each metric without a column, the number of its numbers
+        self._left_out: dict[str, Counter[str]] = {}  # for each log: how many numbers of each metric have no column
 
     def wants(self, record: Record) -> bool:
         """Whether the record is the summary of a whole measurement."""
@@ -224,7 +224,7 @@ class LineListing:
         return True
 
     def show(self, context: LogContext, event: Event) -> None:
-        """Print the class of each line, in the order of the lines. Lines are collected until it is their turn, because events may be out of order."""
+        """Print the class of each line, in order. A line waits until all previous lines are printed, because events may be out of order."""
         facts = _names_of_facts(event.what) if isinstance(event.what, Facts) else ""
         reason = event.what.reason if isinstance(event.what, Broken) else _printable(facts)
         kind = "fact" if facts else event.kind
@@ -271,7 +271,7 @@ def _offered_cells(record: Record) -> list[str]:
 
 
 def _rate(record: Record, metric: str, scale: float) -> str:
-    """Return the mean rate, or, if there is none, the sum over all subscribers."""
+    """Return the mean rate. If there is no mean, return the sum over all subscribers."""
     return _scaled(record.number(metric, "mean") or record.number(metric, "sum"), scale)
 
 
@@ -345,7 +345,10 @@ class LogComplaints:
             terminal.line(f"{self._log}:{event.line}: {problem}: {_printable(event.text)!r}", err=True)
 
     def close(self, account: Account | None) -> None:
-        """Print how many more such lines there are. If the run ended badly, print that too, unless the totals of each log are printed anyway."""
+        """Print how many broken and unknown lines were not printed. If the run ended badly, print how.
+
+        ``account`` is ``None`` if the totals of each log state how the run ended.
+        """
         if self.count > self._limit > 0:
             terminal.line(f"{self._log}: {self.count - self._limit} more; --explain shows every line", err=True)
         if account and account.status in ENDED_BADLY:

@@ -109,7 +109,7 @@ def ab(
     """Find both builds, print the plan, execute it, and compare the sides."""
     from tacholog.compare.diff.compare import check_across, exit_code
 
-    check_across(across)  # check now, and not after hours of measuring
+    check_across(across)  # checked before hours of measuring
     if only_plan and resume:
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
     if detect and resume:
@@ -125,7 +125,7 @@ def ab(
     else:
         builds = [find_build(name, planned, tools, checkout(), work, terminal.remark) for name in (old, new)]
     if releases:
-        pairs_folder(data, planned.tool, releases)  # so that an error occurs now, and not after hours of measuring
+        pairs_folder(data, planned.tool, releases)  # so that an error occurs before hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     asks = not only_plan
@@ -208,7 +208,7 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 
 
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
-    """Return the smallest number of pairs that detects this change of one row among ``rows`` in four cases of five; ``None`` if there is none."""
+    """Return how many pairs detect this change of one row among ``rows`` in four cases of five; ``None``: more than `MOST_PAIRS`."""
     from tacholog.compare.power import pairs_for
 
     policy = Policy()
@@ -301,7 +301,7 @@ def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
 
 
 def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
-    """Print each side that has no result, with the reason. Perhaps its program is not the one that the campaign runs."""
+    """Print each side that has no result, with the reason. Perhaps the side's program is not the program that the campaign runs."""
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
             why = failure_reason(folder, plan.runs[0]) or "its output holds no result"
@@ -310,7 +310,7 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
 
 
 def _limits_were_held(begun: Pairs) -> bool:
-    """Whether all runs of both sides kept the limits of the campaign. Print the runs that did not, and the command that measures them again."""
+    """Whether all runs of both sides kept the limits of the campaign. Print the other runs, and the command that measures them again."""
     reasons = {
         f"{side.name} {run}": why
         for side, of_side in zip(begun.sides, begun.plans, strict=True)

@@ -39,7 +39,7 @@ from tacholog.installation import checkout
 from tacholog.runs.manifest import PLAN_FILE
 
 SOME_FAILED = 1
-_AGAIN = 2  # how often a run above the limits of its campaign is measured again
+_AGAIN = 2  # how often a run that exceeded the limits of its campaign is measured again
 
 
 @click.command(help=__doc__)
@@ -67,7 +67,7 @@ def bench(
     perftest: Path | None,
 ) -> None:
     tools = find_programs(perftest, checkout())
-    if resume or not no_control:  # needed to continue a campaign whose plan contains controls
+    if resume or not no_control:  # --resume needs these tools if the plan of the campaign contains controls
         tools = floor_tools(tools, tools.get("perftest"))
     if not resume:
         _refuse_folders(campaigns)
@@ -127,7 +127,7 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
 
 
 def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset[Path]:
-    """Check, before hours of measuring, that the runs of all campaigns can be copied to the data folder.
+    """Check that the runs of all campaigns can be copied to the data folder. This is called before hours of measuring.
 
     Returns:
         The campaigns that have the same tool as another campaign, so that both are copied to the same folder of the release.

@@ -53,7 +53,7 @@ def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
 
 
 def _not_read(folder: Path) -> Iterator[str]:
-    """Yield a line for each file without a manifest that belongs to no run. Otherwise a folder with a missing run.toml would look correct."""
+    """Yield a line for each file that belongs to no run. Without these lines, a folder with a missing run.toml would look correct."""
     from tacholog.compare import bands
     from tacholog.store.load import run_folders
 
@@ -70,7 +70,7 @@ def _not_read(folder: Path) -> Iterator[str]:
 
 
 def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each file in a folder of bands that is not a readable band."""
+    """Yield a line for each unreadable file in a folder of bands."""
     from tacholog.compare import bands
 
     for file in files:
@@ -98,7 +98,7 @@ def _source_of_status(row: Mapping[Any, Any], dataset: Dataset) -> str:
 def _complaints(dataset: Dataset) -> Iterator[str]:
     from tacholog.store.complaints import complaint
 
-    problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # `_not_read` names each of these files
+    problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # `_not_read` yields a line for each of these problems
     yield from map(complaint, problems.to_dict("records"))
     for row in dataset.runs.to_dict("records"):
         if row["status"] in ENDED_BADLY:

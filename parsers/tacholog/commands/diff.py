@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50, "comment": 0}
 FAIL_ON = ("worse", "differs", "inconclusive", "implausible")
-_DATA = ("json", "html")  # formats that are read by programs
+_DATA = ("json", "html")  # formats that programs read
 FORMATS = ("text", "markdown", "json", "html", "github", "comment")
 
 
@@ -72,7 +72,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 
 
 class AskedVerdict(click.ParamType[Verdict]):
-    """A verdict, in the words of a report or of the JSON document."""
+    """A verdict as an argument, in the words of a report or of the JSON document."""
 
     name = "verdict"
 
@@ -229,7 +229,7 @@ def _names_of_sides(old: str | None, new: str | None, old_logs: Sequence[str], n
 
 
 def _matching(option: str, patterns: Sequence[str]) -> list[Path]:
-    """Return the logs of a side, each once.
+    """Return the logs of a side, without duplicates.
 
     Raises:
         TachologError: a pattern fits no log.
@@ -343,7 +343,7 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """Return the folders, besides the folders of the runs, that may contain the band of a build: the data, and the folder of ``tacholog ab``."""
+    """Return further folders that may contain the band of a build, besides the folders of the runs: the data, and the folder of ``tacholog ab``."""
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 
 

@@ -91,7 +91,7 @@ def report(
 
 @contextmanager
 def _private_folder(work: Path) -> Iterator[Path]:
-    """Return the folder for files that the next build uses again. If other users can write into it, use a temporary folder instead."""
+    """Yield the folder for files that the next build uses again. If other users can write into it, yield a temporary folder instead."""
     reason = not_ours_alone(work)
     if reason is None:
         yield work
@@ -102,10 +102,10 @@ def _private_folder(work: Path) -> Iterator[Path]:
 
 
 def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the folders of runs that the user named, with or without ``--data``, or those of `default_roots`.
+    """Return the folders of runs that the user named, with or without ``--data``, or else the folders of `default_roots`.
 
     Raises:
-        UnreadableInput: one of them is not a folder, or the folders contain only logs without a run.toml.
+        UnreadableInput: a path is not a folder, or the folders contain only logs without a run.toml.
     """
     named = (*folders, *roots)
     data = named or default_roots()
@@ -140,7 +140,7 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
 
 
 def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path | None) -> None:
-    """Print each label of ``pages`` that no run has. It may be misspelled, and all results would be on its page "not stated"."""
+    """Print each label of ``pages`` that no run has. The label may be misspelled; then all results would be on a page named "not stated"."""
     asked = [field for field in fields if is_label(field)]
     if not asked:
         return

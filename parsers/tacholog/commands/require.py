@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
 FORMATS = ("text", "markdown", "json", "junit")
-_DATA = ("json", "junit")  # formats that are read by programs
+_DATA = ("json", "junit")  # formats that programs read
 _FAIL_ON = tuple(verdict for verdict in VERDICTS if verdict != "passed")
 
 
@@ -109,7 +109,7 @@ def require(
 
 
 def _mention_unlabelled(everything: Dataset, judged: Dataset) -> None:
-    """Print how many runs are not judged because they state no release, although other runs of their system do. They may be the newest runs."""
+    """Print how many runs are not judged, because they state no release but other runs of their system state one. They may be the newest runs."""
     left = everything.runs[~everything.runs["run"].isin(judged.runs["run"]) & everything.runs["release"].isna()]
     for system, count in left["system"].astype(object).value_counts().sort_index().items():
         terminal.remark(f"{count} runs of {system} state no release, and are not judged: other runs of {system} do")

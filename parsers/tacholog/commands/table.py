@@ -107,7 +107,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _as_options(question: Question) -> str:
-    """Return a question in the form of the options that ask it."""
+    """Return the command line options that ask this question."""
     options = [f"--subject {question.subject}", f"--over {question.over}" if question.over else "", *(f"--by {field}" for field in question.by)]
     return " ".join(filter(None, [*options, f"--metric {question.metric}"]))
 

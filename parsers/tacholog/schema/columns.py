@@ -60,7 +60,7 @@ def kind_of(annotation: object) -> Kind:
 
 
 def words_of(annotation: object) -> tuple[str, ...]:
-    """Return the words of the ``Literal`` in an annotation; an empty result if it has none."""
+    """Return the words of the ``Literal`` in an annotation; an empty tuple if there is no ``Literal``."""
     if get_origin(annotation) is Literal:
         return tuple(map(str, get_args(annotation)))
     return next((words for inner in _inner(annotation) if (words := words_of(inner))), ())

@@ -29,7 +29,7 @@ Share = Annotated[float, msgspec.Meta(ge=0)]
 
 
 def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:
-    """Describe a condition; the arguments are those of `SchemaColumn`. The privacy class has no default: a condition without one could leak."""
+    """Describe a condition; the arguments are those of `SchemaColumn`. The privacy class has no default, so that no condition can leak."""
     return msgspec.Meta(title=title, description=meaning, extra={"privacy": privacy, "unit": unit})
 
 
@@ -135,7 +135,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
 
     def over(self, other: Conditions) -> Conditions:
-        """Return these conditions; each unknown one is taken from ``other``."""
+        """Return these conditions. Unknown conditions are taken from ``other``."""
         stated_values = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
         return msgspec.structs.replace(other, **stated_values) if stated_values else other
 

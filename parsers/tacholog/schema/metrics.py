@@ -76,7 +76,7 @@ METRICS: dict[str, Metric] = {
 
 
 def median_place(values: Sequence[float], metric: str) -> int:
-    """Return the index of the median in ``values``. Of two values in the middle, the worse one is used, by the metric's direction.
+    """Return the index of the median in ``values``. Of two values in the middle, the worse value is used, by the metric's direction.
 
     Args:
         values: one value for each run, shape (n,), n >= 1, in the metric's unit, in any order.
@@ -91,13 +91,13 @@ def median_place(values: Sequence[float], metric: str) -> int:
 
 
 def upper_of_two_counts(metric: str) -> bool:
-    """Return whether the upper of two middle values is used as the median. For code that computes many medians as arrays."""
+    """Return whether the upper of two middle values is used as the median. This is for code that computes the medians of many rows as arrays."""
     better, unit = METRICS[metric].better, METRICS[metric].unit
     return better == "lower" or (better is None and unit == "ns")
 
 
 def median_run(values: Sequence[float], metric: str) -> float:
-    """Return the median by the rule of `median_place`: one of ``values``."""
+    """Return the median by the rule of `median_place`. It is always one of ``values``."""
     return values[median_place(values, metric)]
 
 
@@ -135,7 +135,7 @@ STATISTICS: dict[str, str] = {
 }
 _PERCENTILE = re.compile(
     r"p(?!0\d|0\Z)\d{1,2}(?:\.\d{0,8}[1-9])?"
-)  # Only the usual spelling: not p05, not p99.90. p0 and p100 are called min and max.
+)  # Only the usual spelling is allowed: not p05, not p99.90. The names of p0 and p100 are min and max.
 
 
 def is_statistic(name: object) -> bool:

@@ -29,8 +29,8 @@ SEVERITY: dict[Status | None, int] = {"ok": 0, None: 1, "empty": 2, "truncated":
 
 #: All bounds, in the order of their integer codes.
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
-_KNOWN: set[tuple[str, str, str]] = set()  # cached valid names of numbers: metric, statistic and bound
-_MOST_KNOWN = 4096  # Real logs have a few hundred names, but a hostile log could have millions, by percentiles with nine digits.
+_KNOWN: set[tuple[str, str, str]] = set()  # a cache of valid names of numbers: metric, statistic and bound
+_MOST_KNOWN = 4096  # Real logs have a few hundred names, but a hostile log could have millions of percentiles with nine digits.
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -177,7 +177,7 @@ class Bins(Sequence[tuple[int, int, int]]):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - NumPy's types, which the schema does without
         """Return the bins as an array."""
-        import numpy as np  # Not at the top of the file: `tacholog parse` needs no NumPy.
+        import numpy as np  # imported here, because `tacholog parse` needs no NumPy
 
         return np.array(np.frombuffer(self._numbers, dtype=np.int64).reshape(-1, 3), dtype=dtype, copy=copy)
 

@@ -17,7 +17,7 @@ from tacholog.schema.metrics import METRICS, STATISTICS
 from tacholog.schema.records import ENVIRONMENT
 from tacholog.schema.tables import HISTOGRAMS, LOGS, OFFERED, PROBLEMS, RESULTS, RUNS
 
-_WORDS_SHOWN = 10  # If a column allows more words than this, the words have a table of their own.
+_WORDS_SHOWN = 10  # If a column allows more words than this, the words are in a separate table.
 _PLACE = re.compile(r"<!-- table: (?P<name>[a-z]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 _BETTER = {"lower": "lower", "higher": "higher", None: "neither"}
 
@@ -37,7 +37,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _columns(columns: Mapping[str, SchemaColumn]) -> str:
-    """Return the table rows of columns: name, kind, unit, allowed words and meaning."""
+    """Return a table that describes columns: name, kind, unit, and the meaning with the allowed words."""
     return _table(
         ("name", "kind", "unit", "meaning"),
         ([f"`{name}`", column.kind, f"`{column.unit}`" if column.unit else "", _meaning(column)] for name, column in columns.items()),
@@ -45,7 +45,7 @@ def _columns(columns: Mapping[str, SchemaColumn]) -> str:
 
 
 def _conditions() -> str:
-    """Return the table rows of the conditions: those of `_columns`, and the limits of the values."""
+    """Return the table of the conditions: the columns of `_columns`, and the limits of the values."""
     return _table(
         ("name", "kind", "unit", "limits", "meaning"),
         (

@@ -61,7 +61,7 @@ _MOST_MANIFESTS = 20_000  # the number of folders that are searched while a user
 
 
 def complete_release(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the releases that begin with the typed text, for completion in a shell. The shell also offers files then."""
+    """Return the releases that begin with the typed text, for completion in a shell. If no release begins with it, the shell offers files."""
     roots = ctx.params.get("roots") or known_roots()
     manifests = islice(chain.from_iterable(Path(root).rglob("run.toml") for root in roots), _MOST_MANIFESTS)
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in manifests if path.is_file())

@@ -64,7 +64,7 @@ def left_out_words(left_out: Mapping[str, str]) -> list[str]:
 
 
 def expected_gap_words(expected: ExpectedGaps) -> list[str]:
-    """Return a line for each condition that comparisons will lack, and for each group of variants whose logs are not known before the first run."""
+    """Return a line for each condition that comparisons will lack. Groups of variants with unpredictable logs have a line too."""
     by_reason: dict[str, list[str]] = {}
     for variant, reason in expected.unknown_logs.items():
         by_reason.setdefault(reason, []).append(variant)
@@ -79,7 +79,7 @@ def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iter
 
     Args:
         gaps: the gaps of a campaign.
-        stated_by: the words for "nothing states it".
+        stated_by: the words that replace "nothing states it".
     """
     by_condition: dict[str, list[Gap]] = {}
     for gap in gaps:
@@ -146,7 +146,7 @@ def _variants(alike: Sequence[Gap]) -> tuple[str, ...]:
 
 
 def _choice(gap: Gap) -> str:
-    """Return the other possible values of the condition, or the meaning of its value."""
+    """Return a text about the value to add: the other possible values, or its meaning."""
     if len(gap.allowed) > 1:
         return " (or " + ", ".join(f'"{word}"' for word in gap.allowed[1:]) + ")"
     return " (0: batching is off)" if gap.condition == "batch_bytes" else ""
@@ -175,7 +175,7 @@ def _program(program: ProgramOnHost) -> str:
 
 
 def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequence[str]], again: str) -> list[str]:
-    """Return whether a campaign kept its limits, in one line, and a line for each of the first runs that exceeded them.
+    """Return a line that states whether a campaign kept its limits, and a line for each of the first runs that exceeded them.
 
     Args:
         limits: the limits of the campaign.
@@ -210,7 +210,7 @@ class Pace:
         """Return how long these runs will probably take.
 
         Args:
-            runs: the kind of each run, and its expected duration in seconds. If no run of a kind is finished yet, the ratio of all finished runs is
+            runs: the kind and the expected duration (in seconds) of each run. For a kind without finished runs, the ratio of all finished runs is
                 used.
         """
         all_runs = tuple(map(sum, zip(*self._done.values(), strict=True))) or (0.0, 0.0)
@@ -230,7 +230,7 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
         count: the number of all planned runs, including the finished ones.
         announced: the gaps that were printed with the plan.
     """
-    # The remaining time is estimated from planned seconds, not from the number of runs, because the durations of runs differ much.
+    # The remaining time is estimated from planned durations, not from the number of runs, because some runs take much longer than others.
     pace, log_check = Pace(), _FirstLogCheck(announced)
     for number, task in enumerate(tasks):
         folder, plan, run, tools, label = task
@@ -264,7 +264,7 @@ class _FirstLogCheck:
             return []
         self._checked.add(_kind(task))
         report = inspect_run(task.folder, task.run)
-        # The plan may have printed the gap for all rows of a test, "throughput". The log then shows "throughput at max-rate".
+        # The plan may have printed the gap for all rows of a test ("throughput"), and the log may show it for a part ("throughput at max-rate").
         new = [gap for gap in report.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._printed]
         self._printed |= {(gap.condition, gap.rows) for gap in new}
         return first_log_words(task.label, report, new)

@@ -35,7 +35,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def defaults() -> Defaults:
-    """Return the defaults of the current folder; empty defaults if it has neither file.
+    """Return the defaults of the current folder; empty defaults if the folder has neither of these files.
 
     Raises:
         UnreadableInput: a file is not TOML, or has an unknown key; the message names file and key.
@@ -50,7 +50,7 @@ def defaults() -> Defaults:
 
 
 def _table(path: Path) -> dict[str, Any] | None:
-    """Return the table with the defaults; ``None`` if the project's file has none."""
+    """Return the table with the defaults; ``None`` if ``pyproject.toml`` has no such table."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:

@@ -70,7 +70,7 @@ def mention_order(runs: pd.DataFrame) -> None:
 
 
 def tally_words(work: Work) -> str:
-    """Return how many logs were read, and how many results came from the cache. A log with a cached result may still be opened for its text."""
+    """Return how many logs were read, and how many results came from the cache. The text of a log may be read although its result is cached."""
     cached, read = work.tally.cached, work.tally.read
     return f"results of {counted(cached + read, 'log')}: {read} read, {cached} from the cache"
 
@@ -81,8 +81,8 @@ class Progress:
     def __init__(self) -> None:
         """Start with a progress of zero."""
         self._read_bytes, self._runs, self._log = 0, "", ""
-        self._lock = threading.Lock()  # needed because a thread waits for each reading process
-        self._began: tuple[float, int] | None = None  # the time when the first runs were done, and their number
+        self._lock = threading.Lock()  # Each process that reads logs has a thread here, which calls this object.
+        self._began: tuple[float, int] | None = None  # when the first runs were finished, and how many there were
         self._shown_s = 0.0
         terminal.status("looking for runs")
 

@@ -27,7 +27,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         part = path.with_name(f".{path.name}.part")
         with locked_file(part, "another process is writing this file; wait until it has finished", path) as stream:
             yield stream
-            stream.close()  # a full disk may be noticed only when the file is closed
+            stream.close()  # the system may report a full disk only when the file is closed
             part.replace(path)
     except OSError as error:
         raise TachologError(f"{path}: {error.strerror or error}") from error
