@@ -64,7 +64,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# Fields that contain a version, and fields that contain a digest. A version of four numbers is not an address, and a digest is not a secret.
+# The fields that contain a version, and the fields that contain a digest: a version of four numbers is not an address, and a digest is no secret.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
 # Names that become parts of URLs. Links to them must stay valid, so only known names are replaced in them.
@@ -72,9 +72,9 @@ IDENTIFIERS = frozenset(("run", "log", "file"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
-REPLACED = "replaced"  # replaces a redacted text that the field cannot contain
-_LABEL_NAME, _LABEL_VALUE = 64, 200  # limits in characters, as in a manifest
-_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # the limit if a number may be appended
+REPLACED = "replaced"  # This word replaces a redacted text that the field would not accept.
+_LABEL_NAME, _LABEL_VALUE = 64, 200  # the limits in characters, as in a manifest
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # the limits if a number may be appended
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
@@ -156,10 +156,10 @@ def is_unchanged(text: str, field: str, class_: PrivacyClass, redactor: Redactor
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """Return an open table (in JSON) in the form that may be shown. Different tables stay different, because they distinguish runs."""
+    """Return an open table (in JSON) in the form that may be shown. Different tables stay different, because the tables distinguish runs."""
     try:
         entries = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:  # a table of a manifest, in which people may write anything
+    except msgspec.DecodeError:  # people may write anything into this table of a manifest
         return redactor.free(text)
     if table == LABELS:
         return labels_text(_labels(entries, redactor)) or text
@@ -170,7 +170,7 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
 
 
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
-    """Return labels in the form that may be shown. Different labels stay different, because they distinguish runs."""
+    """Return labels in the form that may be shown. Different labels stay different, because labels distinguish runs."""
     published: dict[str, str] = {}
     numbered = _Numbering()
     for name, value in labels.items():
@@ -218,11 +218,11 @@ def _parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
 
 
 def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
-    """Return the redacted value if the field accepts it, or else a substitute: a redacted manifest must not be rejected as invalid input."""
+    """Return the redacted value if the field accepts it, or else a substitute, so that a redacted manifest is never rejected as invalid."""
     try:
         return msgspec.convert(redacted_value, hint)
     except msgspec.ValidationError:
-        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # The allowed words of the schema contain no names.
+        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # The words that the schema allows contain no names.
         return value if is_word else REPLACED
 
 
@@ -242,7 +242,7 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
 
 
 def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the entries as a table. Keys that became equal by masking are numbered, so that no entry is lost."""
+    """Return the entries as a table. If masking made keys equal, they are numbered, so that no entry is lost."""
     table: dict[str, Any] = {}
     numbered = _Numbering()
     for key, value in entries:
@@ -276,7 +276,7 @@ def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> 
 
 
 def _argument(word: str, redactor: Redactor) -> str:
-    """Return an argument of a command line in the form that may be shown. The name of an option is public, its value is free text."""
+    """Return an argument of a command line in the form that may be shown. The name of an option is public, and its value is free text."""
     option, equals, value = word.partition("=")
     if not _OPTION.fullmatch(option):
         return redactor.free(word)

@@ -19,7 +19,7 @@ _FIGURES = re.compile(r"[\d.:+\-_/%]*")
 _KEYED = re.compile(r"(?<![\w.-])[-?&]{0,2}(?P<key>[A-Za-z_][\w.-]{0,40}?)(?P<sign>[=:])")
 _WORD = r"\w(?:[\w.-]{0,253}\w)?"
 NAME = re.compile(_WORD)
-_NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # only after signs that no shell puts before a name
+_NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # signs that are not ASCII may precede the name
 _PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?%?")
 _BEHIND_PEER = re.compile(r" size \d")
 _PEER = re.compile(r"@?(?P<host>[^\W\d_](?:[\w.-]{0,253}\w)?):\d{1,9}:?")
@@ -33,12 +33,12 @@ _KEYS: Mapping[str, Kind] = {
     ),
     **dict.fromkeys(("serial", "serial_number", "serialnumber", "sn", "machine_id", "machineid", "boot_id", "uuid", "asset_tag", "asset"), "secret"),
 }
-# A key whose words show that its value is a secret: `API-KEY`, `PGPASSWORD`, `aws_secret_access_key`, `MYTOKEN`, `pw`. No list could be complete.
+# A key whose words show that its value is a secret: `API-KEY`, `PGPASSWORD`, `aws_secret_access_key`, `MYTOKEN`, `pw`. A list is never complete.
 _SECRET_KEY = re.compile(
     r"passw|passphrase|secret|token|credential|(?:key|pass|auth)s?\d{0,9}(?![a-z])|(?<![a-z])(?:pw|pwd)\d{0,9}(?![a-z])|authoriz|bearer|cookie"
 )
 _SCHEMES = frozenset(("bearer", "basic", "digest", "negotiate", "apikey"))  # words between `Authorization:` and the secret itself
-_IDENTITIES = frozenset(("uid", "gid", "euid", "egid", "groups"))  # uid=1001(name)
+_IDENTITIES = frozenset(("uid", "gid", "euid", "egid", "groups"))  # keys before a number and a name, as in uid=1001(name)
 _SHELLS = frozenset(("ssh", "slogin", "rlogin", "scp", "sftp", "rsync"))
 _RUNS_AS = frozenset(("sudo", "su", "doas", "runuser"))
 _NAMING_OPTIONS: Mapping[str, Kind] = {
@@ -49,12 +49,12 @@ _NAMING_OPTIONS: Mapping[str, Kind] = {
 _VALUED_OPTIONS = frozenset(("-p", "-P", "-i", "-o", "-F", "-J", "-b", "-c", "-D", "-E", "-L", "-R", "-S", "-W", "-w"))
 _BARE = frozenset((*_KEYS, *_SHELLS, *_RUNS_AS, *_NAMING_OPTIONS, "-l", "-u", "connecting", "linux", "participant", "bearer"))
 _ALNUM = re.compile(r"[^\W_]")
-# After `Linux`, `uname -a` prints the name of the host, then the version of the kernel. In the middle of a line, the word may belong to a
+# After `Linux`, `uname -a` prints the name of the host, then the version of the kernel. In the middle of a line, `Linux` may be part of the name of a
 # distribution (`Red Hat Enterprise Linux Server 9.3`), whose versions have two numbers.
 _UNAME = re.compile(r"\s+\S{1,255}\s+[0-9]+\.[0-9]")
 _UNAME_WITHIN = re.compile(r"\s+(?P<host>\S{1,255})\s+[0-9]+\.[0-9]+\.[0-9]")
-_LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # a serial number, a digest or a key
-_MOST_EXAMINED = 20_000  # tokens of one line
+_LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # the shape of a serial number, a digest or a key
+_MOST_EXAMINED = 20_000  # the most tokens of one line that are examined
 _COMMAND_WORDS = 12  # the number of words after `ssh` and similar commands that belong to the command
 
 
@@ -65,7 +65,7 @@ def _kind_of_key(key: str) -> Kind | None:
 
 
 class _Expected(NamedTuple):
-    """The kind of name that the next token is, as announced by earlier tokens."""
+    """The kind of name that earlier tokens announce for the next token."""
 
     kind: Kind
     is_other_host: bool = False
@@ -96,7 +96,7 @@ def find_names(line: str, harmless: HarmlessTokens) -> Iterator[NameSpan]:
 
 
 class LineContext:
-    """The announcements of the tokens read so far: ``user: NAME``, ``--password WORD``, ``ssh -l NAME HOST``, ``connecting to host NAME``."""
+    """The names that the tokens read so far announce: ``user: NAME``, ``--password WORD``, ``ssh -l NAME HOST``, ``connecting to host NAME``."""
 
     def __init__(self) -> None:
         self.before: list[str] = []
@@ -119,13 +119,13 @@ class LineContext:
             self._tool, self._host_due = "", False
 
     def take(self, token: re.Match[str], line: str) -> Iterator[NameSpan]:
-        """Yield the names in a token, and remember which name it announces."""
+        """Yield the names in a token, and remember which kind of name the token announces."""
         word, start, lower = token[0], token.start(), token[0].lower()
         expected, self._expected = self._expected, None
         key, self._key = self._key, None
         if expected is None and self._host_due and self.before[-1] not in _VALUED_OPTIONS and not word.startswith("-"):
             expected, self._host_due = _Expected("host", is_other_host=True), False
-        # The name itself comes later: after an option, a sign, or the "to host" of "connecting to host NAME".
+        # The announced name is not this token, but a later token: after an option, a sign, or "to host" in "connecting to host NAME".
         is_filler = word.startswith("-") or word in ("=", ":") or bool(expected and expected.is_other_host and lower in ("to", "host"))
         is_filler = is_filler or bool(expected and expected.kind == "secret" and lower.rstrip(":") in _SCHEMES)
         if expected and not is_filler and (span := _name_span(word, expected.kind)):
@@ -186,7 +186,7 @@ def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
 
 
 def _names_in_token(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[NameSpan]:
-    """Yield the names in one token: by its key, then by their form."""
+    """Yield the names in one token: names after a key, then names that are recognised by their form."""
     for key in _KEYED.finditer(word):
         value_start = key.end()
         named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_of_key(key["key"])
@@ -203,12 +203,12 @@ def _names_in_token(word: str, before: list[str], token: re.Match[str], line: st
 
 
 def _is_peer(word: str, before: list[str], after: str) -> bool:
-    """Whether ``HOST:PID`` names a peer of ddsperf: it follows "participant" or "@", or precedes the size of its answer."""
+    """Whether ``HOST:PID`` names a peer of ddsperf: it follows "participant" or "@", or precedes the size of an answer."""
     return word.startswith("@") or before[-1:] in (["participant"], ["@"]) or _BEHIND_PEER.match(after) is not None
 
 
 def may_hold_name(shape: str) -> bool:
-    """Whether a token of this shape (every digit written as 0) may be a name or announce a name. It is fast; in doubt, it returns true."""
+    """Whether a token of this shape (every digit written as 0) may be a name or announce a name. If this is not certain, it is true."""
     if len(shape) > LONGEST_TOKEN or "@" in shape or "\\" in shape or "~" in shape or "::" in shape:
         return not _FIGURES.fullmatch(shape)
     if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1 or "0x0" in shape:  # noqa: PLR2004
@@ -236,7 +236,7 @@ MAC = re.compile(
     r"(?<![\w:.-])(?:[0-9A-Fa-f]{2}(?:(?:[:-][0-9A-Fa-f]{2}){19}|(?:[:-][0-9A-Fa-f]{2}){7}|(?:[:-][0-9A-Fa-f]{2}){5})"
     r"|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3})(?![\w:-])"
 )
-_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # a GUID of InfiniBand; a pointer looks the same, and is replaced too
+_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # a GUID of InfiniBand; a pointer has the same form, so it is replaced too
 # The name that systemd or rdma-core gives to a network card after its address: enx00e04c680123, wlx..., rocex525400c0fe123455.
 ADDRESS_IN_NAME = re.compile(
     r"(?<![^\W_])(?:en|ib|sl|wl|ww|roce|iw|opa|hfi|usnic)x(?P<address>[0-9a-f]{12}(?:[0-9a-f]{4})?)(?![^\W_])", re.IGNORECASE
@@ -250,8 +250,8 @@ _PUBLIC_ENDINGS = _words(
 )
 _PRIVATE_ENDINGS = frozenset(("local", "lan", "internal", "intra", "corp", "home", "localdomain", "private", "arpa"))
 DOMAIN_ENDINGS = _PUBLIC_ENDINGS | _PRIVATE_ENDINGS
-# A path starts at a slash that does not follow a word of that path: after a sign, at the start of a token, or after the name of an option or of a
-# variable; and at one or two dots before a slash, a tilde, a drive or two backslashes.
+# A path starts at a slash after a sign, at the start of a token, or after the name of an option or of a variable. It also starts at one or two dots
+# before a slash, at a tilde, at a drive or at two backslashes.
 PATH_START = re.compile(
     r"(?<![\w./-])--?[A-Za-z][\w-]{0,40}(?P<glued>/)(?=\w|[^\x00-\x7f])|\$\w{1,64}[/\\]"
     r"|(?<![\w.+/~>%-])(?:~[\w.+-]{0,64}[/\\]|~(?=[^\W\d_])|\\\\(?=\w)|[A-Za-z]:[\\/](?![\\/]))"
@@ -263,12 +263,12 @@ _SECRET = re.compile(
     r"|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32}(?![0-9A-Fa-f]))"
 )
 _HOME = re.compile(r"(?:/(?:home|Users)/|:\\Users\\|(?<![\w.])~)(?P<user>[^\W\d][\w-]{0,63})", re.IGNORECASE)
-# Folders that every machine has, and the working folder of a program: a path in them is shown if each of its parts is a public word.
+# Folders that every machine has. A path in these folders, or in the working folder of a program, is shown if each part of it is a public word.
 _COMMON = ("/dev/", "/proc/", "/sys/", "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
 class NameSpan(NamedTuple):
-    """The span of a name in a text, and its kind. ``is_other_host``: whether it names a different machine than the machine that wrote the text."""
+    """The span of a name in a text, and its kind. ``is_other_host``: whether another machine than the named machine wrote the text."""
 
     start: int
     end: int
@@ -313,7 +313,7 @@ def _paths(word: str) -> Iterator[NameSpan]:
                 yield NameSpan(word.index("/", end) + 1, len(word), "path")
         return
     while start := PATH_START.search(word, position):
-        # A list of folders is separated by colons. The colon of a drive is part of the start.
+        # The folders of a list are separated by colons. The colon after a drive letter belongs to the start of a path.
         colon = word.find(":", start.end())
         position = len(word) if colon < 0 else colon
         begin = start.start("glued") if start["glued"] else start.start()
@@ -324,7 +324,7 @@ def _paths(word: str) -> Iterator[NameSpan]:
 
 
 def _is_common(path: str) -> bool:
-    """Whether every machine has this path, or the text is not a path: `/s` after a unit, a single slash."""
+    """Whether every machine has this path, or the text is not a path, such as `/s` after a unit, or a single slash."""
     if path.startswith("/") and "/" not in path[1:]:
         return path.rstrip(".:") in ("/dev", "/proc", "/sys", "/usr", "/bin", "/tmp", "/etc", "/var") or is_public(path)  # noqa: S108
     return path.startswith((".", *_COMMON)) and all(map(is_public, path.split("/")))
@@ -345,7 +345,7 @@ def _is_domain(text: str) -> bool:
 
 
 def identifies(text: str) -> bool:
-    """Whether an address identifies a machine. Loopback, broadcast, multicast and versions of four numbers do not."""
+    """Whether an address identifies a machine. Addresses for loopback, broadcast and multicast do not, nor do versions of four numbers."""
     if named := ADDRESS_IN_NAME.fullmatch(text):
         return bool(set(named["address"].lower()) - set("0")) and bool(set(named["address"].lower()) - set("f"))
     if MAC.fullmatch(text) or _GUID.fullmatch(text):

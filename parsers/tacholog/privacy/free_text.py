@@ -14,12 +14,12 @@ from tacholog.privacy.settings import HOST_PSEUDONYM
 
 MASK = "[…]"
 WORDS_FILE = Path(__file__).with_name("public_words.txt")
-_LONGEST_GAP = 3  # the characters between two masked words that are masked together with them
+_LONGEST_GAP = 3  # the most characters between two masked words for which one mark replaces both words
 _PSEUDONYM = re.compile(r"(?:host|session|participant)-[0-9a-f]{6}(?!\w)|(?:user|address|path|secret|hidden)-\d{1,9}(?!\w)")
-# A time as tools print it: "Mon Nov 23 01:37:44", "Sat, 21 Nov 2026 01:53:10 GMT". "Jan" alone may be a person.
+# A time as tools print it: "Mon Nov 23 01:37:44", "Sat, 21 Nov 2026 01:53:10 GMT". "Jan" alone may be the name of a person.
 _WEEKDAY, _MONTH = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)", "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _MOMENT = re.compile(rf"\b{_WEEKDAY}(?: {_MONTH} {{1,2}}\d{{1,2}}|, \d{{1,2}} {_MONTH} \d{{4}}) \d{{2}}:\d\d:\d\d(?: GMT)?\b")
-_WORD = re.compile(rf"{_PSEUDONYM.pattern}|{_MOMENT.pattern}|\w+")  # the signs between words are shown
+_WORD = re.compile(rf"{_PSEUDONYM.pattern}|{_MOMENT.pattern}|\w+")  # all signs between words are shown
 _UNIT = r"[a-z]{1,2}|[\u00b5\u03bc]s|bit|byte|kib|mib|gib|khz|mhz|ghz|kbit|mbit|gbit|kbps|mbps|gbps"
 _MEASURE = re.compile(rf"0x0{{0,8}}[0-9a-f]{{1,4}}|[\d_]++(?:{_UNIT})?|(?:[pvl]|pub|sub)\d{{1,6}}|x|[\u00b5\u03bc]s", re.IGNORECASE)
 
@@ -32,7 +32,7 @@ def public_words() -> frozenset[str]:
 
 @functools.lru_cache(1 << 15)
 def is_public(text: str) -> bool:
-    """Whether every word of a text is known to be public: a number, a measure, a word of our own texts, or several of these joined by signs."""
+    """Whether every word of a text is known to be public: a number, a measure, a word of our own texts, or several such words joined by signs."""
     return all(
         _MEASURE.fullmatch(part) or part.lower() in public_words()
         for word in _WORD.findall(text)

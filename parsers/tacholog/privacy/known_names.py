@@ -17,7 +17,7 @@ _EVERYDAY = frozenset(
     )
 )
 _SHORTEST = 3
-NameList = list[tuple[str, str, bool]]  # kind, name, and whether it names a different machine than the machine that wrote the text
+NameList = list[tuple[str, str, bool]]  # the kind, the name, and whether another machine than the named machine wrote the text
 
 
 class Screening:
@@ -48,8 +48,8 @@ class KnownNames:
         self._keep = {folded(word) for word in privacy.keep}
         self.hosts = {folded(plain(name)): pseudonym for name, pseudonym in hosts.items()} if privacy.hosts == "pseudonym" else {}
         self._stated_hosts = frozenset(self.hosts)
-        self.own_names: dict[str, set[str]] = {}  # maps each pseudonym to the names of this machine in its own logs: many machines are called "vm"
-        self._full: dict[str, set[str]] = {}  # maps each name to the longer names that it may abbreviate
+        self.own_names: dict[str, set[str]] = {}  # by pseudonym: the names of the machine in its own logs, because many machines are called "vm"
+        self._full: dict[str, set[str]] = {}  # each name with the longer names that it may abbreviate
         self.users: set[str] = set()
         self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
         self.originals: dict[str, list[str]] = {}  # the originals of each published label, in order of appearance
@@ -74,14 +74,14 @@ class KnownNames:
                 self.users.add(folded(name))
 
     def screening(self) -> Screening:
-        """Return the screening for all names that are known now."""
+        """Return the screening for all names that were added so far."""
         count = len(self.hosts) + len(self.users)  # Both sets only grow.
         if self._screening is None or self._screening[0] != count:
             self._screening = count, Screening(self.everywhere())
         return self._screening[1]
 
     def state(self) -> list[object]:
-        """Return all names, for the cache key of texts that are redacted with them."""
+        """Return all names, for the cache key of texts that are redacted with these names."""
         own_names = {pseudonym: sorted(names) for pseudonym, names in self.own_names.items()}
         return [self.hosts, sorted(self._stated_hosts), own_names, sorted(self.users), sorted(self._keep)]
 
@@ -113,7 +113,7 @@ class KnownNames:
         return folded(word) not in self._keep and word.lower() != "localhost"
 
     def everywhere(self) -> set[str]:
-        """Return the names that are replaced everywhere, without everyday words."""
+        """Return the names that are replaced everywhere. Everyday words are not among them."""
         names = {word for word in (*self.hosts, *self.users) if len(word) >= _SHORTEST and word not in _EVERYDAY}
         return names | {folded(plain(word)) for word in self.privacy.hide}
 

@@ -66,7 +66,7 @@ class LineClasses(msgspec.Struct, frozen=True):
 
 
 def plain_lines(folder: Path, name: str, on_bytes: OnBytes | None = None) -> Iterator[str]:
-    """Yield the lines of a log in the form of `plain`, each cut to the length that may be shown; nothing for an unreadable file."""
+    """Yield the lines of a log in the form of `plain`, each cut to the length that may be shown. Yield nothing for an unreadable file."""
     try:
         with open_evidence(folder, name) as stream:
             yield from (plain(_text(line.removesuffix(b"\n"))) for line, _ in _lines(stream, LINE_BYTES, on_bytes))
@@ -131,7 +131,7 @@ class _LineRedactor:
         return self._shown_text(text, kind)
 
     def _shown_prefix(self, prefix: Prefix, text: str) -> str:
-        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line. A time or a log level is not a name."""
+        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line. A time or a log level is no name."""
         if self._privacy.unknown_lines == "withhold":
             return prefix.without_names(text, WITHHELD)
         return self._redactor.text(text)
@@ -139,12 +139,12 @@ class _LineRedactor:
     def _shown_text(self, text: str, kind: LineClass) -> str:
         if kind in ("record", "chatter") and self._is_native:
             return native_line(text, self._redactor)
-        # A result line consists of words and numbers of the tool. The same is assumed for an unknown line that the owner wants to show. Any other
-        # line is free text.
+        # A result line consists of words and numbers of the tool. An unknown line is treated in the same way if the owner wants to show unknown
+        # lines. Any other line is free text.
         return self._redactor.text(text) if kind in ("record", "unknown") else self._redactor.free(text)
 
     def closing(self) -> bytes:
-        """Return a last line that names the withheld lines. At the end, it does not change any line number."""
+        """Return a last line that names the withheld lines. A line at the end does not change the numbers of other lines."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
     def line_classes(self) -> LineClasses:
@@ -158,7 +158,7 @@ def is_withheld(text: str) -> bool:
 
 
 def withheld_words(ranges: Ranges) -> str:
-    """Return a sentence on the withheld lines: how many lines, which lines, and how to show them."""
+    """Return a sentence on the withheld lines: how many lines, which line numbers, and how to show the lines."""
     count = sum(last - first + 1 for first, last in ranges)
     return f"{count} line{'s' if count > 1 else ''} withheld ({line_words(ranges)}): {SHOW_UNKNOWN}"
 
@@ -186,13 +186,13 @@ def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
         return  # Reading is much faster than writing, and each build saves the classes of all logs.
     path = folder_of_classes / name
     if there is None:
-        path.unlink(missing_ok=True)  # The file may be a link.
+        path.unlink(missing_ok=True)  # There may be a link in place of the file.
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
 def saved_line_classes(folder: Path, log: str) -> LineClasses | None:
-    """Read the file of `save_line_classes`; ``None`` if the log has no such file."""
+    """Read the file that `save_line_classes` wrote; return ``None`` if the log has no such file."""
     try:
         return msgspec.json.decode(read_evidence(*line_classes_path(folder, log)), type=LineClasses)
     except (UnreadableInput, msgspec.DecodeError):
@@ -217,7 +217,7 @@ def _shown_name(log: str) -> str:
 def sha256_of(folder: Path, log: str) -> str | None:
     """Return the SHA-256 of a file; ``None`` if it cannot be read."""
     if "/" in log:
-        return _read_sha256(folder, log)  # No folder on the way may be a link. This is checked when the folders are opened.
+        return _read_sha256(folder, log)  # No folder in the path may be a link. `open_evidence` checks this when it opens the folders.
     (digest,) = digests_in(open_cache()).all_sha256([f"{folder}/{log}"], lambda _path: _read_sha256(folder, log))
     return digest
 
@@ -249,18 +249,18 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix
                     codes.extend(bytes(max(number + 1 - len(codes), len(codes))))
                 codes[number] = code
     except UnreadableInput:
-        return bytearray(1), None  # If a format fails in the middle of a log, its classes for the earlier lines are not used either.
+        return bytearray(1), None  # If a format fails in the middle of a log, the classes of the earlier lines are not used either.
     return codes, text.prefix
 
 
 def _limit(format_name: str | None) -> int:
-    """Return the number of bytes of a line that are shown: as many as the format reads."""
+    """Return the number of bytes of a line that are shown. It is the number of bytes that the format reads."""
     limit: int = LINE_BYTES if format_name is None else getattr(formats().get(format_name), "LINE_BYTES", LINE_BYTES)
     return limit
 
 
 def _lines(stream: BinaryIO, limit: int, on_bytes: OnBytes | None) -> Iterator[tuple[bytes, bool]]:
-    """Yield each line with its line end, and whether it is complete. A line over the limit is cut, but keeps its line end."""
+    """Yield each line with its line end, and whether the line is complete. A line over the limit is cut, but keeps its line end."""
     tail, is_whole = b"", True
     try:
         for chunk in _chunks(stream, on_bytes):
@@ -271,7 +271,7 @@ def _lines(stream: BinaryIO, limit: int, on_bytes: OnBytes | None) -> Iterator[t
                 tail, is_whole = b"", True
             tail, is_whole = _clipped(tail + last, limit, is_whole)
     except Damaged:
-        pass  # the lines before the damage are used
+        pass  # the lines before the damaged part are used
     if tail:
         yield tail, is_whole
 
@@ -313,7 +313,7 @@ class LogFolder:
     def __init__(self, folder: Path) -> None:
         """``folder`` may contain the logs of the previous build."""
         self._folder = folder
-        self._names: set[str] = set()  # the folders of runs
+        self._names: set[str] = set()  # the names of the folders of runs
 
     def of_run(self, run: str) -> Path:
         """Return the folder of the redacted logs of a run."""

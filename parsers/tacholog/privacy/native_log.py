@@ -50,7 +50,7 @@ _PARTICIPANT = re.compile(r"(?:sub|pub)\d{1,6}|all")
 
 
 def native_line(text: str, redactor: Redactor) -> str:
-    """Return a known line of a native log without names. Values are redacted by their keys, all other text as free text."""
+    """Return a known line of a native log without names. A value is redacted according to its key, and all other text is redacted as free text."""
     if redactor.harmless_by(_is_native)(text):
         return text
     kind = _KIND.match(text)
@@ -70,7 +70,7 @@ def _is_native(shape: str) -> bool:
 
 
 def is_public_pair(key: str, value: str) -> bool:
-    """Whether a value with this key may be shown in every kind of line."""
+    """Whether a value with this key may be shown, whatever the kind of its line."""
     if key == "participant":
         return bool(_PARTICIPANT.fullmatch(value))
     return (key in PUBLIC_KEYS and key != "name") or bool(_STATISTICS.fullmatch(key))

@@ -1,4 +1,4 @@
-"""Redact a dataset for a site: own runs, according to the class of each field and line. Published figures stay unchanged."""
+"""Redact a dataset for a site. Own runs are redacted according to the class of each field and line. Published figures stay unchanged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _PublishedRun(NamedTuple):
 
 
 def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES) -> Dataset:
-    """Return the redacted dataset, as `redacted_with_redactor` does."""
+    """Return the redacted dataset; see `redacted_with_redactor`."""
     return redacted_with_redactor(data, privacy, folder, progress, text_bytes)[0]
 
 
@@ -53,7 +53,7 @@ def redacted_with_redactor(
     """Return the redacted dataset, and the redactor for texts that belong to no run.
 
     The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there. The table keeps the SHA-256 of the original
-    log, so that the owner can prove it. A log with more than ``text_bytes`` of text is not shown.
+    log, so that the owner can prove which log it was. A log with more than ``text_bytes`` of text is not shown.
     """
     ids = host_ids(data, privacy)
     names = KnownNames(privacy, ids)
@@ -80,10 +80,10 @@ def redacted_with_redactor(
 def _rows(table: pd.DataFrame) -> list[Row]:
     """Return the rows of a table, with ``None`` for missing values.
 
-    Whole columns are converted: reading the values one by one took as long as redacting them.
+    Whole columns are converted, because reading single values took as long as redacting them.
     """
     names = [str(name) for name in table.columns]
-    columns: list[Any] = [table[name] for name in names]  # According to the type hints of pandas, a missing value cannot become None.
+    columns: list[Any] = [table[name] for name in names]  # `Any`, because the type hints of pandas do not allow `na_value=None`.
     cells = (column.to_numpy(dtype=object, na_value=None).tolist() for column in columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
@@ -187,7 +187,7 @@ def _published_run(
             text = msgspec.json.encode(with_published_labels(msgspec.json.decode(text, type=Manifest), labels, redactor))
     else:
         manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
-        without_results = {entry.file for entry in manifest.logs if not entry.results}  # Their unknown lines are not reported.
+        without_results = {entry.file for entry in manifest.logs if not entry.results}  # The unknown lines of these logs are not reported.
         published, unshown = _written(root, logs, target, redactor, redaction)
         text = msgspec.json.encode(published_manifest(manifest, redactor))
         if key and not unshown:
@@ -200,7 +200,7 @@ def _published_run(
     return _PublishedRun(target, text.decode(), withheld, unshown)
 
 
-_PublishedLogs = dict[str, tuple[str, LineClasses]]  # maps the name of each log to its published name and its lines by class
+_PublishedLogs = dict[str, tuple[str, LineClasses]]  # the name of each log with its published name and its lines by class
 
 
 def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_PublishedLogs, dict[str, str]]:
@@ -217,7 +217,7 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
         except (MemoryError, OSError):
             raise
         except Exception as error:  # noqa: BLE001 - any failure on a stranger's log affects only this log
-            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The text of the error may contain text of the log.
+            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The message of the error may quote the log.
             continue
         if lines is not None:
             published[name] = shown_name, lines
@@ -225,14 +225,14 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
 
 
 def _still_current(root: Path, logs: list[Row], cached: RedactedRun | None) -> RedactedRun | None:
-    """Return a run from the cache if its logs have not changed since then, or else ``None``."""
+    """Return the cached run if its logs have not changed since it was stored; otherwise ``None``."""
     if cached is None or cached.logs.keys() != {str(log["log"]) for log in logs}:
         return None
     return cached if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
 
 
 def _restored(cached: RedactedRun, target: Path, cache: RedactionCache) -> bool:
-    """Write the redacted logs of a run from the cache, except files that exist already. Return whether the cache had all texts."""
+    """Write the redacted logs of a run from the cache, except files that are up to date. Return whether the cache had all needed texts."""
     if not os.path.isdir(target):  # noqa: PTH112 - faster than `Path` for thousands of folders
         target.mkdir(parents=True, exist_ok=True)
     for log in cached.logs.values():
@@ -248,7 +248,7 @@ def _restored(cached: RedactedRun, target: Path, cache: RedactionCache) -> bool:
 
 
 def _may_be_shown(log: Row, privacy: Privacy) -> bool:
-    """Whether a log can be shown. If no format reads it, every line would be withheld, and the path may even lead out of the folder."""
+    """Whether a log can be shown. If no format reads the log, every line would be withheld, and its path may even lead out of the folder."""
     return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
 
 
@@ -288,8 +288,8 @@ def _problems(table: pd.DataFrame, published_runs: Mapping[str, _PublishedRun], 
 
 
 def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors: Mapping[str, Redactor], everyone: Redactor) -> pd.DataFrame:
-    """Return a redacted table. Each text is redacted by its class and for its run; a text without a run is redacted with all known names."""
-    fresh = table.copy(deep=False)  # Columns are replaced as a whole, so the others need no copy.
+    """Return a redacted table. Each text is redacted according to its class and its run. A text without a run is redacted with all known names."""
+    fresh = table.copy(deep=False)  # Whole columns are replaced, so all other columns need no copy.
     for column in [column for column in table.columns if column not in TABLES[name] or TABLES[name][column].kind == "text"]:
         class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
         if class_ == "never":
@@ -308,23 +308,23 @@ def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors:
 
 
 def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str], bool], redact: Callable[[str, str], str | None]) -> pd.Series:
-    """Return a column with other texts.
+    """Return a column with its texts replaced.
 
     Args:
         runs: the run of each text.
         texts: the column.
-        is_plain: whether a text stays unchanged in every run. Most texts do. Each different text is checked only once.
+        is_plain: whether a text stays unchanged in every run, as most texts. Each distinct text is checked only once.
         redact: returns the replacement of a text of a run. It is called only once for each pair of run and text.
     """
     words = texts.astype("category").cat.remove_unused_categories()  # The categories may contain words of other runs.
-    words = words.cat.set_categories(sorted(words.cat.categories))  # Files must not depend on the order in which runs were read.
+    words = words.cat.set_categories(sorted(words.cat.categories))  # sorted, so that the files do not depend on the order of reading
     rows = words.isin([word for word in words.cat.categories if not is_plain(str(word))]).to_numpy()
     if rows.any():
         names = runs[rows].astype("string").fillna("").astype("category").cat
         count = len(words.cat.categories)
         pairs, numbers = np.unique(names.codes.to_numpy(np.int64) * count + words.cat.codes.to_numpy()[rows], return_inverse=True)
         texts_of_pairs = [redact(str(names.categories[pair // count]), str(words.cat.categories[pair % count])) for pair in pairs]
-        # The replaced texts must not stay among the words of the column, which are saved with it.
+        # The original texts must not stay among the categories of the column, because the categories are saved with the column.
         words = words.where(~rows).cat.remove_unused_categories()
         every = pd.Index(sorted({*words.cat.categories, *(text for text in texts_of_pairs if text is not None)}), dtype="str")
         codes = words.cat.set_categories(every).cat.codes.to_numpy(np.int64, copy=True)
@@ -360,18 +360,18 @@ def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
 
 
 def _unread(data: Dataset) -> set[str]:
-    """Return the names of unreadable host files: TOML files with a problem that belongs to no run. These names are names of machines too."""
+    """Return the names of unreadable host files: TOML files with a problem that belongs to no run. These names are also names of machines."""
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
 
 
 def published_hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, redactor: Redactor) -> dict[str, Host]:
-    """Return the machines in the form that their pages may show, by their pseudonyms."""
+    """Return the machines by their pseudonyms, in the form that their pages may show."""
     return {ids.get(name, name): host if host.published else _host(ids.get(name, name), host, privacy, redactor) for name, host in hosts.items()}
 
 
 def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
-    """Return a machine named after its processor, because its own name is often its name in the network."""
+    """Return a machine with its processor as its name, because the original name is often its name in the network."""
     published = published_host(host, redactor)
     if privacy.hosts == "show" or name in privacy.keep:
         return published

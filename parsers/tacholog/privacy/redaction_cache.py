@@ -1,7 +1,7 @@
 """The cache of redaction: the names in each log, and the redacted logs and manifests of runs.
 
 A key covers everything that its value depends on: the logs, the privacy settings, the names in all data, and the version of the code. So a text that
-was redacted before a name was known is never shown after that.
+was redacted before a name became known is never shown later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CODE = (
     *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs", "tacholog.visible"),
     *("tacholog.formats.kit", "tacholog.formats.source", "tacholog.formats.source"),
 )
-_AT_ONCE = 4_000_000  # the number of bytes that are collected before they are written together
+_AT_ONCE = 4_000_000  # this number of bytes is collected, then written together
 _RUNS_AT_ONCE = 100
 _Value = TypeVar("_Value")
 
@@ -63,13 +63,13 @@ class RedactionCache:
     """The cache entries of redacted runs, logs and names."""
 
     def __init__(self, cache: Cache) -> None:
-        """Make the object without reading or writing anything."""
+        """Create the object. The cache is not read or written yet."""
         self._cache = cache
         self._new: dict[bytes, bytes] = {}
         self._waiting = 0
 
     def names(self, keys: Iterable[bytes]) -> dict[bytes, NameList]:
-        """Return the names in logs and manifests for the keys that the cache has."""
+        """Return the names in logs and manifests by their keys. Keys that are not in the cache are left out."""
         values = self._cache.get(Kind.PUBLISHED, keys)
         return {key: names for key, value in values.items() if (names := _decoded(value, NameList)) is not None}
 
@@ -94,7 +94,7 @@ class RedactionCache:
         return sha256
 
     def keep(self, key: bytes, value: object) -> None:
-        """Store a value now or when `flush` is called."""
+        """Store a value. It may be written later, when `flush` is called."""
         self._keep(key, msgspec.msgpack.encode(value))
 
     def _keep(self, key: bytes, value: bytes) -> None:
@@ -132,7 +132,7 @@ def manifest_names_key(manifest: str) -> bytes:
 
 
 def settings_key(names: KnownNames, text_bytes: int) -> bytes:
-    """Return the key of everything that the redaction of all runs depends on. All names must have been collected before."""
+    """Return a key for everything that the redaction of all runs depends on. All names must be collected before this call."""
     words = hashlib.sha256(WORDS_FILE.read_bytes()).hexdigest()
     settings = [names.privacy, names.state(), text_bytes, os.environ.get(KEY_VARIABLE)]
     return key_of("redaction", code_digest(*_CODE), words, msgspec.msgpack.encode(settings, order="deterministic"))

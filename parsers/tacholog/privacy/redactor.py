@@ -20,11 +20,11 @@ from tacholog.privacy.settings import HOST_PSEUDONYM, Kind, host_pseudonym
 from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
-_LOOK_BACK = 12  # the characters before an address that may show that it is a version
+_LOOK_BACK = 12  # this number of characters before an address is searched for a word such as "version"
 
 
 class Redactor:
-    """Replaces names in the texts of one run. All names must have been collected before."""
+    """Replaces names in the texts of one run. All names must be collected before a redactor is created."""
 
     def __init__(self, names: KnownNames, machine: str | None = None) -> None:
         """``machine`` is the pseudonym of the machine on which the run was made."""
@@ -45,11 +45,11 @@ class Redactor:
         self._numbers = numbers
 
     def variant(self, text: str) -> int:
-        """Return the number of a masked text: the same number in all runs. Unlike a hash, it cannot be used to check a guess of the text."""
+        """Return the number of a masked text, which is the same in all runs. Unlike a hash, a number cannot confirm a guess of the text."""
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
     def distinct(self, text: str, original: str) -> str:
-        """Return the text that replaces an original. A number is appended if the same text already replaces another original of any run."""
+        """Return the text that replaces an original. If the same text already replaces another original, in any run, a number is appended."""
         originals = self._names.originals.setdefault(text, [])
         if original not in originals:
             originals.append(original)
@@ -69,7 +69,7 @@ class Redactor:
         if visible == text:
             return redact(text)
         redacted = redact(plain(self._without_known(text)))
-        # The title of a terminal window is inside a control sequence, so it was not searched.
+        # A terminal's window title is inside a control sequence, so the title was not searched.
         return text if redacted == visible and "\x1b]" not in text else redacted
 
     def text(self, text: str) -> str:
@@ -93,7 +93,7 @@ class Redactor:
         return self.is_harmless(text) if self.privacy.free_text == "show" else self.harmless_by(is_public)(text) and plain(text) == text
 
     def free(self, text: str) -> str:
-        """Return free text without names, and with its numbers and public words only."""
+        """Return free text with only its numbers and public words, and without names."""
         return text if self.is_harmless_free(text) else self.redacted_as_seen(text, self._free)
 
     def _free(self, text: str) -> str:
@@ -105,7 +105,7 @@ class Redactor:
         return self._screening.harmless_by(rule)
 
     def identifier(self, text: str) -> str:
-        """Return the name of a run, a log or a key. Only known names and addresses are replaced in it, so that links to it stay valid."""
+        """Return the name of a run, a log or a key. Only known names and addresses in the text are replaced, so that links to it stay valid."""
         return self.redacted_as_seen(text, self._identifier)
 
     def _identifier(self, text: str) -> str:
@@ -182,7 +182,7 @@ class Redactor:
         return self._numbered("address", text.lower())
 
     def _path(self, text: str) -> str:
-        """Replace a folder by its number. The name of the file stays if it consists of public words."""
+        """Replace a folder by its number. The name of the file is shown if it consists of public words."""
         folder, last = split_path(text)
         if not self._names.hides(folder.rstrip("/\\")):
             return text
@@ -195,7 +195,7 @@ class Redactor:
 
 
 def _without_overlaps(names: Iterable[NameSpan]) -> Iterator[NameSpan]:
-    """Yield the names in order. If names overlap, only the first one is used; if they start at the same position, only the longest one."""
+    """Yield the names in order. If names overlap, yield only the first name. If names start at the same position, yield only the longest name."""
     end = 0
     for name in sorted(names, key=lambda name: (name.start, -name.end)):
         if name.start >= end:

@@ -37,7 +37,7 @@ _LOOKS = re.compile(f"[{re.escape(''.join(map(chr, _LOOK_ALIKES)))}]")
 
 
 def plain(text: str) -> str:
-    """Return a text in the form that is searched: without control sequences and invisible characters, and with each letter in one form.
+    """Return a text in normalized form, in which it is searched: without control sequences and invisible characters, and with each letter normalized.
 
     Characters that look like ASCII become ASCII. Accents that do not combine with a letter are removed. Invalid bytes become characters.
     """
@@ -58,14 +58,14 @@ def folded(text: str) -> str:
 
 @lru_cache(1 << 12)
 def _folded(char: str) -> str:
-    """Return a letter without accents and in lower case, unless that would be two characters."""
+    """Return a letter without accents and in lower case. A letter whose lower case has two characters keeps its case."""
     parts = unicodedata.normalize("NFD", char)
     letter = parts[0] if len(parts) == 1 or ACCENTS.fullmatch(parts, 1) else char
     return next((form for form in (letter.casefold(), letter.lower()) if len(form) == 1), letter)
 
 
 class HarmlessTokens:
-    """Recognises harmless texts without an examination: every token has a shape that is known to be harmless."""
+    """Recognises harmless texts quickly: every token of such a text has a shape that is known to be harmless."""
 
     def __init__(self, may_matter: Callable[[str], bool]) -> None:
         """``may_matter`` tells whether a token of a given shape may be a part of a text that is replaced."""
@@ -85,7 +85,7 @@ class HarmlessTokens:
         unknown = set(shapes) - self._harmless
         for memory in (self._harmless, self._suspicious):
             if len(memory) > _MOST_SHAPES:
-                memory.clear()  # A log of noise has new words on each line. The memory for words is limited.
+                memory.clear()  # A log of random text has new words in each line, so the number of stored shapes is limited.
         fresh = unknown - self._suspicious
         suspicious = {shape for shape in fresh if self._may_matter(shape)}
         self._suspicious |= {shape for shape in suspicious if len(shape) <= LONGEST_TOKEN}
@@ -94,11 +94,11 @@ class HarmlessTokens:
 
 
 class WordFinder:
-    """Finds given names in texts, as whole words and in upper or lower case. A text is read once, for any number of names."""
+    """Finds given names in texts, as whole words in upper or lower case. A text is searched once, for all names together."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """``words`` must be folded. Each must contain a letter or a digit."""
-        # The names, grouped by their first letters and digits and the number of signs before these; the longest name first.
+        """``words`` must be folded. Each word must contain a letter or a digit."""
+        # The names by their first group of letters and digits, each with the number of signs before this group. The longest name is first.
         self._by_first_piece: dict[str, list[tuple[str, int]]] = {}
         for word in sorted(words, key=lambda word: (-len(word), word)):
             if piece := PIECE.search(word):
