@@ -31,7 +31,7 @@ RESOURCES_FILE = "resources.log"
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
 _PORTS = range(1, 2**16)
-MOST_RUNS = 100_000  # the most runs of a campaign; a larger number is a mistake, and the plan would not fit into memory
+MOST_RUNS = 100_000  # the largest number of runs of a campaign; more runs are a mistake, and their plan would not fit into memory
 LONGEST_S = 1e7  # the longest duration of a run: sixteen weeks
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=LONGEST_S)]
 
@@ -119,7 +119,7 @@ def addresses(hosts: Mapping[str, HostEntry]) -> Values:
 
 
 def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
-    """Refuse names of hosts that cannot be placeholders and parts of file names, and destinations for ssh that ssh would read as options."""
+    """Refuse wrong hosts: a name that cannot be a placeholder and a part of a file name, or a destination that ssh would read as an option."""
     for name, entry in hosts.items():
         if not _HOST.fullmatch(name):
             raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")

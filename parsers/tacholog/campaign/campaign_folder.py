@@ -276,7 +276,7 @@ def release_folder(data: Path, tool: str, release: str, campaign: str | None = N
 def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> tuple[str, str]:
     """Return the CPUs for publisher and subscriber: the first CPU that this process may use, and the next CPU of another core.
 
-    If there is no other core, the second is the next CPU; if there is only one CPU, it is used for both.
+    If there is no other core, the subscriber gets the next CPU of the same core. A single CPU is used for both.
 
     Args:
         allowed: the CPUs that may be used; by default, the CPUs of this process.

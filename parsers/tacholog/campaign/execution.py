@@ -243,7 +243,7 @@ class _Execution:
         return next((_Failure(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
 
     def _quoted(self, failure: _Failure) -> str:
-        """Return what the process printed, if the message quotes it."""
+        """Return the line of the process that the message quotes; an empty text if it quotes no line."""
         step = self._steps[failure.name]
         return quoted_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
 

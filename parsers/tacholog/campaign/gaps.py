@@ -120,7 +120,7 @@ def expected_gaps(plan: Plan) -> ExpectedGaps:
 
 
 def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
-    """Return the formats of the logs with results of a run, or the reason why they are unknown."""
+    """Return the formats of those logs of a run that have results, or the reason why the formats are unknown."""
     stated_formats = [process.format or plan.format for process in run.processes if process.results] or [plan.format]
     if None not in stated_formats:
         return sorted({name for name in stated_formats if name is not None}), None
@@ -131,7 +131,7 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield each condition that rows of this test need and that nothing states, whether this is certain, and the rows."""
+    """Yield each condition that rows of this test need, but that nothing states. Also yield whether the gap is certain, and the rows."""
     conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
     unstated = [

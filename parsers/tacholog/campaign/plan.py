@@ -164,7 +164,7 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
 
 
 def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
-    """Yield for each block each combination of its ``vary`` lists, with the name that it needs in the list of ``only_if_listed``."""
+    """Yield each block with each combination of its ``vary`` lists, and the name that ``only_if_listed`` must list for this variant."""
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
     for block in campaign.runs:

@@ -60,7 +60,7 @@ class TrialOrder(NamedTuple):
 
 
 class TrialTimes(NamedTuple):
-    """The total duration of the trials at one rate, in seconds, by their length and outcome."""
+    """The total durations of the trials at one rate, in seconds: of full-length and short trials, which passed or missed the goal."""
 
     full_passed_s: float = 0.0
     full_missed_s: float = 0.0

@@ -269,7 +269,7 @@ def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
-    """Print the logs that contain the same results as another log of their run. Without a rule, both count as results."""
+    """Print the logs that contain the same results as another log of their run. Without a rule, the results of both logs count."""
     duplicates = []
     for run in runs:
         rows: dict[object, str] = {}

@@ -311,7 +311,7 @@ def _object(context: LogContext, event: Event, record: Record) -> dict[str, Any]
 
 
 def _qualifiers(record: Record) -> dict[str, Any]:
-    """Return bounds, resolutions and marks by the names of the numbers. Numbers without any of these are left out."""
+    """Return bounds, resolutions and marks by the names of the numbers. A number without bound, resolution or mark is left out."""
     qualifiers = {
         "bounds": {number.key: number.bound for number in record.numbers if number.bound != "="},
         "resolutions": {number.key: number.resolution for number in record.numbers if number.resolution},

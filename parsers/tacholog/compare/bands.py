@@ -246,7 +246,7 @@ def known_drift(roots: Iterable[Path]) -> Drift | None:
 
 
 def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
-    """Return for each build and row the medians of its sessions, if it has several sessions."""
+    """Return the medians of all sessions, for each build and row with several sessions."""
     medians: dict[tuple[str, RowKey], list[float]] = defaultdict(list)
     for entry in entries:
         if band_of(entry.key.statistic) == "centre" and entry.median > 0:

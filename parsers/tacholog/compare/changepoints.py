@@ -192,7 +192,7 @@ def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], to
 
 
 def _trend_p(levels: Floats) -> Floats:
-    """Return the p-value of Kendall's trend for each history, corrected for all histories: each shuffle applies to all of them."""
+    """Return the p-value of Kendall's trend for each history, corrected for all histories: each shuffle applies to all histories."""
     first, second = np.triu_indices(levels.shape[1], 1)
     signs = np.sign(levels[:, second] - levels[:, first])
     statistics = np.abs(signs @ _shuffled(levels.shape[1]).T)

@@ -79,7 +79,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
         # Users label runs to distinguish them. A run without a label differs from all runs with this label.
         LABELS: Condition(LABELS, _EVERYWHERE),
-        # Rows of a diff have their test in their name, and the machine's hardware instead of its name.
+        # In a diff, the test is part of a row's name, and the hardware of the machine is compared instead of its name.
         "host": Condition("host", _SERIES, _always),
         "test": Condition("test", _SERIES),
         "definition": Condition("metric_def", _EVERYWHERE, _always),
@@ -100,7 +100,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
         "tuning": Condition("tuning", _DIFF),
-        # Whether two threads share a core or a cache decides on latency in shared memory more than the code does.
+        # In shared memory, latency depends less on the code than on the placement: whether two threads share a core or a cache.
         "placement": Condition("placement", _EVERYWHERE),
         "cpu_model": Condition("cpu_model", _DIFF, _always),
         "cores": Condition("cores_smt", _DIFF, _always),

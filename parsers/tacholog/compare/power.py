@@ -44,7 +44,10 @@ class RunCounts(NamedTuple):
 
 
 def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
-    """Return the smallest two-sided p-value that is possible for this number of pairs, or of sessions on each side: that of sides without overlap."""
+    """Return the smallest two-sided p-value that is possible for this number of pairs, or of sessions on each side.
+
+    It is the p-value of sides whose values do not overlap.
+    """
     return min(1.0, 2 / (2**runs_old if paired else comb(runs_old + runs_new, runs_new)))
 
 
@@ -199,7 +202,7 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:
-    """Return the shifts at which at most 0, 1, ... ``allowed`` - 1 flips of the row itself reach its statistic.
+    """Return ``allowed`` shifts for each row: at the k-th shift (from 0), at most k flips of the row itself reach its statistic.
 
     A flip reaches the statistic if the sum of the flipped pairs, or the sum of the other pairs, is at most zero.
     """

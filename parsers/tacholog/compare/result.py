@@ -17,7 +17,7 @@ from tacholog.schema.metrics import Direction
 from tacholog.schema.records import Bound
 
 SCHEMA = "perfdiff/1"
-_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # the names of these classes in the schema
+_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # the names that the schema has for these classes
 Verdict = Literal[
     "worse",
     "better",
@@ -42,7 +42,7 @@ VERDICTS: tuple[Verdict, ...] = (
 )
 DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the measurements differ; it is unknown whether the release is the cause
 OUT_OF_TURN: frozenset[Verdict] = frozenset({*DIFFERS, "differs_not"})  # verdicts of rows whose sides did not take turns
-REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # the reasons of rows that can get only these verdicts
+REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # the reasons of rows that can get only OUT_OF_TURN verdicts
 COMPARED: frozenset[Verdict] = frozenset(
     {"worse", "better", *OUT_OF_TURN, "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"}
 )

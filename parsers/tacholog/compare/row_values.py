@@ -61,13 +61,16 @@ def values_needed(confidence: float) -> int:
 
 
 def attainable_confidence(count: int) -> float:
-    """Return the largest confidence that ``count`` values allow: that of the interval from the smallest value to the largest value."""
+    """Return the largest confidence that ``count`` values allow: the confidence of the interval from the smallest to the largest value."""
     return float(1 - Fraction(2, 2**count)) if count else 0.0
 
 
 @lru_cache(maxsize=1024)
 def _rank(count: int, confidence: float) -> tuple[int, float]:
-    """Return the largest k for which the interval from the k-th smallest to the k-th largest value has this confidence (or 0), and its confidence."""
+    """Return k and the confidence of its interval, which is the interval from the k-th smallest to the k-th largest value.
+
+    k is the largest number whose interval has at least this confidence; 0 if there is none.
+    """
     # Fractions are exact: as floats, 0.95 would be rounded, and large powers of 2 overflow.
     allowed = (1 - Fraction(str(confidence))) * 2**count
     term, outside, rank, left = 1, 0, 0, Fraction(0)

@@ -66,7 +66,7 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
 
 
 def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[str, Path]]:
-    """Return the names that `find_all` reads as paths although releases have the same names, with the folders of these releases.
+    """Return the names that `find_all` reads as paths, but that are also names of releases. Each name comes with the folder of the release.
 
     This reads only manifests, and only if a name without a slash is an existing path.
     """

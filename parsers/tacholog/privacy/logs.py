@@ -231,7 +231,7 @@ def _read_sha256(folder: Path, log: str) -> str | None:
 
 
 def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix | None]:
-    """Return the code of each line's class by its number (0: unknown), and the prefix of the lines.
+    """Return the codes of the classes of all lines, and the prefix of the lines. The index of a code is the line number; code 0 is unknown.
 
     A code takes one byte, because a log may have millions of lines.
     """

@@ -168,7 +168,7 @@ class Bins(Sequence[tuple[int, int, int]]):
         return tuple(self) == tuple(other) if isinstance(other, Bins | tuple) else NotImplemented
 
     def __hash__(self) -> int:
-        """The hash of the same bins as a tuple, because both are equal."""
+        """Return the hash of a tuple of the same bins, because the tuple is equal to this object."""
         return hash(tuple(self))
 
     def __repr__(self) -> str:

@@ -68,7 +68,7 @@ class LocalMachine:
             self._check_prefix()
 
     def _check_prefix(self) -> None:
-        """Refuse a prefix that leads to another machine, because description and clock would be those of the wrong machine."""
+        """Refuse a prefix that leads to another machine, because the run would get the description and the clock of the wrong machine."""
         boot_id = self.ask(["cat", _BOOT_ID])
         words = " ".join(self._prefix)
         if boot_id is None:

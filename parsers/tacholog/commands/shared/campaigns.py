@@ -64,7 +64,7 @@ def left_out_words(left_out: Mapping[str, str]) -> list[str]:
 
 
 def expected_gap_words(expected: ExpectedGaps) -> list[str]:
-    """Return a line for each condition that comparisons will lack. Groups of variants with unpredictable logs have a line too."""
+    """Return a line for each condition that comparisons will lack. Variants whose logs are not known yet also have a line."""
     by_reason: dict[str, list[str]] = {}
     for variant, reason in expected.unknown_logs.items():
         by_reason.setdefault(reason, []).append(variant)

@@ -301,7 +301,7 @@ def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
         return wanted
 
     def any_of(where: Flags) -> Flags:
-        """Whether ``where`` is true for any cell with the same setting, for each cell."""
+        """Return for each cell whether ``where`` is true for any cell with the same setting."""
         return np.bincount(setting, where)[setting] > 0
 
     latency, mean = metric == "latency", statistic == "mean"

@@ -90,7 +90,7 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
     if test is None:
         return None
     mean, has_moved = float(test.shift.mean()), test.p <= max(_LEVEL, test.least_p)
-    # The prediction interval of one more control: for all rows together, and for a single row.
+    # The prediction interval for the shift of one more control: for all rows together, and for a single row.
     together, alone = (_range(test.shift, test.error, mean, rows) for rows in (max(others, 1), 1))
     return HostChange(test, has_moved, mean, *(together if has_moved else (0.0, 0.0)), alone)
 

@@ -149,9 +149,9 @@ def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Fla
 def _same_build(
     cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
 ) -> tuple[Floats, Floats, Integers, Floats]:
-    """Return the bands of one build: for pairs, for single values, the source of the band for single values, and between the medians of two sessions.
+    """Return four arrays about one build: the bands of pairs, the bands of single values, the sources of these bands, and the bands between sessions.
 
-    The last band is 0 if it is unknown. If too few sessions were measured, the measured band of single values can only widen the assumed band.
+    An unknown band between sessions is 0. If too few sessions were measured, the measured band of single values can only widen the assumed band.
     """
     for_pairs = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
     single = for_pairs.copy() if policy.same_build_percent else assumed.copy()
@@ -312,9 +312,10 @@ def _decide_by_test(rows: RowArrays, rate: float) -> None:
 def by_shift(
     shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lower_is_better: Flags, rate: float, attainable: Floats | float = 0.0
 ) -> Integers:
-    """Return the verdicts of tested rows, as indices into `VERDICTS`: a change is significant and large enough, or shown to be small, or neither.
+    """Return the verdicts of tested rows, as indices into `VERDICTS`.
 
-    In the last case, a row has too few pairs if it could not have been significant for any values.
+    A row is better or worse if its change is significant and large enough. It has no change if its change is shown to be small. Otherwise, it has too
+    few pairs if no values could have been significant, or else it is too noisy to tell.
 
     Args:
         shift: the estimates, shape (rows,) each.

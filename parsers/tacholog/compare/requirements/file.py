@@ -205,7 +205,10 @@ def _requirement_in_words(text: str, location: str) -> RequirementEntry:
 
 
 def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each table of an array of tables, with its location: the line of its header; if some tables have no header, the number of the table."""
+    """Yield each table of an array of tables, with its location.
+
+    The location is the line of the table's header. If some tables have no header, it is the number of the table.
+    """
     entries = tables.get(name, [])
     if not isinstance(entries, list):
         raise UnreadableInput(f"{_location(path, _line_of_key(lines, 0, name))}: {name}: write [[{name}]] in double brackets")
