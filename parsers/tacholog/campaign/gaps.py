@@ -72,7 +72,7 @@ class Gap(NamedTuple):
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The allowed values of the condition; empty if it has no list of values."""
+        """The allowed values of the condition; empty if the schema has no list of its values."""
         column = CONDITIONS.get(self.condition)
         return column.allowed if column else ()
 

@@ -143,7 +143,7 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
 
 
 class _Needs(NamedTuple):
-    """For each simulated row, in standard deviations: the shift at which it becomes significant, and the shift at which its interval excludes zero.
+    """The shifts that simulated rows need, in standard deviations: to be significant, and to have an interval without zero.
 
     ``estimate`` is the estimate of the row without a shift.
     """

@@ -27,7 +27,7 @@ import sys
 import time
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals, and child processes would inherit this
+_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals, and without this list, child processes would ignore them too
 _POLL_S = 0.005
 _KILL_S = 5.0
 

@@ -286,7 +286,7 @@ class LocalProcess:
 
 
 def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
-    """Return the end that a launcher reported; ``lost`` if its last report is not an end."""
+    """Return the end of the process, as the launcher reported it. The process is ``lost`` if the last report is not an end."""
     if words[:1] != ["ended"]:
         return ProcessEnd(exit_status=None, by="lost")
     status = words[1]

@@ -96,7 +96,10 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
 
 
 def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
-    """Return the range that contains ``rows`` further rows together with probability 95 %; infinite for a single control, which shows no scatter."""
+    """Return the range that contains the shifts of ``rows`` further rows together with probability 95 %.
+
+    It is infinite if there is only one control, because one control shows no scatter.
+    """
     count = len(shift)
     if count < _LEAST:
         return -np.inf, np.inf

@@ -256,7 +256,10 @@ def _shift(arrays: RowArrays) -> Shift:
 
 
 def _side_limit(arrays: RowArrays) -> Floats:
-    """Return the threshold for sides that did not take turns, in the direction of the change; without change, the largest shift that is no change."""
+    """Return the threshold of each row whose sides did not take turns.
+
+    It is the threshold in the direction of the change. For a row without a difference, it is the largest shift that is no difference.
+    """
     if arrays.sides is None or arrays.side_limits is None:
         return arrays.limits.least
     low, high = arrays.side_limits
