@@ -65,7 +65,7 @@ def test_no_two_classes_share_a_name() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
 
-    # The kit for formats, which packages of others import, calls a text with its position in a line a cell. Pages use Cell for numbers of a series.
+    # Two classes are named Cell: in the kit for formats, a text with its position in a line; in the code for pages, the numbers of a series.
     assert {name: modules for name, modules in places.items() if len(modules) > 1 and name != "Cell"} == {}
 
 

@@ -149,7 +149,7 @@ def test_control_characters_of_data_are_drawn_on_a_terminal_but_not_those_of_our
 
 
 def test_no_value_of_a_log_controls_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unchanged, and as escapes of the native log: the values are printed like names, and as data for programs that go to a terminal."""
+    """The values are control characters and escapes of the native log. Commands print them in reports, and as data for programs."""
     escaped = "".join("".join(f"\\x{byte:02X}" for byte in letter.encode()) if letter in OBEYED else letter for letter in NAME)
     for release, value in (("1", NAME.replace("\r", "")), ("2", escaped)):
         folder = tmp_path / release

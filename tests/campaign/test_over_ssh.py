@@ -23,7 +23,7 @@ from tacholog.store.load import load
 WORDS = ("a b", "it's", "$HOME", "line\nline", "; touch pwned", "\u00fcn\u00efcode \u2028", "", "*", "\\n", "!!", "`id`", '"', "%s", "-n", "#")
 
 
-def test_campaign_over_two_hosts_copies_all_files_back_and_leaves_none(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_campaign_over_two_hosts_copies_all_files_back_and_leaves_no_files_on_the_hosts(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
     code, said = bench(campaign(tmp_path, '["sh", "-c", "seq 200000; echo done >&2"]'), tmp_path)

@@ -33,7 +33,7 @@ SERVER = 'sh -c "echo listening; exec sleep 300"'
 LATER = "echo 1000 > ../../../../clock"
 # A server that never becomes ready, and prints one more line when it is stopped.
 LOADS = f"sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; {LATER}; sleep 300 & wait\""
-# It continues until the launcher of the client, which reports the end first, has ended.
+# A server that continues until the launcher of the client has ended. The end of the launcher is reported first.
 GOES_ON = f'''sh -c "echo listening; until test -s client; do sleep 0.05; done
 until grep -qs ') Z ' /proc/$(cat client)/stat || ! test -e /proc/$(cat client); do sleep 0.05; done; {LATER}; exec sleep 300"'''
 CLIENT = "echo done"
@@ -216,7 +216,7 @@ def test_last_line_of_a_program_without_a_result_is_quoted(tmp_path: Path) -> No
     ],
     ids=["an error", "an error before the help", "its help alone"],
 )
-def test_line_that_names_the_error_is_quoted_and_not_the_last_line_of_a_help(tmp_path: Path, printed: str, quoted: str) -> None:
+def test_line_that_names_the_error_is_quoted_and_not_the_last_line_of_the_help_text(tmp_path: Path, printed: str, quoted: str) -> None:
     text = FORMATS / "sockperf/throughput-tcp.log"
     client = process("client", f"sh -c 'head -n 3 {text}; printf \"{printed}\"'")
     done = bench(campaign(tmp_path, server(), client, head='format = "sockperf"'))

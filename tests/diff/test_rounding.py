@@ -22,7 +22,7 @@ US = 1000.0
 
 
 def test_whole_microseconds_cannot_show_that_nothing_changed(compared: Compared) -> None:
-    """RTI prints whole microseconds: 15.6 and 16.3 us, 4.5 % apart, are both 16."""
+    """RTI prints whole microseconds: 15.6 and 16.3 us, 4.5 % apart, are both printed as 16."""
     generator = np.random.default_rng(1)
     true = np.array([15.6, 15.6 * 1.045])[:, None] * np.exp(0.002 * generator.standard_normal((2, 12)))
 

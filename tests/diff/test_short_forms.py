@@ -50,7 +50,7 @@ def test_comment_is_short_for_any_number_of_rows(change: float, side: Side) -> N
     assert MOST_LINES + requirements.MOST_LINES < 60
 
 
-def test_comment_is_short_and_states_that_the_host_changed_in_the_worst_case() -> None:
+def test_comment_with_rows_of_each_verdict_and_a_changed_host_is_short_and_states_the_change_of_the_host() -> None:
     generator = np.random.default_rng(8)
     pairs = np.arange(12)
     places = list(2 * pairs + pairs % 2), list(2 * pairs + 1 - pairs % 2)
@@ -83,7 +83,7 @@ def test_comment_shows_the_worst_row_first_and_counts_the_others(compared: Compa
     assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
 
 
-def test_comment_without_a_change_states_this_with_its_numbers(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_without_a_change_states_this_with_the_numbers_of_rows(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.startswith("### old → new: 0 worse, 4 no change")

@@ -1,4 +1,4 @@
-"""Reading lines in bulk gives exactly the records that reading them one by one gives."""
+"""The same records are read from lines in bulk and from the same lines one by one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ others = st.sampled_from(
 
 
 def steady(low: int, count: int) -> list[str]:
-    """Return answers whose minimum and maximum grow apart as in a real log."""
+    """Return answers whose minimum falls and whose maximum rises, as in a real log."""
     return [answer(max(low - index // 3, 0), index % 3, low + index, index / 7) for index in range(count)]
 
 
@@ -111,11 +111,11 @@ def test_long_run_is_read_in_bulk(line: Callable[[int], str], records: int) -> N
 
     batches = list(Scan(LogText(io.BytesIO(text.encode())), "rti").batches())
 
-    # The format reads the first and the last line by itself.
+    # The first and the last line are read separately.
     assert sum(len(batch) for batch in batches if isinstance(batch, RecordBlock)) == records - 2
 
 
-def test_doubtful_line_affects_only_itself() -> None:
+def test_line_with_an_implausible_value_affects_only_itself() -> None:
     lines = [summary(1024, 20000 + index, 30, 0, 0.0) for index in range(300)]
     lines[150] = summary(1024, 20000, 30, 0, 5000.0)
 
@@ -125,7 +125,7 @@ def test_doubtful_line_affects_only_itself() -> None:
     assert scan.account.records == 299
 
 
-def test_printed_zero_among_other_values_is_a_bound() -> None:
+def test_minimum_that_is_printed_as_0_is_a_bound_also_if_lines_are_read_in_bulk() -> None:
     lines = [answer(0, 1, 100 + index, 1.5) for index in range(300)]
 
     all_events, _ = events("********** New data length is 64\n" + "\n".join(lines) + "\n", 2)

@@ -28,7 +28,7 @@ Throughput                    : 7738 MB/s
 
 
 def latencies(record: Record) -> list[tuple[str, float | None, str]]:
-    """The latencies of a record in microseconds, with their bounds."""
+    """Return the latencies of a record in microseconds, with their bounds."""
     return [(n.statistic, n.value / 1000 if n.value else None, n.bound) for n in record.numbers if n.metric == "latency"]
 
 
@@ -87,7 +87,7 @@ def test_lines_of_the_recorder_are_unknown() -> None:
     assert read(LOGS / "latency-6.2-sender.log").unknown == [1, 11, 21, 31, 41, 51, 61, 71]
 
 
-def test_run_has_only_the_conditions_that_all_its_senders_state_alike() -> None:
+def test_run_has_only_the_conditions_for_which_all_its_senders_state_the_same_value() -> None:
     first = (LOGS / "latency-6.2-sender.log").read_text().split("$ ")[2]
 
     assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy", settings='{"buffers": "1"}')
@@ -157,7 +157,7 @@ def test_file_of_latencies_must_have_only_complete_integers_in_its_beginning() -
     assert not formats()["ecal"].detect("2\n1\nend\n").fits
 
 
-def test_published_grid_becomes_a_record_for_each_size_and_column() -> None:
+def test_published_table_gives_a_record_for_each_size_and_column() -> None:
     log = read(LOGS / "performance-5.12.rst")
 
     assert len(log.records) == 64
@@ -177,7 +177,7 @@ def test_all_records_of_a_row_have_its_line() -> None:
     assert [list(event.lines) for event in events[:5]] == [[60], [], [], [], [62]]
 
 
-def test_megabytes_of_a_grid_are_2_to_the_power_of_20() -> None:
+def test_megabyte_of_a_published_table_is_2_to_the_power_of_20_bytes() -> None:
     last = [r for r in read(LOGS / "performance-5.11.rst").records if r.payload_bytes == 32 * 2**20]
 
     assert [latencies(r) for r in last] == [[("mean", us, "=")] for us in (6642, 2471, 5880, 2078)]
