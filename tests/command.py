@@ -1,8 +1,8 @@
-"""Run ``tacholog`` as a user does, in a separate process, but without waiting until Python has imported pandas and Sphinx.
+"""Run ``tacholog`` as a user does, in a separate process, but without the time for the import of pandas and Sphinx.
 
-A helper process imports these libraries once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder, environment
-and streams of the call, and ends like any program. It searches a ``PYTHONPATH`` of the call before the paths of the helper. If a call sets other
-variables that Python reads at its start, a new Python is started. Tests of imports, signals and streams also start their own processes.
+A helper process imports these libraries once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder,
+environment and streams of the call, and ends like any program. It searches a ``PYTHONPATH`` of the call before the paths of the helper. If a call
+sets other variables that Python reads at its start, a new Python is started. Tests of imports, signals and streams also start their own processes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ IMPORTED = (
 READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # Prefixes of the names of variables that Python and libraries read only at their start.
 ANSWER_BYTES = 64
 STREAMS = 3
-#: A variable in the environment of a call: the number of seconds that the clock of the command is ahead. The command then treats new files as old files.
+#: A variable in the environment of a call: the number of seconds that the clock of the command is ahead, which makes new files look old.
 CLOCK_AHEAD_S = "TACHOLOG_TESTS_CLOCK_AHEAD_S"
 #: A variable in the environment of a call: the name of a file. The clock for time-outs in the command stands still until the file states how
 #: many seconds have passed. The clock advances only while the command waits for an event and none happens.

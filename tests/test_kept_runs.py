@@ -221,7 +221,7 @@ def test_limits_apply_to_a_log_that_was_cached_without_them(data: Path) -> None:
 
 
 def test_log_above_both_limits_gets_the_same_message_from_the_cache_and_from_reading(tmp_path: Path) -> None:
-    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # The log exceeds the limit of 100 numbers long before it exceeds the limit of its text.
+    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # The 101st number comes long before the limit of the text.
     data = add_run(tmp_path / "data" / "0", content).parent
     received(data)
     limits = ReadingLimits(len(content) - 1, 100)

@@ -33,7 +33,7 @@ def test_conditions_after_the_results_apply_to_the_results() -> None:
     loaded = {(run, line, *conditions) for run, line, *conditions in known[["run", "line", *names]].to_numpy().tolist()}
 
     assert len(shown) > 1000
-    places = {(log, line) for log, line, *_ in loaded}  # Records of hmbdc without a result have no number, and therefore no row in the table of results.
+    places = {(log, line) for log, line, *_ in loaded}  # Records of hmbdc without a result have no number, so they are not in the table of results.
     assert {one for one in shown if one[:2] in places} - loaded == set()
     assert len(places) > 900
 

@@ -46,7 +46,7 @@ def test_code_of_strangers_gets_no_secret_and_its_text_never_becomes_part_of_a_c
     (checkout,) = [step for step in jobs["measure"]["steps"] if "checkout" in step.get("uses", "")]
     steps = [step for job in jobs.values() for step in job["steps"]]
 
-    assert [*yaml.safe_load(text)[True]] == ["pull_request"]  # YAML 1.1 reads the key "on" as true. pull_request_target would have the rights of the repository.
+    assert [*yaml.safe_load(text)[True]] == ["pull_request"]  # YAML 1.1 reads the key "on" as true. pull_request_target would have too many rights.
     assert "secrets." not in text
     assert "github.token" not in str(jobs["measure"])
     assert checkout["with"]["persist-credentials"] is False

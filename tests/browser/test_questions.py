@@ -1,4 +1,4 @@
-"""Questions in a browser: a note lists values that an answer does not show, and its links lead to answers that show them. Exported points have names."""
+"""Questions in a browser: values that an answer does not show have links to answers that show them, and exported points have names."""
 
 from __future__ import annotations
 

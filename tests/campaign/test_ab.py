@@ -85,7 +85,9 @@ def test_sides_run_next_to_each_other_in_alternating_order_and_are_compared(tmp_
     assert len({run.session for _, run in runs}) == 1
     progress = [line for line in done.stderr.splitlines() if line.startswith("[")]
     assert [line.partition("]")[0] for line in progress] == [f"[{number}/12" for number in range(1, 13)]
-    assert all(re.fullmatch(r"\d+ (s|min) left", line.rpartition(", ")[2]) for line in progress)  # The remaining time is corrected by the duration of the finished runs.
+    assert all(
+        re.fullmatch(r"\d+ (s|min) left", line.rpartition(", ")[2]) for line in progress
+    )  # The remaining time is corrected by the duration of the finished runs.
     assert progress[-1].endswith(", 0 s left")
 
 
@@ -97,7 +99,7 @@ def test_plan_states_the_detectable_change_and_the_time_and_writes_nothing(tmp_p
     assert "12 pairs of 1 variant: 24 runs to do, about 20 s." in done.stderr
     assert "Run-to-run noise: 2.0% (assumed" in done.stderr
     sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.8 % in a row alone, 3.8 % in one row of 2."
-    assert sentence in done.stderr  # More than the threshold of 3 %: if the change is exactly 3 %, half of the estimates are below the threshold.
+    assert sentence in done.stderr  # More than the threshold of 3 %: half of the estimates of a change of 3 % are below 3 %.
     assert list(tmp_path.glob("build/runs/*")) == []
 
 

@@ -1,4 +1,4 @@
-"""One-way latencies between two machines are kept only with reports on both clocks. The reports come from a real chronyd that does not adjust the clock."""
+"""One-way latencies between two machines need reports on both clocks. The reports come from a real chronyd that does not adjust the clock."""
 
 from __future__ import annotations
 

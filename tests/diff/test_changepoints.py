@@ -24,7 +24,7 @@ Figure = Callable[[str, str], None]
 
 
 def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
-    """Return the changes on a page of histories. ``change`` applies to the first history. ``session`` is the effect that all runs of a release share."""
+    """Return the changes on a page of histories. ``change`` is for the first history. ``session``: the effect that all runs of a release share."""
     generator = np.random.default_rng(seed)
     values = NOISE * generator.standard_normal((histories, releases, RUNS)) + session * generator.standard_normal((histories, releases, 1))
     if change is not None:

@@ -107,7 +107,7 @@ def test_release_that_is_ten_percent_slower_is_measured_worse(figure: Figure) ->
         (0.9, RATE, "differs_worse", "lower"),
     ],
 )
-def test_higher_value_is_measured_better_or_worse_depending_on_the_metric(factor: float, settings: dict[str, Any], verdict: Verdict, words: str) -> None:
+def test_metric_decides_whether_a_higher_value_is_better(factor: float, settings: dict[str, Any], verdict: Verdict, words: str) -> None:
     old, new = values(1)
 
     report = two_days(old, new * factor, **settings)

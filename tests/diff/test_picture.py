@@ -103,7 +103,7 @@ def test_order_is_sentence_then_plot_then_rows_then_remarks(compared: Compared, 
     assert places == sorted(places)
 
 
-def test_rows_on_another_machine_are_summarised_in_one_folded_line_with_their_number(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_rows_on_another_machine_are_one_folded_line_with_their_number(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     report = compare(side(noise[0]), side(noise[1], host=other_host), Policy())
 
     assert apart_words(report) == "4 rows do not compare: 4 on another machine"

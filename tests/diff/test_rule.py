@@ -109,7 +109,7 @@ def test_rows_of_two_cpus_are_not_comparable_and_both_cpus_are_named(side: Side,
         ("tool_version", "2.0.0", "harness_major"),
     ],
 )
-def test_rows_with_different_conditions_are_not_comparable_and_the_condition_is_named(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
+def test_rows_with_a_different_condition_are_not_comparable_and_name_it(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
     known = {"batch_bytes": 1024, "tuning": "none", "placement": "shared-cache"}
     old = side(noise[0], OLD_TURNS, **known)
     new = side(noise[1], NEW_TURNS, **known | {condition: value})

@@ -168,7 +168,7 @@ def test_inconclusive_row_with_a_conclusive_looking_interval_explains_the_interv
 
 
 @pytest.mark.parametrize("show", [text, markdown, html])
-def test_values_of_a_row_are_measured_values_of_runs_and_the_ratio_is_called_an_estimate(compared: Compared, show: Callable[[Comparison], str]) -> None:
+def test_values_of_a_row_are_those_of_single_runs_and_the_ratio_is_an_estimate(compared: Compared, show: Callable[[Comparison], str]) -> None:
     old = np.array([10.0, 10.2, 9.9, 10.1, 10.0, 10.3]) * 1000
     new = np.array([11.0, 11.3, 10.9, 11.0, 11.1, 11.2]) * 1000
 

@@ -119,7 +119,7 @@ def test_row_states_whether_its_values_are_medians_of_several_runs(compared: Com
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_rows_of_different_or_unknown_machines_have_no_ratio_and_name_the_machine(side: Side, other_host: Host, show: Callable[[Comparison], str]) -> None:
+def test_rows_of_different_or_unknown_machines_have_no_ratio(side: Side, other_host: Host, show: Callable[[Comparison], str]) -> None:
     values = np.array([[10_000.0, 10_100]])
     report = compare(side(values), side(values * 2, host=other_host), Policy())
     unknown = compare(side(values, host=None, basis="rtt"), side(values), Policy())

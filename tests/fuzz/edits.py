@@ -32,7 +32,7 @@ class Snapshot(NamedTuple):
 
 
 class Root:
-    """A folder of runs, the settings of its site and its pseudonym key. The dice choose the changes of an edit."""
+    """A folder of runs, the settings of its site and its pseudonym key. ``dice`` is the random generator that chooses the changes of an edit."""
 
     def __init__(self, folder: Path, dice: random.Random) -> None:
         """Make a few runs, and two releases with two runs each, so that there are pages on changes."""
@@ -64,7 +64,7 @@ class Root:
         return self.data / above / f"{self.dice.choice(['r', 'run', 'R', 'index', 'zoe', ''])}{self.number()}"
 
     def name(self, path: Path) -> str:
-        """Return the path in the form for descriptions."""
+        """Return the path as it is printed in descriptions."""
         return path.relative_to(self.folder).as_posix()
 
     def site_toml(self) -> Path:

@@ -57,4 +57,4 @@ def test_runs_without_remarks_get_no_banner() -> None:
 def test_remark_is_shown_once_on_each_page_with_the_figures(page: Callable[[str], Any], document: str) -> None:
     shown = page(document)
 
-    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # The home page ranks none of these figures.
+    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # The home page ranks no such figure.
