@@ -291,7 +291,7 @@ def test_manifest_with_values_that_no_table_can_store_affects_only_its_run(tmp_p
     assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
 
 
-def test_key_of_many_parts_needs_no_quadratic_memory(tmp_path: Path) -> None:
+def test_memory_for_a_key_of_many_parts_does_not_grow_with_the_square_of_the_number_of_parts(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(f"{'.'.join('a' * 3000)} = 1\n")
 
     tracemalloc.start()

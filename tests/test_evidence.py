@@ -141,7 +141,7 @@ def test_device_is_refused_without_reading() -> None:
         open_evidence(Path("/dev"), "zero")
 
 
-def test_replaced_file_is_read_as_it_was_opened(place: Path) -> None:
+def test_file_that_is_replaced_after_it_was_opened_is_read_with_its_old_content(place: Path) -> None:
     (place / "some.log").write_text("mine\n")
     with open_evidence(place, "some.log") as stream:
         (place / "some.log").unlink()
@@ -152,7 +152,7 @@ def test_replaced_file_is_read_as_it_was_opened(place: Path) -> None:
 
 @pytest.mark.parametrize("read", [read_manifest, read_host, read_plan, read_bands], ids=["run.toml", "host", "plan.toml", "bands"])
 @pytest.mark.parametrize("kind", ["link", "named pipe"])
-def test_files_next_to_logs_must_be_regular_files_too(place: Path, read: Callable[[Path], object], kind: str) -> None:
+def test_manifests_and_other_files_next_to_logs_must_be_regular_files(place: Path, read: Callable[[Path], object], kind: str) -> None:
     make, said = MAKERS[kind]
     make(place / "it")
 

@@ -210,7 +210,7 @@ def test_unreadable_log_is_tried_again(tmp_path: Path) -> None:
     assert received(data) == ([], 1, 0)
 
 
-def test_limits_apply_to_a_log_that_was_cached_without_them(data: Path) -> None:
+def test_limits_also_apply_to_a_log_that_was_cached_without_limits(data: Path) -> None:
     received(data)
 
     for limits in (ReadingLimits(50, 1000), ReadingLimits(1000, 3)):

@@ -44,7 +44,7 @@ def test_condition_stated_after_the_start_of_a_record_is_in_the_output_of_parse(
     assert (record["line"], record["last_line"], record["data_path"]) == (10, 17, "zero-copy")
 
 
-def test_metadata_after_the_results_applies_to_them(tmp_path: Path) -> None:
+def test_metadata_after_the_results_applies_to_the_results(tmp_path: Path) -> None:
     results = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
     head = "\tReliability: Best Effort\n"
     log = tmp_path / "some.log"

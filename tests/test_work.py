@@ -95,7 +95,7 @@ def test_logs_that_kill_their_reader_affect_only_themselves(tmp_path: Path) -> N
     assert "what a format prints" in printed
 
 
-def test_logs_are_read_in_this_process_if_no_other_can_be_started(tmp_path: Path) -> None:
+def test_logs_are_read_in_this_process_if_no_other_process_can_be_started(tmp_path: Path) -> None:
     runs(tmp_path / "data", 300)
     # A new process first imports the program. In this test, the import ends the new process.
     unguarded = READ.replace('if __name__ == "__main__":', "if __name__ == '__main__' or sys.exit():").replace("import json", "import json, sys")
@@ -158,7 +158,7 @@ def test_task_of_a_killed_process_raises_and_the_next_task_is_done() -> None:
     pool.close()
 
 
-def test_several_processes_give_the_result_of_one_and_fill_the_cache_in_the_same_way(tmp_path: Path) -> None:
+def test_several_processes_give_the_result_of_one_process_and_fill_the_cache_in_the_same_way(tmp_path: Path) -> None:
     runs(tmp_path / "data", 400)
     work, again = Work(2, cache=Cache(tmp_path / "several")), Work(1, cache=Cache(tmp_path / "several"))
 
@@ -170,7 +170,9 @@ def test_several_processes_give_the_result_of_one_and_fill_the_cache_in_the_same
     assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
-def test_log_of_many_numbers_is_the_same_from_this_process_from_another_and_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_of_many_numbers_gives_the_same_from_this_process_from_another_process_and_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
     sizes = [(number, FIRST * number) for number in range(1, 20_001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]

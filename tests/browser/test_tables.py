@@ -72,7 +72,7 @@ def found_rows(page: Page) -> list[str]:
     return [name.replace("\u00a0", " ") for name in names]
 
 
-def test_table_of_sizes_has_no_filter_and_table_of_runs_has_one(opened: Opener) -> None:
+def test_table_of_sizes_has_no_filter_and_table_of_runs_has_a_filter(opened: Opener) -> None:
     filters = """() => [...document.querySelectorAll('.tl-tools:has(input)')]
         .map((tools) => tools.nextElementSibling.querySelector('thead th').textContent)"""
     with opened("rti-connext-dds/shmem.html") as page:
@@ -132,7 +132,7 @@ def test_comparison_of_releases_is_complete_without_scripts(opened: Opener) -> N
         assert not page.locator(".tl-tools:visible").count()
 
 
-def test_link_to_the_rows_of_a_verdict_opens_them(opened: Opener) -> None:
+def test_link_to_the_rows_of_a_verdict_unfolds_these_rows(opened: Opener) -> None:
     with opened(DIFF) as page:
         page.locator(".tl-diff .counts li.inconclusive a").click()
 
@@ -374,7 +374,7 @@ def test_older_release_is_loaded_from_a_disk_when_it_is_opened(opened: Opener) -
         assert page.locator(f"[id='{OLD_SERIES}']").count() == 1
 
 
-def test_old_link_to_the_numbers_of_each_run_of_an_older_release_opens_them(opened: Opener) -> None:
+def test_old_link_to_the_numbers_of_each_run_of_an_older_release_unfolds_these_numbers(opened: Opener) -> None:
     with opened(f"{OLDER}#{OLD_SERIES}-each") as page:
         table = page.locator(f"[id='{OLD_SERIES}-each'] table")
         table.wait_for()
@@ -463,7 +463,7 @@ def test_no_page_has_too_many_elements(site: Path, browser: Browser) -> None:
     assert [(name, count) for name, count in counts.items() if count > 5000] == []
 
 
-def test_long_comparison_shows_its_best_rows_and_the_others_on_request(opened: Opener) -> None:
+def test_long_comparison_shows_its_best_rows_and_all_rows_only_on_request(opened: Opener) -> None:
     with opened("compare.html?host=any") as page:
         unfold(page)
         for choice in ("Versions: all", "Campaigns (time each, runs): all", "Sizes: all"):

@@ -124,7 +124,7 @@ def test_plan_of_few_pairs_states_that_they_detect_nothing(tmp_path: Path, perft
 
 
 @pytest.mark.core
-def test_detect_makes_as_many_pairs_as_the_change_needs(tmp_path: Path, perftest: Path) -> None:
+def test_option_detect_plans_as_many_pairs_as_are_needed_to_detect_the_change(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--detect", "5%", cwd=tmp_path)
@@ -404,7 +404,7 @@ command = ["sockperf", "ping-pong", "-t", "1"]
 """
 
 
-def test_template_replaces_the_measured_program_in_each_process_that_starts_with_it(tmp_path: Path) -> None:
+def test_template_replaces_the_measured_program_in_each_process_whose_command_starts_with_this_program(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 

@@ -25,7 +25,7 @@ class EndsBeforeALook(LocalProcess):
     ends_before = 0
 
     def poll(self) -> ProcessEnd | None:
-        """Let the process end first at the n-th check."""
+        """At the n-th check, let the process end before the check."""
         self.looks += 1
         if self.looks == self.ends_before:
             (self.job.folder / "go").write_text("")

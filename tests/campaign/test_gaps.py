@@ -191,7 +191,7 @@ def test_field_that_across_does_not_accept_is_refused_before_any_run(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_comparison_across_a_field_compares_sides_with_different_values_of_it(tmp_path: Path) -> None:
+def test_comparison_across_a_field_compares_sides_with_different_values_of_this_field(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
     sides = "cat {arguments}", "sed s/TCP/UDP/ {arguments}"
 

@@ -174,7 +174,7 @@ def test_host_with_an_unknown_key_is_refused_without_a_question(lab: Callable[..
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
-def test_unreachable_host_is_one_line_that_quotes_ssh(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_unreachable_host_is_reported_in_one_line_that_quotes_ssh(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
 
     code, said = bench(campaign(tmp_path, '["seq", "3"]'), tmp_path)

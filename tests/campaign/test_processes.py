@@ -416,7 +416,7 @@ def test_changed_log_without_results_is_named(tmp_path: Path) -> None:
     assert run_tacholog_text("check", "data", cwd=tmp_path).stdout.startswith("one/server.log: altered: ")
 
 
-def test_run_of_one_command_states_the_resources_of_another_tool(tmp_path: Path) -> None:
+def test_run_of_one_command_of_another_tool_has_the_resources_of_this_tool(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = ["cat", "{FORMATS}/sockperf/ping-pong-udp.log"]\n')
     bench(path)

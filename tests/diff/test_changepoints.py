@@ -71,7 +71,7 @@ def test_slow_drift_is_detected_as_a_drift(releases: int, first: int, figure: Fi
     assert called >= (tries(0.9, 0.95) if releases == RELEASES else tries(at_least(0.7, PAGES), 0.7))
 
 
-def test_pages_without_a_change_rarely_show_one(figure: Figure) -> None:
+def test_pages_without_a_change_rarely_show_a_change(figure: Figure) -> None:
     pages = [page(seed, session=session) for seed in range(PAGES) for session in (0.0, 0.01)]
 
     false = float(np.mean([bool(found) for found in pages]))

@@ -207,7 +207,7 @@ def test_named_pipe_is_refused_also_together_with_raw_logs(tmp_path: Path, capsy
         (["--transport", "moon"], "--transport moon: neither side has it; there are: TCP (qperf), loopback; TCP (qperf), network; inter-process"),
     ],
 )
-def test_invalid_option_is_one_line_and_exit_code_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_option_gives_an_error_in_one_line_and_exit_code_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(HMBDC / "perf-sample-14-2.txt"), *arguments])
 
@@ -353,7 +353,7 @@ LINE = "monday,2026-11-02T10:00:00Z,5e1f,12,Tacholog perftest,latency,uds,copy,,
 
 
 @pytest.mark.parametrize("place", [".", "data"])
-def test_band_measured_on_a_host_is_used_for_later_comparisons_on_it(recorded: Path, tmp_path: Path, place: str) -> None:
+def test_band_measured_on_a_host_is_used_for_later_comparisons_on_this_host(recorded: Path, tmp_path: Path, place: str) -> None:
     band = tmp_path / place / "same-build" / "host-087119.csv"
     band.parent.mkdir(parents=True)
     band.write_text(HEAD + LINE.format(deviation=0.02, shift_high=0.5))

@@ -84,7 +84,7 @@ def moved(report: Comparison) -> Controls:
 
 
 @pytest.mark.parametrize("host", [Host(1), Host(4), Host(1, 0.03), Host(7, 0.03)], ids=str)
-def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_share_it(host: Host, figure: Figure) -> None:
+def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_show_the_same_change(host: Host, figure: Figure) -> None:
     found = [report_of(host, seed) for seed in range(REPORTS)]
 
     false = float(np.mean([is_false(report) for report in found]))
@@ -111,7 +111,7 @@ def test_controls_have_separate_verdicts_and_no_rows_in_the_report() -> None:
     assert {row.reasons for row in report.rows} == {("host_changed",)}
 
 
-def test_change_beyond_that_of_the_host_is_detected() -> None:
+def test_change_that_is_larger_than_the_change_of_the_host_is_detected() -> None:
     report = report_of(Host(4), 2, lone=40)
 
     assert [row.key.payload_bytes for row in report.rows if row.verdict == "worse"] == [16]
@@ -338,7 +338,7 @@ def test_change_of_the_host_between_two_blocks_is_detected(host: Host, controls:
     assert found >= least
 
 
-def test_control_without_one_run_does_not_remove_the_other_controls() -> None:
+def test_control_in_which_one_run_is_missing_does_not_remove_the_other_controls() -> None:
     generator = np.random.default_rng(2)
     values = iid(generator, (2, 1 + CONTROLS, 8))
     values[1] += np.log1p(0.02)

@@ -116,7 +116,7 @@ def test_label_of_all_runs_is_stated_for_the_sides_and_not_in_each_row(side: Sid
     assert "; plugin flannel; " in side_words(report.old)
 
 
-def test_row_of_one_side_states_that_the_other_side_has_it_with_a_different_label(side: Side) -> None:
+def test_row_of_one_side_states_that_the_other_side_has_this_row_with_a_different_label(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     gone = next(row for row in compare(old, labelled(side, 1, plugin="flannel"), Policy()).rows if row.verdict == "removed")

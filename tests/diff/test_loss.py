@@ -156,7 +156,7 @@ def test_increase_of_the_median_loss_is_distinguished_from_an_increase_of_the_la
     assert conclusion(report).endswith(said.replace(" %", "\u00a0%"))
 
 
-def test_larger_loss_with_equal_medians_is_not_called_alike_and_comes_first(side: Callable[..., object]) -> None:
+def test_rows_with_larger_loss_but_equal_medians_are_called_higher_and_not_alike_and_come_first(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0] * 5 + [0.006], NOTHING, NOTHING]), np.array([NOTHING, [0.0] * 5 + [0.013], BURSTS]))
 
     assert {loss.verdict for loss in report.losses} == {"unreplicated_same"}

@@ -76,7 +76,7 @@ def simulated(change: Callable[[np.random.Generator], Floats | float], noise: No
 
 
 @pytest.mark.parametrize("noise", [iid, heavy_tails, shared_by_rows])
-def test_at_most_one_report_in_twenty_shows_a_difference_if_there_is_none(noise: Noise, figure: Figure) -> None:
+def test_at_most_one_report_in_twenty_shows_a_difference_if_there_is_no_difference(noise: Noise, figure: Figure) -> None:
     shares = simulated(lambda _: 0.0, noise)
 
     figure(f"two days, no difference, {noise.__name__}", f"measured worse or better in {shares.differs:.1%} of {REPORTS} reports")

@@ -80,7 +80,7 @@ def test_six_runs_give_an_interval_of_96_9_percent_and_five_give_none() -> None:
     assert values_needed(0.95) == 6
 
 
-def test_five_thousand_runs_have_an_interval_too() -> None:
+def test_interval_of_five_thousand_runs_can_be_computed() -> None:
     found = median_interval([float(value) for value in range(1, 5001)], 0.95)
 
     assert found is not None
@@ -481,7 +481,9 @@ def test_runs_without_a_release_are_counted_but_not_judged_if_other_runs_have_a_
     assert "too few runs: 6 are needed for 95 %, and they give 87.5 % at most; 4 runs in 1 session" in done.stdout
 
 
-def test_command_without_a_file_states_where_it_looked(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_message_about_a_missing_requirements_file_states_where_the_command_looked(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(UnreadableInput, match=r"no requirements.toml and no .*requirements.toml: name the file with --requirements"):

@@ -72,7 +72,7 @@ def test_intervals_of_sessions_are_widened_like_those_of_pairs(side: Side) -> No
     assert row.interval == pytest.approx((15.5 / 16.5, 16.5 / 15.5))
 
 
-def test_interval_of_loss_in_whole_percent_is_widened_in_points(compared: Compared) -> None:
+def test_interval_of_loss_that_is_printed_in_whole_percent_is_widened_by_percentage_points(compared: Compared) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput", "resolution": 0.01}
 
     (loss,) = compared(np.full(12, 0.02), np.full(12, 0.03), **said).losses

@@ -146,7 +146,7 @@ def test_equal_constant_values_are_no_change(compared: Compared) -> None:
 
 
 @pytest.mark.parametrize("runs", [3, 12])
-def test_row_with_a_measured_zero_states_this_and_not_that_it_has_too_few_runs(compared: Compared, runs: int) -> None:
+def test_row_with_a_measured_zero_states_the_zero_and_not_too_few_runs(compared: Compared, runs: int) -> None:
     old, new = np.full((2, 1, runs), 1000.0)
     new[0, 1] = 0.0
 
@@ -166,7 +166,7 @@ def test_five_pairs_are_never_enough(compared: Compared, noise: Floats) -> None:
     assert exit_code(report, ("worse",)) == 4
 
 
-def test_whole_microseconds_have_ties_but_still_a_verdict(compared: Compared, noise: Floats) -> None:
+def test_row_printed_in_whole_microseconds_gets_a_verdict_although_values_are_equal(compared: Compared, noise: Floats) -> None:
     old, new = (np.round(side / 1000) * 1000 for side in (noise[0], noise[1] * 1.3))
 
     report = compared(old, new, resolution=1000.0)
@@ -260,7 +260,7 @@ def test_noise_gives_inconclusive_and_states_the_detectable_change(compared: Com
     assert 0.15 < row.detectable < 0.5
 
 
-def test_two_modes_are_flagged_and_both_are_stated(compared: Compared) -> None:
+def test_runs_in_two_groups_have_a_flag_and_the_values_of_both_groups_are_stated(compared: Compared) -> None:
     old = 1000.0 * np.array([10, 15, 10.1, 15.1, 10.2, 15.2, 9.9, 14.9, 10, 15, 10, 10])
     new = 1000.0 * np.linspace(9.9, 10.1, 12)
 

@@ -89,7 +89,7 @@ def test_setting_that_only_a_newer_version_has_does_not_forbid_a_comparison(log:
     assert "high-water-mark" not in shown
 
 
-def test_comparison_across_settings_states_both_settings(log: Path) -> None:
+def test_comparison_across_settings_states_the_settings_of_both_sides(log: Path) -> None:
     new = other(log, "settings high_water_mark=500 io_threads=2 sockets=push-pull\n")
 
     shown = run_tacholog_text("diff", log, new, "--across", "settings").stdout

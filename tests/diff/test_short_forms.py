@@ -73,7 +73,7 @@ def test_comment_with_rows_of_each_verdict_and_a_changed_host_is_short_and_state
     assert not [line for line in lines[len(above) :] if "Host changed" in line and not line.startswith("|")]
 
 
-def test_comment_shows_the_worst_row_first_and_counts_the_others(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_shows_the_worst_row_first_and_counts_the_rows_of_each_verdict(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1] * np.array([[1.1], [1.5], [0.7], [1.0]])))
 
     lines = text.splitlines()
@@ -133,7 +133,7 @@ def test_value_of_a_row_is_the_median_of_runs_with_its_interval(side: Side) -> N
     assert (row.value, row.low, row.high, row.confidence, row.runs, row.unit) == (4300.0, 4000.0, 4600.0, 1 - 2 / 64, 6, "ns")
 
 
-def test_few_runs_have_a_value_without_an_interval(side: Side) -> None:
+def test_value_of_a_row_with_few_runs_has_no_interval(side: Side) -> None:
     (row,) = row_values(side(VALUES[:, :5]))
 
     assert (row.value, row.low, row.high, row.confidence, row.runs) == (4200.0, None, None, None, 5)

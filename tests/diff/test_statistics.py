@@ -45,7 +45,7 @@ def test_unpaired_p_value_is_that_of_the_exact_rank_sum_test(olds: int, news: in
     assert unpaired_shift(old, new).p == pytest.approx(expected)
 
 
-def test_many_runs_use_the_normal_approximation() -> None:
+def test_p_value_of_many_runs_is_that_of_the_normal_approximation() -> None:
     differences, old, new = draws(ROWS, 60), draws(ROWS, 60), draws(ROWS, 50)
 
     assert paired_shift(differences).p == pytest.approx([stats.wilcoxon(row, method="exact").pvalue for row in differences], abs=0.01)

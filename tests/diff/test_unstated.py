@@ -76,7 +76,7 @@ def test_network_card_must_be_known_if_the_transport_reaches_over_a_network(tran
     assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
 
 
-def test_condition_that_iperf3_does_not_state_is_named_with_the_key_that_states_it(tmp_path: Path) -> None:
+def test_condition_that_iperf3_does_not_state_is_named_with_the_key_to_state_this_condition(tmp_path: Path) -> None:
     said = CliRunner().invoke(diff, [*eight_pairs(tmp_path), "--only", "unreplicated_same"])
 
     assert (

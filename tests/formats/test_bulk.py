@@ -106,7 +106,7 @@ def test_lines_read_in_bulk_equal_lines_read_one_by_one(lines: list[str], end: s
     ],
     ids=["summaries", "intervals of throughput", "intervals of latency"],
 )
-def test_long_run_is_read_in_bulk(line: Callable[[int], str], records: int) -> None:
+def test_many_consecutive_lines_with_one_layout_are_read_in_bulk(line: Callable[[int], str], records: int) -> None:
     text = "********** New data length is 1024\n" + "".join(line(index) + "\n" for index in range(records))
 
     batches = list(Scan(LogText(io.BytesIO(text.encode())), "rti").batches())

@@ -127,7 +127,7 @@ def test_summary_marks_percentiles_that_cannot_be_computed_from_those_of_single_
     ]
 
 
-def test_two_seconds_of_pings_have_one_report_whose_percentiles_are_those_of_the_run() -> None:
+def test_percentiles_of_a_run_with_a_single_report_are_those_of_this_report() -> None:
     (summary,) = summaries(read(LOGS / "ping-one-report.log"))
 
     assert values(summary, "latency") == {"mean": 12_826, "min": 8_351, "max": 3_133_346, "p50": 9_353, "p90": 9_839, "p99": 41_837}

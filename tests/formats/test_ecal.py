@@ -51,7 +51,7 @@ def test_block_of_a_receiver_is_one_way_latency_in_whole_microseconds_and_has_no
     )
 
 
-def test_log_of_a_receiver_has_one_record_per_block_and_no_other_line() -> None:
+def test_log_of_a_receiver_has_one_record_per_block_and_no_unknown_line() -> None:
     log = read(LOGS / "latency-6.2-receiver.log")
 
     assert [r.payload_bytes for r in log.records] == [1024, 1024, 65536, 65536, 4194304, 4194304, None, None]
@@ -187,7 +187,7 @@ def test_statements_of_a_document_about_its_runs_are_kept() -> None:
     assert read(LOGS / "performance-5.12.rst").account.facts.environment == {"ecal_runs": "5000", "ecal_buffers": "1"}
 
 
-def test_table_of_pipes_gets_unit_and_samples_from_the_text_before_it() -> None:
+def test_table_with_vertical_bars_gets_its_unit_and_samples_from_the_text_above_it() -> None:
     first, second, *_, last = read(LOGS / "readme-5.4.md").records
 
     assert (first.payload_bytes, first.participant, latencies(first), first.samples) == (1024, "Win10 AMD64", [("mean", 13, "=")], 20000)

@@ -97,7 +97,7 @@ def test_interval_without_a_stated_side_has_no_side_whatever_the_lines_before_it
 
 
 @pytest.mark.parametrize("name", ["tcp-both-ways.log", "server-both-ways.log"])
-def test_both_directions_at_the_same_time_are_separate(name: str) -> None:
+def test_two_simultaneous_directions_are_separate_records(name: str) -> None:
     directions = {(record.side, record.participant): values_of(record) for record in summaries(logged(name))}
 
     rates = {key: numbers.get(("offered_goodput", "mean")) or numbers.get(("goodput", "mean")) for key, numbers in directions.items()}
@@ -135,7 +135,7 @@ def test_four_streams_in_both_directions_are_two_publishers_per_direction() -> N
 
 
 def test_server_whose_rows_have_the_columns_of_a_sender_is_the_sender(changed: Changed) -> None:
-    """The rows of ``tcp.log`` as the server of a test in reverse prints them: it sends, and no line states the direction."""
+    """The log has the rows of ``tcp.log``, as the server of a test in reverse prints them: the server sends, and no line states this."""
     log = changed("iperf3/tcp.log", "Connecting to host 127.0.0.1, port 5299", "Accepted connection from 127.0.0.1, port 45260")
 
     assert {record.participant for record in log.records} == {"server to client"}
@@ -262,7 +262,7 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None
     ]
 
 
-def test_rate_of_a_receiver_is_over_its_own_duration_for_any_end_time() -> None:
+def test_rate_of_a_receiver_uses_the_duration_of_the_receiver_and_not_the_end_time() -> None:
     log = logged("tcp-eight-streams-late-receiver.json")
 
     assert not log.broken
@@ -301,7 +301,7 @@ def test_conditions_that_the_client_states_do_not_apply_to_the_output_of_the_ser
     assert (server.side, server.payload_bytes) == ("subscriber", None)
 
 
-def test_both_directions_in_json_are_separate() -> None:
+def test_two_directions_in_json_are_separate_records() -> None:
     rates = [(record.side, record.participant, values_of(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
 
     assert rates[1] == ("subscriber", None, 35142594208.121483)
@@ -465,7 +465,7 @@ def test_side_in_json_before_3_7_is_known_although_the_json_does_not_state_it() 
     assert (log.broken, log.unknown, log.account.facts.tool_version) == ([], [], "3.6")
 
 
-def test_json_of_3_0_has_six_digits_and_this_resolution() -> None:
+def test_numbers_in_json_of_3_0_have_six_digits_and_the_resolution_of_the_last_digit() -> None:
     log = logged("tcp-3.0.11.json")
 
     sent, received, _ = anywhere(summaries(log))
@@ -1008,7 +1008,10 @@ def test_json_of_a_receiver_that_received_bytes_but_counts_no_datagrams_has_no_l
     log = changed("iperf3/udp.json", '"packets":\t133795', '"packets":\t0')
 
     received = summaries(log)[-2]
-    assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == ("iperf3-received", None)  # "7970 of 0 lost".
+    assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == (
+        "iperf3-received",
+        None,
+    )  # 7970 datagrams of 0 were lost.
 
 
 def test_several_documents_on_one_line_give_the_same_records_as_on_separate_lines() -> None:

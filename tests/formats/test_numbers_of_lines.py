@@ -1,4 +1,4 @@
-"""The numbers of many lines read together equal those of each line read alone."""
+"""Numbers that are read from many lines together equal the numbers that are read from each line separately."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def test_numbers_of_any_form_are_read(text: str, rows: int, numbers: list[list[f
     assert numbers_of(text.encode(), rows).tolist() == numbers
 
 
-def test_numbers_that_do_not_fill_their_rows_are_refused() -> None:
+def test_text_with_too_few_numbers_for_its_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot reshape"):
         numbers_of(b"1 2 3 ", 2)

@@ -231,7 +231,7 @@ def test_indentation_and_hostile_words_before_each_line_are_removed(behind: str)
 
 
 @pytest.mark.parametrize("word", ["/;~!%\a", "/;~!%@,#&=", "x\\w", "\0"])
-def test_no_command_is_given_for_a_word_that_no_command_can_name(word: str) -> None:
+def test_no_command_to_remove_a_word_is_suggested_if_a_command_cannot_contain_this_word(word: str) -> None:
     lines = (FORMATS / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"{word}  {line}" for line in lines]
 

@@ -341,7 +341,7 @@ def test_blank_before_the_name_of_a_test_changes_nothing() -> None:
     assert len(log.unknown) == 1
 
 
-def test_name_of_an_unknown_test_makes_the_run_fail() -> None:
+def test_run_in_which_the_tool_rejects_the_name_of_a_test_is_failed() -> None:
     log = read_text("tcp_lat:\n    latency  =  6.67 us\nxrc_bw: bad test; try: qperf --help tests\n")
 
     assert (log.account.facts.status, log.account.facts.reason) == ("failed", "xrc_bw: bad test; try: qperf --help tests")

@@ -118,7 +118,7 @@ def test_message_size_is_the_recommended_size_if_the_note_with_the_size_is_missi
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_requested_rate_is_paced_and_a_range_of_sizes_has_two_ends(changed: Changed) -> None:
+def test_requested_rate_is_paced_load_and_a_range_of_sizes_has_a_smallest_and_a_largest_size(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records

@@ -50,7 +50,7 @@ class Root:
                 shutil.copytree(RELEASED / release / row / run, self.data / "family" / release / run)
 
     def runs(self) -> list[Path]:
-        """Return all runs, also runs inside of others."""
+        """Return all runs, also runs in folders of other runs."""
         return sorted(path.parent for path in self.data.rglob("run.toml"))
 
     def number(self) -> int:
@@ -394,7 +394,7 @@ def _vary(root: Root, run: Path, values: dict[str, tuple[object, ...]], count: i
 
 
 def _choose(dice: random.Random, settings: dict[str, Any], values: dict[str, tuple[object, ...]]) -> None:
-    """Set one of the keys to another of its values; None removes it."""
+    """Set one of the keys to another allowed value; None removes the key."""
     key: str = dice.choice([*values])
     value = _another(dice, values[key], settings.pop(key, None))
     if value is not None:

@@ -226,7 +226,7 @@ def sessions() -> Iterator[Row]:
 
 
 def positions() -> Iterator[Row]:
-    """Yield the share of reports that call a row better or worse if the second run of a pair is 5 % slower, by how often the new side is first."""
+    """Yield the share of reports with a better or worse row if the second run of a pair is 5 % slower. The new side is first in some or all pairs."""
     for later in (0, 1, 2, 3, 6):
         first = np.array([True] * (12 - later) + [False] * later)
         false = []

@@ -69,7 +69,7 @@ def test_list_of_questions_links_to_each_question(lossy: Path) -> None:
     assert 'href="questions.html"' in (lossy / "index.html").read_text(encoding="utf-8")
 
 
-def test_owner_of_a_site_sets_the_question_and_readers_see_what_is_not_shown(tmp_path: Path) -> None:
+def test_owner_of_a_site_sets_the_question_and_the_page_lists_values_that_are_not_shown(tmp_path: Path) -> None:
     site = site_of(
         tmp_path,
         "lossy",

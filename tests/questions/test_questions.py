@@ -363,7 +363,7 @@ def test_command_names_the_question_that_the_data_suggest(tmp_path: Path) -> Non
     assert result.stdout.splitlines()[1].startswith("Multicast,20148,")
 
 
-def test_question_has_one_subject(tmp_path: Path) -> None:
+def test_question_with_two_subjects_is_refused(tmp_path: Path) -> None:
     result = run_tacholog_text("table", made("plugins", tmp_path), "--subject", "label.plugin", "--subject", "label.security")
 
     assert result.returncode == 2

@@ -35,7 +35,7 @@ def test_each_field_of_the_schema_has_a_class(struct: type[msgspec.Struct]) -> N
     assert set(struct.__struct_fields__) == set(CLASSES[struct])
 
 
-def test_all_columns_of_a_dataset_except_the_listed_ones_are_public() -> None:
+def test_all_columns_of_a_dataset_except_the_listed_columns_are_public() -> None:
     classes = {f"{table}.{name}": column.privacy for table, columns in TABLES.items() for name, column in columns.items()}
 
     assert {name: class_ for name, class_ in classes.items() if class_ != "public"} == {
@@ -258,7 +258,7 @@ def test_settings_of_all_transports_of_perftest_are_public(perftest: Path) -> No
 
 
 def steps_of(call: Callable[[], object]) -> int:
-    """How many Python functions and generators a call enters."""
+    """Return how many Python functions and generators a call enters."""
     entered = 0
 
     def count(_frame: FrameType, event: str, _argument: object) -> None:

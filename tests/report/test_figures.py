@@ -107,7 +107,7 @@ def test_point_with_too_few_samples_is_a_cross_and_the_caption_explains_it() -> 
     assert good.note == ""
 
 
-def test_median_with_too_few_samples_is_called_rough_and_not_the_largest_value() -> None:
+def test_caption_calls_medians_with_too_few_samples_rough_and_not_the_largest_value() -> None:
     medians = [fact for fact in facts() if fact.statistic == "p50"]
     few = [msgspec.structs.replace(fact, marks=("undersampled",)) for fact in medians]
     again = [msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run="again")) for fact in medians]
@@ -148,7 +148,7 @@ def test_percentile_curves_of_several_series_are_in_one_figure_with_one_axis() -
     assert str(plot(figure, "a", Links())).count("tl-style") == 2
 
 
-def test_each_run_of_a_median_is_a_dot_and_no_range_covers_it() -> None:
+def test_each_run_of_a_median_is_drawn_as_a_dot_and_no_range_is_drawn() -> None:
     found = facts()
     slower = [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run="again"), value=(one.value or 0) * 2) for one in found]
 

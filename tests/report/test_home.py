@@ -173,7 +173,7 @@ def test_machine_with_one_transport_has_no_table_of_choices() -> None:
     assert machines_of(Measured("a").latency(*SIX)) == []
 
 
-def test_controls_are_not_candidates() -> None:
+def test_controls_are_not_candidates_for_the_best_transport() -> None:
     control = [
         msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, labels='{"control": "true"}')) for one in Measured("c").latency(*SIX)
     ]
@@ -284,7 +284,7 @@ def test_newest_results_of_each_system_are_shown_if_nothing_can_be_ranked() -> N
     assert "tl-best" not in html
 
 
-def test_single_system_shows_its_transport_with_the_most_numbers_and_links_to_the_others() -> None:
+def test_single_system_shows_its_transport_with_the_most_numbers_and_links_to_the_other_transports() -> None:
     html = shown(
         library("Lib", "few", host="a").latency(*SIX), library("Lib", "many", host="b").latency(*SIX), library("Lib", "many", host="b").rate(*SIX)
     )

@@ -328,7 +328,7 @@ def test_transports_releases_and_machines_that_differ_only_in_capitals_or_blanks
     for page in (site / "s/index.html", site / "hosts.html"):
         ids = Counter(re.findall(r' id="([^"]*)"', page.read_text()))
         assert [name for name, count in ids.items() if count > 1] == []
-    # Other pages link to the table of this transport.
+    # Links on other pages lead to the id of this table.
     for part in parts:
         if part.transport in transports:
             place = f"{numbers_anchor('latency', part.selection, part.number)}-0-each".removeprefix("tl-latency-")

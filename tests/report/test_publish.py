@@ -46,7 +46,7 @@ def test_newest_version_is_at_the_root_and_the_older_version_stays_unchanged(tmp
     assert (target / ".nojekyll").is_file()
 
 
-def test_address_that_no_longer_exists_leads_to_the_last_version_that_had_it(tmp_path: Path) -> None:
+def test_address_that_no_longer_exists_leads_to_the_last_version_that_had_this_page(tmp_path: Path) -> None:
     target = tmp_path / "public"
     old = built(tmp_path / "one", rti__shmem="old")
     (old / "raw").mkdir()

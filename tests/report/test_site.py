@@ -515,7 +515,7 @@ def test_refused_site_leaves_no_folder_and_no_marker(tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["cwd", "data", "empty"]
 
 
-def test_folder_of_logs_without_manifests_is_a_one_line_error_with_advice_and_leaves_no_partial_site(checkout: Path, tmp_path: Path) -> None:
+def test_folder_of_logs_without_manifests_gives_an_error_in_one_line_with_advice_and_leaves_no_partial_site(checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "logs/a").mkdir(parents=True)
     shutil.copy(checkout / "data/rti/default-type/shmem-zero-copy/throughput-sub.log", tmp_path / "logs/a/sub.log")
 

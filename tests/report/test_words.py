@@ -84,7 +84,7 @@ def test_bound_is_shown_with_the_number() -> None:
     assert with_bound("4", "range-high") == "to 4"
 
 
-def test_ticks_are_at_one_two_and_five() -> None:
+def test_ticks_are_at_1_2_or_5_times_a_power_of_ten() -> None:
     axis = number_axis([16_000, 190_000], "Latency", "ns")
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["20 µs", "50 µs", "100 µs", "200 µs"]
