@@ -148,14 +148,14 @@ def test_long_log_of_each_layout_is_read_in_bulk(log: LongLog) -> None:
 
 
 @pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
-def test_long_log_gives_the_same_in_bulk_and_line_by_line(log: LongLog) -> None:
+def test_long_log_gives_the_same_records_in_bulk_and_line_by_line(log: LongLog) -> None:
     check_bulk(log.format, log.text(2000).encode())
 
 
 @pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
 @settings(deadline=None, max_examples=10, derandomize=True)
 @given(seed=st.integers(0, 2**32))
-def test_long_log_with_changed_numbers_gives_the_same_in_bulk_and_line_by_line(log: LongLog, seed: int) -> None:
+def test_long_log_with_changed_numbers_gives_the_same_records_in_bulk_and_line_by_line(log: LongLog, seed: int) -> None:
     """A changed digit does not change the layout of the line: only the checks of its numbers notice it."""
     chance = random.Random(seed)  # noqa: S311
     text = bytearray(log.text(60, seed).encode())

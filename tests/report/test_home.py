@@ -339,7 +339,7 @@ def test_transport_with_runs_in_two_groups_is_not_tied_with_the_steadiest() -> N
     below = tuple(value / 10 for value in FASTDDS_UDP)
     (found,) = machines_of(with_tail(Measured("low"), *below), with_tail(Measured("mosquitto"), *MOSQUITTO))
 
-    assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # The runs of "low" are 15 % to 108 % of those of mosquitto.
+    assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # "low" has 15 % to 108 % of the values of mosquitto.
 
 
 def test_runs_in_two_groups_are_compared_by_the_higher_group_when_the_fastest_transport_is_chosen() -> None:

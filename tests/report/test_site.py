@@ -82,7 +82,7 @@ def test_each_number_links_to_its_line(site: Path) -> None:
     assert all('href="../logs/rti/copy/sub.log.html#L2:' in cell for cell in cells)
 
 
-def test_linked_line_is_the_line_of_the_log(site: Path) -> None:
+def test_line_of_a_log_page_contains_the_number_of_the_log(site: Path) -> None:
     html = (site / "logs/rti/copy/sub.log.html").read_text()
 
     line = re.search(r'<li id="L2" class="tl-record">.*?</li>', html)

@@ -1,4 +1,4 @@
-"""Selections of a view: the same selection gives the same numbers in each of its forms."""
+"""Selections of a view: the same selection gives the same numbers, in whichever form it is written."""
 
 from __future__ import annotations
 
