@@ -1,4 +1,4 @@
-"""The content of records without the positions of their numbers: the same document can have many layouts."""
+"""The content of records without the positions of their numbers, because documents with different layouts can have the same content."""
 
 from __future__ import annotations
 

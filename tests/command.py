@@ -1,8 +1,8 @@
-"""Run ``tacholog`` as a user does, in a separate process, without the time that Python needs to import pandas and Sphinx.
+"""Run ``tacholog`` as a user does, in a separate process, but without the time for the import of pandas and Sphinx.
 
-A helper process imports these once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder, environment
-and streams of the call, and ends like any program. It searches a ``PYTHONPATH`` of the call before the paths of the helper. If a call sets other
-variables that Python reads at its start, a new Python is started. Tests of imports, signals and streams also start their own processes.
+A helper process imports these libraries once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder,
+environment and streams of the call, and ends like any program. It searches a ``PYTHONPATH`` of the call before the paths of the helper. If a call
+sets other variables that Python reads at its start, a new Python is started. Tests of imports, signals and streams also start their own processes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ IMPORTED = (
 READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # Prefixes of the names of variables that Python and libraries read only at their start.
 ANSWER_BYTES = 64
 STREAMS = 3
-#: A variable in the environment of a call: the number of seconds that the clock of the command is ahead, so that new files are old for it.
+#: A variable in the environment of a call: the number of seconds that the clock of the command is ahead, which makes new files look old.
 CLOCK_AHEAD_S = "TACHOLOG_TESTS_CLOCK_AHEAD_S"
 #: A variable in the environment of a call: the name of a file. The clock for time-outs in the command stands still until the file states how
 #: many seconds have passed. The clock advances only while the command waits for an event and none happens.
@@ -60,9 +60,9 @@ def run_tacholog(
     Args:
         arguments: the arguments after ``tacholog``.
         cwd: the working folder; by default that of the test, which is never the checkout.
-        environment: variables to change; all others are those of this process.
+        environment: variables to change; all other variables have the values of this process.
         prefix: words before the command, such as ``setpriv --bounding-set -dac_override``.
-        stdin: its standard input.
+        stdin: the standard input of the command.
 
     Raises:
         subprocess.TimeoutExpired: the command hung, and was killed.
@@ -137,8 +137,8 @@ def _requests(connection: socket.socket) -> Iterator[tuple[dict[str, object], li
 
 def _serve(connection: socket.socket) -> None:
     """Fork for each request until the connection is closed. The forked process runs the command and never returns."""
-    del sys.path[0]  # The folder of this file.
-    # Some libraries start threads on import, which would exist only in this process. A forked process does not need them.
+    del sys.path[0]  # This is the folder of this file.
+    # Some libraries start threads when they are imported. A forked process would not have these threads, and does not need them.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
     package = importlib.import_module("tacholog")
@@ -146,7 +146,7 @@ def _serve(connection: socket.socket) -> None:
     for module in (*IMPORTED, *own):
         with contextlib.suppress(Exception):  # The library is missing or broken: the command that needs it reports this.
             importlib.import_module(module)
-    gc.freeze()  # Avoids that a forked process copies all imported objects.
+    gc.freeze()  # Without this, a forked process would copy all imported objects.
     for request, streams in _requests(connection):
         pid = os.fork()
         if pid == 0:
@@ -159,7 +159,7 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _stand_still(file: Path) -> None:
-    """Let time pass in this process only as the file states. Earlier events are still noticed earlier."""
+    """Let the clock of this process advance only to the time that the file states, and only if no event is waiting."""
     begin, wait = time.monotonic(), select.select
     now = begin
 
@@ -176,7 +176,7 @@ def _stand_still(file: Path) -> None:
 
 
 def _run(request: dict[str, object], streams: list[int]) -> NoReturn:
-    """Become the requested program."""
+    """Run the requested command in this process."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

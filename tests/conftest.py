@@ -1,4 +1,4 @@
-"""Fixtures of all tests: a home and a folder for each test, the built perftest, runs of hostile texts, and folders that are made once."""
+"""Fixtures of all tests: a home and a folder for each test, the built perftest, runs with hostile texts, and folders that are made once."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def perftest() -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Return a folder of the given name, filled by the given function: once for all test processes. Tests must not change it."""
+    """Return a folder of the given name. The given function fills it once for all test processes. Tests must not change it."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
@@ -198,7 +198,7 @@ def hostile() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def runs_of() -> RunsOf:
-    """A function that writes runs and hosts with a hostile text in each field of their schema, for a system of that name with two releases."""
+    """A function that writes runs and hosts of a given system, in two releases, with a hostile text in each field of their schema."""
     return _write_runs
 
 

@@ -10,5 +10,5 @@ T = TypeVar("T")
 
 
 def tries(gate: T, nightly: T) -> T:
-    """Return how many examples, seeds or rounds a test tries, or which ones."""
+    """Return the value for the gate or the value for the nightly: a number of examples, seeds or rounds, or a list of them."""
     return nightly if NIGHTLY else gate

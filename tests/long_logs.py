@@ -204,5 +204,5 @@ LONG_LOGS = {
     "perftest intervals of latency": LongLog("native", _above("native/latency-udp.log", "interval payload"), _native_latencies),
     "eCAL samples": LongLog("ecal", "", _whole_numbers),
 }
-#: A log of long lines, which are not read in bulk.
+#: A log whose lines are too long to be read in bulk.
 HISTOGRAMS = LongLog("native", _above("native/latency-udp.log", "interval payload"), _histograms)

@@ -83,7 +83,7 @@ def test_flipped_byte_of_an_entry_removes_only_this_entry(tmp_path: Path) -> Non
 @pytest.mark.machinery
 @settings(max_examples=tries(15, 60))
 @given(st.data())
-def test_damaged_file_gives_right_values_or_none_and_is_filled_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_damaged_file_returns_correct_values_or_no_value_and_is_filled_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("cache")
     values = {key_of(str(number)): bytes([number]) * 400 for number in range(50)}
     cache = Cache(folder)
@@ -257,7 +257,7 @@ def test_clearing_removes_all_entries(tmp_path: Path) -> None:
     assert cache.get(Kind.PUBLISHED, [KEY]) == {}
 
 
-def test_folder_is_the_one_of_the_variable_or_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_folder_is_set_by_a_variable_or_is_in_the_cache_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TACHOLOG_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path
     monkeypatch.delenv("TACHOLOG_CACHE")
@@ -317,7 +317,7 @@ def test_cache_that_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkey
 
 
 @pytest.mark.machinery
-def test_blocked_cache_is_waited_for_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_cache_is_not_used_after_the_first_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.cache._WAIT_S", 0)
     cache = Cache(tmp_path)
     with sqlite3.connect(tmp_path / FILE) as file:

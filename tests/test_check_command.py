@@ -37,7 +37,7 @@ def test_published_data_has_no_problem() -> None:
     assert done.exit_code == 0, done.output
 
 
-def test_missing_host_changed_log_and_broken_line_are_one_line_each(tmp_path: Path) -> None:
+def test_missing_host_changed_log_and_broken_line_are_reported_in_one_line_each(tmp_path: Path) -> None:
     folder = published(tmp_path)
     (folder / "hosts/rti-benchmark-lab.toml").unlink()
     log = folder / "keyed-reliable/latency-pub.txt"
@@ -222,7 +222,7 @@ def test_dataset_of_an_older_version_without_digests_of_texts_still_reports_copi
         assert list(with_copies(data).problems["kind"]) == ["copied"]
 
 
-def test_published_tables_and_logs_with_one_or_two_numbers_can_be_equal(tmp_path: Path) -> None:
+def test_equal_published_tables_and_equal_logs_with_one_or_two_numbers_are_not_called_copies(tmp_path: Path) -> None:
     for run in ("first", "again"):
         add_run(tmp_path, f"published-{run}", FIRST, rti())
         add_run(tmp_path, f"own-{run}", "", rti(published=False))

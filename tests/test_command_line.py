@@ -206,7 +206,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 def test_command_without_enough_memory_reports_this_and_leaves_no_partial_file(tmp_path: Path) -> None:
-    log = LONG_LOGS["RTI summaries"].text(200_000)  # It does not fit into memory long before DuckDB starts its threads.
+    log = LONG_LOGS["RTI summaries"].text(200_000)  # So long that memory runs out while the log is read, before DuckDB starts its threads.
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "sub.log").write_text(log)
     entry = LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest())
@@ -228,7 +228,7 @@ main(["export", "--data", {str(tmp_path / "data")!r}, "--output", {str(tmp_path 
 def test_two_exports_at_the_same_time_do_not_write_into_one_file(tmp_path: Path) -> None:
     path = tmp_path / "all.csv"
 
-    with whole_file(path) as stream:  # Like the other process.
+    with whole_file(path) as stream:  # In place of another process that is writing the file.
         stream.write(b"of the first")
         second = run_tacholog_text("export", "--data", EXAMPLE, "--output", path)
         stream.write(b", whole")

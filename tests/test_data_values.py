@@ -72,7 +72,7 @@ ECAL_EARLY = [  # Kilobytes, Windows 10, Ubuntu 16.
     *(("5.4.0", 1, 13, 14), ("5.4.0", 64, 27, 26), ("5.4.0", 1024, 288, 720), ("5.4.0", 4096, 1548, 3600)),
     *(("5.5.0", 1, 10, 18), ("5.5.0", 512, 62, 76), ("5.5.0", 16384, 3681, 3258)),
 ]
-# 16 bytes, and the bursts. Sent: count, microseconds, MBits/sec. Received: count, lost, microseconds, MBits/sec.
+# Bytes, burst size. Sent messages: count, microseconds, MBits/sec. Received messages: count, lost, microseconds, MBits/sec.
 FASTRTPS = [
     (16, 500, 152500, 5011845, 3.895, 152500, 0, 5019968, 3.888),
     (16, 750, 194250, 5014519, 4.958, 194079, 171, 5028145, 4.941),
@@ -164,7 +164,7 @@ def test_number_of_published_rows_equals_that_of_the_documents(dataset: Dataset)
         "rti latency": 54,
         "ecal latency": 64 + 64 + 26 + 30,
         "fastrtps demand": 13,
-        "hmbdc latency": 2 * 7,  # And one of a page with "slightly better than rmcast", which is not a number.
+        "hmbdc latency": 2 * 7,  # Each page also has a row with the text "slightly better than rmcast", which is not a number.
     }
 
 
@@ -172,7 +172,7 @@ def test_figures_that_were_published_again_are_marked_as_one_measurement(dataset
     rows = dataset.results.assign(again=dataset.results["marks"].map(lambda marks: "republished" in marks))
     of_ecal = rows[rows["again"] & (rows["run"] == "ecal/5.12")]
 
-    # The page of hmbdc 15-17-1 repeats that of 14-2. eCAL 5.12 measured only its new zero copy, and repeats the copies of 5.11.
+    # The page of hmbdc 15-17-1 repeats that of 14-2. eCAL 5.12 measured only its new zero copy, and repeats the copy latencies of 5.11.
     assert set(rows.loc[rows["again"], "run"]) == {"hmbdc/14-2", "hmbdc/15-17-1", "ecal/5.11", "ecal/5.12"}
     assert Counter(zip(of_ecal["participant"], of_ecal["data_path"], strict=True)) == {("Ubuntu22 AMD64", "copy"): 16, ("Win10 AMD64", "copy"): 16}
     assert rows.loc[rows["run"] == "hmbdc/15-17-1", "again"].all()
@@ -195,5 +195,5 @@ def test_zero_copy_latency_that_grows_with_the_size_is_not_called_the_latency_of
     rows = dataset.results[(dataset.results["data_path"] == "zero-copy") & (dataset.results["metric"] == "latency")]
     marks = {run: {mark for found in rows[rows["run"] == run]["marks"] for mark in found} for run in ("ecal/5.11", "ecal/5.12")}
 
-    # 5.11: from 9 to 2471 microseconds, by size. 5.12: 5 (and 3) at any size.
+    # eCAL 5.11: latency grows with the size, from 9 to 2471 microseconds. eCAL 5.12: 5 or 3 microseconds (by machine) at each size.
     assert marks == {"ecal/5.11": {"grows_with_size"}, "ecal/5.12": {"reference_only"}}

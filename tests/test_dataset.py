@@ -229,7 +229,7 @@ def test_missing_folder_is_an_error(tmp_path: Path) -> None:
         load([tmp_path / "missing"])
 
 
-def test_first_of_two_copies_of_a_run_is_read_and_both_are_named(tmp_path: Path) -> None:
+def test_first_of_two_copies_of_a_run_is_read_and_both_copies_are_named(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     run(one, "a")
     run(two, "a")
@@ -291,7 +291,7 @@ def test_manifest_with_values_that_no_table_can_store_affects_only_its_run(tmp_p
     assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
 
 
-def test_key_of_many_parts_needs_no_quadratic_memory(tmp_path: Path) -> None:
+def test_memory_for_a_key_of_many_parts_does_not_grow_with_the_square_of_the_number_of_parts(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(f"{'.'.join('a' * 3000)} = 1\n")
 
     tracemalloc.start()
@@ -311,7 +311,7 @@ def test_text_of_many_words_with_dots_is_not_a_key(tmp_path: Path) -> None:
     assert read_manifest(path).notes == (".".join("a" * 100),)
 
 
-def test_dataset_of_a_version_without_the_reach_of_transports_can_be_opened(tmp_path: Path) -> None:
+def test_dataset_saved_before_the_column_reach_existed_can_be_opened(tmp_path: Path) -> None:
     run(tmp_path / "data", "good")
     load([tmp_path / "data"]).save(tmp_path / "saved")
     results = pd.read_parquet(tmp_path / "saved" / "results.parquet")
@@ -355,11 +355,11 @@ def full_log_without_a_size(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_saved_distributions_can_be_many_none_or_empty(tmp_path: Path, packed: bool) -> None:
+def test_dataset_can_be_saved_with_many_distributions_with_none_and_with_empty_distributions(tmp_path: Path, packed: bool) -> None:
     dataset = load_logs([LATENCY])
     bins = PackedDistribution(packed_bins(np.array([[1, 2, 3], [4, 5, 6]])))
     several = dataset.histograms.assign(bins=pd.Series([bins, PackedDistribution()], dtype="object"))
-    many = pd.concat([several] * 2001, ignore_index=True)  # More than are written in one step.
+    many = pd.concat([several] * 2001, ignore_index=True)  # More distributions than are written in one step.
     for name, table in (("several", several), ("many", many), ("none", several[:0])):
         msgspec.structs.replace(dataset, histograms=table).save(tmp_path / name, packed=packed)
 

@@ -141,7 +141,7 @@ def test_device_is_refused_without_reading() -> None:
         open_evidence(Path("/dev"), "zero")
 
 
-def test_replaced_file_is_read_as_it_was_opened(place: Path) -> None:
+def test_file_that_is_replaced_after_it_was_opened_is_read_with_its_old_content(place: Path) -> None:
     (place / "some.log").write_text("mine\n")
     with open_evidence(place, "some.log") as stream:
         (place / "some.log").unlink()
@@ -152,7 +152,7 @@ def test_replaced_file_is_read_as_it_was_opened(place: Path) -> None:
 
 @pytest.mark.parametrize("read", [read_manifest, read_host, read_plan, read_bands], ids=["run.toml", "host", "plan.toml", "bands"])
 @pytest.mark.parametrize("kind", ["link", "named pipe"])
-def test_files_next_to_logs_must_be_regular_files_too(place: Path, read: Callable[[Path], object], kind: str) -> None:
+def test_manifests_and_other_files_next_to_logs_must_be_regular_files(place: Path, read: Callable[[Path], object], kind: str) -> None:
     make, said = MAKERS[kind]
     make(place / "it")
 
@@ -201,7 +201,7 @@ def test_each_entry_that_is_not_evidence_is_a_problem_of_its_run_only(hostile: P
 
 
 @pytest.mark.site
-def test_site_of_such_a_folder_is_built_and_shows_nothing_from_outside(hostile: Path, tmp_path: Path) -> None:
+def test_site_of_runs_with_such_entries_is_built_and_shows_no_file_from_outside_of_their_folders(hostile: Path, tmp_path: Path) -> None:
     words = ("report", "--data", hostile, "--output", tmp_path / "site")
     done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"})
 
@@ -227,7 +227,7 @@ def test_digest_of_the_read_content_is_that_of_the_file(place: Path) -> None:
 
 def test_far_too_large_file_of_a_user_is_refused(place: Path) -> None:
     with (place / "run.toml").open("wb") as file:
-        file.truncate(1 << 43)  # Terabytes, which take no space on the disk.
+        file.truncate(1 << 43)  # A sparse file of 8 TiB, which takes no space on the disk.
 
     with pytest.raises(UnreadableInput, match="larger than 16 MiB"):
         read_small_evidence(place, "run.toml")

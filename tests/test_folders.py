@@ -122,7 +122,7 @@ def test_numbers_of_a_cache_in_a_folder_that_others_can_write_are_not_used(tmp_p
     assert Cache(folder).get(Kind.PUBLISHED, [KEY]) == {KEY: b"357"}
 
 
-def test_commands_report_that_nothing_is_stored_in_a_folder_of_others(tmp_path: Path, checkout: Path) -> None:
+def test_commands_report_that_nothing_is_stored_in_a_folder_that_others_can_write(tmp_path: Path, checkout: Path) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     folder.chmod(0o777)

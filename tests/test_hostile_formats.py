@@ -1,4 +1,4 @@
-"""A format of a stranger with any behaviour affects only its own log, and the message names its package."""
+"""Whatever the format of a stranger does, only its own log is affected, and the message names its package."""
 
 from __future__ import annotations
 

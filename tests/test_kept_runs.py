@@ -187,7 +187,7 @@ def test_symbolic_link_in_place_of_a_log_is_refused(data: Path) -> None:
     assert received(data)[0] == NUMBERS[1:]
 
 
-def test_unreadable_manifest_is_reported_at_each_build(data: Path) -> None:
+def test_unreadable_manifest_is_reported_each_time_the_runs_are_loaded(data: Path) -> None:
     (data / "0/run.toml").write_text("system = ")
 
     for _ in range(2):
@@ -210,7 +210,7 @@ def test_unreadable_log_is_tried_again(tmp_path: Path) -> None:
     assert received(data) == ([], 1, 0)
 
 
-def test_limits_apply_to_a_log_that_was_cached_without_them(data: Path) -> None:
+def test_limits_also_apply_to_a_log_that_was_cached_without_limits(data: Path) -> None:
     received(data)
 
     for limits in (ReadingLimits(50, 1000), ReadingLimits(1000, 3)):
@@ -221,7 +221,7 @@ def test_limits_apply_to_a_log_that_was_cached_without_them(data: Path) -> None:
 
 
 def test_log_above_both_limits_gets_the_same_message_from_the_cache_and_from_reading(tmp_path: Path) -> None:
-    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # 100 numbers are exceeded long before 2 MB of text.
+    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # The 101st number comes long before the limit of the text.
     data = add_run(tmp_path / "data" / "0", content).parent
     received(data)
     limits = ReadingLimits(len(content) - 1, 100)
@@ -246,7 +246,7 @@ def test_release_is_compared_without_reading_other_releases(releases: Path) -> N
     side = find("1.0", [releases], work)
 
     assert side.runs["run"].tolist() == ["1", "4"]
-    assert work.tally.read == 3  # The published run of 2.0 too.
+    assert work.tally.read == 3  # Two runs of 1.0, and the published run of 2.0.
 
 
 def test_two_releases_are_compared_with_one_search_of_their_folder(releases: Path) -> None:
@@ -254,7 +254,7 @@ def test_two_releases_are_compared_with_one_search_of_their_folder(releases: Pat
 
     new, old = find_all(["1.0", "0.0"], [releases], work)
 
-    assert work.tally.read == 5  # The published run of 2.0 too, but only once.
+    assert work.tally.read == 5  # Four runs of 1.0 and 0.0, and once the published run of 2.0.
     assert (old.runs["run"].tolist(), new.runs["run"].tolist()) == (["0", "3"], ["1", "4"])
 
 
@@ -351,7 +351,7 @@ FULL = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resour
 
 
 def loading(data: Path, trouble: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that reads the runs and then runs the code ``trouble``."""
+    """Run a program that executes the code ``trouble`` and then reads the runs."""
     return subprocess.run([sys.executable, "-c", LOADING.format(trouble), str(data)], check=False, capture_output=True, text=True)
 
 

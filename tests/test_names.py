@@ -65,11 +65,11 @@ def test_no_two_classes_share_a_name() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
 
-    # The kit for formats, which packages of others import, calls a text with its position in a line a cell. Pages use Cell for numbers of a series.
+    # Two classes are named Cell: in the kit for formats, a text with its position in a line; in the code for pages, the numbers of a series.
     assert {name: modules for name, modules in places.items() if len(modules) > 1 and name != "Cell"} == {}
 
 
-def test_glossary_has_both_words_of_each_pair() -> None:
+def test_glossary_has_the_word_on_pages_and_the_word_in_options_of_each_pair() -> None:
     pairs = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").partition("## The word on pages")[2]
 
     words = {"polls": "busy-poll", "sleeps": "block", "median": "p50", "payload received": "goodput", "machine": "host"}

@@ -48,7 +48,7 @@ def two(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def unprivileged(tmp_path: Path) -> Iterator[tuple[str, ...]]:
-    """The prefix of a command that makes access rights effective. The rights are restored at the end."""
+    """A command prefix that makes access rights effective even for root. The rights are restored at the end."""
     words: tuple[str, ...] = ()
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
@@ -80,7 +80,7 @@ def test_run_with_an_unreadable_manifest_is_reported(two: Path, unprivileged: tu
 
     done = reading(command, two, prefix=unprivileged)
 
-    assert done.returncode in {2, 4}  # 4: only one published number per side remains for the comparison.
+    assert done.returncode in {2, 4}  # Exit code 4: only one published number per side remains for the comparison.
     assert f"tacholog: data/bad/run.toml: {reason}" in done.stderr
     assert done.stderr.count("run.toml") == 1
 
@@ -159,7 +159,7 @@ def test_check_and_parse_report_a_folder_that_cannot_be_listed(two: Path, unpriv
 
 
 @pytest.mark.parametrize("command", [*READERS, "check"])
-def test_pipe_socket_or_device_is_reported_in_each_position(two: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_or_socket_is_reported_in_each_kind_of_folder(two: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(two / "data")  # The path of a socket has at most 108 bytes.
     for folder in ("same-build", "none"):
         Path(folder).mkdir()
@@ -175,7 +175,7 @@ def test_pipe_socket_or_device_is_reported_in_each_position(two: Path, command: 
     assert {f"data/{place}: not a file but a {kind}, and was not read" for place, kind in places.items()} <= set(said)
     assert f"{'' if command == 'check' else 'data/'}bad/pipe.log: manifest: not a file but a named pipe, and was not read" in said
     assert sum("not a file" in line for line in said) == 5
-    assert done.returncode == {"check": 1, "diff": 4}.get(command, 2)  # 4: a single run cannot be tested; this has precedence.
+    assert done.returncode == {"check": 1, "diff": 4}.get(command, 2)  # Exit code 4 has precedence: a single run cannot be tested.
 
 
 @pytest.mark.parametrize("command", READERS)

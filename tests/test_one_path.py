@@ -33,7 +33,7 @@ def test_conditions_after_the_results_apply_to_the_results() -> None:
     loaded = {(run, line, *conditions) for run, line, *conditions in known[["run", "line", *names]].to_numpy().tolist()}
 
     assert len(shown) > 1000
-    places = {(log, line) for log, line, *_ in loaded}  # Rows of hmbdc without a result have no number, and so no row in the results.
+    places = {(log, line) for log, line, *_ in loaded}  # Records of hmbdc without a result have no number, so they are not in the table of results.
     assert {one for one in shown if one[:2] in places} - loaded == set()
     assert len(places) > 900
 
@@ -44,7 +44,7 @@ def test_condition_stated_after_the_start_of_a_record_is_in_the_output_of_parse(
     assert (record["line"], record["last_line"], record["data_path"]) == (10, 17, "zero-copy")
 
 
-def test_metadata_after_the_results_applies_to_them(tmp_path: Path) -> None:
+def test_metadata_after_the_results_applies_to_the_results(tmp_path: Path) -> None:
     results = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
     head = "\tReliability: Best Effort\n"
     log = tmp_path / "some.log"

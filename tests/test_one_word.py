@@ -50,7 +50,7 @@ def test_page_on_significance_has_the_same_terms() -> None:
 
 
 def _several(words: str, names: str) -> list[str]:
-    """Return the words of each verdict of a row: "worse, better" are two, and "differ, not proven" is one."""
+    """Return the term of each verdict in a row: "worse, better" are two terms, but "differ, not proven" is a single term."""
     return words.split(", ") if names.count("`") > len(("`", "`")) else [words]
 
 

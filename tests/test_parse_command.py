@@ -96,7 +96,7 @@ def test_explain_names_the_facts_that_a_line_states_about_the_run() -> None:
     assert "latency-udp.log:11: chatter  warmup payload_bytes=64" in lines[10]
 
 
-def test_unreadable_file_is_one_line_and_the_other_files_are_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_reported_in_one_line_and_the_other_files_are_read(tmp_path: Path) -> None:
     noise, empty = tmp_path / "noise.bin", tmp_path / "empty.log"
     noise.write_bytes(os.urandom(10_000_000))
     empty.touch()
@@ -300,7 +300,7 @@ def test_pipe_opened_by_the_shell_is_read(path: str) -> None:
     assert "664.2" in tacholog("parse", path, stdin=LINE.encode()).stdout
 
 
-def test_format_without_a_record_is_answered_with_the_format_that_fits(tmp_path: Path) -> None:
+def test_message_about_a_log_without_records_in_the_given_format_names_the_matching_format(tmp_path: Path) -> None:
     log = tmp_path / "some.log"
     log.write_text(LINE)
 
@@ -313,7 +313,7 @@ def test_format_without_a_record_is_answered_with_the_format_that_fits(tmp_path:
     assert right.returncode == 0
 
 
-def test_log_without_a_system_has_no_system() -> None:
+def test_system_that_a_log_does_not_state_is_shown_as_not_stated() -> None:
     summary = FORMATS / "fastrtps/latency-summary.csv"
 
     (first, *_) = tacholog("parse", "--format", "jsonl", summary).stdout.splitlines()
@@ -327,7 +327,7 @@ def test_log_without_a_system_has_no_system() -> None:
     assert f"{summary}: system not stated; 1 run" in compared
 
 
-# From public mails, as they were sent.
+# Parts of public mails, in the encoding in which they were sent.
 MAILS = (
     """\
 Connecting to host sawfly, port 5201

@@ -34,7 +34,7 @@ def test_actions_are_pinned_by_a_commit_with_their_version_in_a_comment(text: st
     assert [one for one in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
 
 
-def test_job_that_runs_code_of_strangers_cannot_write_and_the_job_that_writes_runs_none(text: str, jobs: dict[str, Any]) -> None:
+def test_job_that_runs_code_of_strangers_cannot_write_and_the_job_that_writes_runs_no_such_code(text: str, jobs: dict[str, Any]) -> None:
     assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
     assert "permissions" not in jobs["measure"]
     assert jobs["comment"]["permissions"] == {"pull-requests": "write"}
@@ -46,7 +46,7 @@ def test_code_of_strangers_gets_no_secret_and_its_text_never_becomes_part_of_a_c
     (checkout,) = [step for step in jobs["measure"]["steps"] if "checkout" in step.get("uses", "")]
     steps = [step for job in jobs.values() for step in job["steps"]]
 
-    assert [*yaml.safe_load(text)[True]] == ["pull_request"]  # "on" in YAML 1.1. pull_request_target would have the rights of the repository.
+    assert [*yaml.safe_load(text)[True]] == ["pull_request"]  # YAML 1.1 reads the key "on" as true. pull_request_target would have too many rights.
     assert "secrets." not in text
     assert "github.token" not in str(jobs["measure"])
     assert checkout["with"]["persist-credentials"] is False

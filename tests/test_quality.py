@@ -89,7 +89,7 @@ def test_closed_loop_cannot_have_more_samples_than_round_trips_in_its_duration()
 def test_sampled_latency_has_no_more_samples_than_the_messages_of_its_size_allow(
     received: float, lost: float, expected: dict[str, tuple[str, ...]]
 ) -> None:
-    """Of 9,990,000 messages, one of 10,000 gives at most 1000 samples, ten of them beyond p99. Another size has more messages."""
+    """One of 10,000 messages is a sample, so 9,990,000 messages give at most 1000 samples: ten beyond p99. Messages of another size do not count."""
     other = msgspec.structs.replace(throughput(received=1e9), payload_bytes=128)
     found = marked(
         latency(mean=5, p99=7), run=RunContext(messages_per_latency_sample=10_000), others=[throughput(received=received, lost=lost), other]
@@ -161,7 +161,7 @@ def test_median_close_to_the_overhead_of_the_clock_is_marked() -> None:
 
 
 @pytest.mark.parametrize(("touched", "expected"), [(None, ("no_bytes_moved",)), ("none", ("no_bytes_moved",)), ("write+read", None)])
-def test_zero_copy_rate_moved_bytes_only_if_the_payload_was_touched(touched: str | None, expected: tuple[str, ...] | None) -> None:
+def test_zero_copy_rate_is_a_rate_of_moved_bytes_only_if_the_payload_was_touched(touched: str | None, expected: tuple[str, ...] | None) -> None:
     conditions = Conditions(data_path="zero-copy", payload_touched=touched)  # type: ignore[arg-type]
 
     assert marked(throughput(), conditions).get("goodput") == expected
@@ -199,7 +199,7 @@ def test_offered_load_above_the_best_delivered_rate_is_marked() -> None:
 
 
 @pytest.mark.parametrize(("warmup", "mark"), [("fixed", "warmup_fixed"), ("not_steady", "not_steady"), ("steady", None)])
-def test_warm_up_that_broke_the_rules_marks_each_of_its_figures(warmup: str, mark: str | None) -> None:
+def test_figures_after_a_shortened_or_unsteady_warm_up_are_marked(warmup: str, mark: str | None) -> None:
     found = marked(latency(10**9, p50=10_000), Conditions(warmup=warmup))
 
     assert found.get("p50") == ((mark,) if mark else None)

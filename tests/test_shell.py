@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def completed(words: str, cwd: Path, shell: str = "bash") -> list[str]:
-    """Return the completions of a shell for these words, by its protocol."""
+    """Return the completions for these words. They are requested in the way in which the shell requests them."""
     count = len(words.split(" ")) - 1
     last = words.rpartition(" ")[2]
     asked = {
@@ -59,7 +59,7 @@ def test_shell_completes_commands_values_and_releases(words: str, offered: str, 
     assert any(offered in each for each in completed(words, project, shell))
 
 
-def test_line_in_the_docs_works_in_bash(project: Path) -> None:
+def test_completion_line_in_the_docs_works_in_bash(project: Path) -> None:
     script = (
         'eval "$(_TACHOLOG_COMPLETE=bash_source tacholog)"; COMP_WORDS=(tacholog diff 1.0 2); COMP_CWORD=3; '
         '_tacholog_completion tacholog; echo "${COMPREPLY[@]}"'
@@ -76,7 +76,7 @@ def test_line_in_the_docs_works_in_bash(project: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_line_in_the_docs_is_valid_in_other_shells(shell: str, tmp_path: Path) -> None:
+def test_completion_line_in_the_docs_is_valid_in_other_shells(shell: str, tmp_path: Path) -> None:
     program = shutil.which(shell) or leave_out(f"{shell} is not installed")
     done = run_tacholog_text(cwd=tmp_path, environment={"_TACHOLOG_COMPLETE": f"{shell}_source"})
 

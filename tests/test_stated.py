@@ -133,7 +133,7 @@ def test_server_on_another_machine_is_another_measurement(tmp_path: Path) -> Non
     done = tacholog("diff", tmp_path / "old", tmp_path / "new")
 
     assert "options: server on host-1a2b3c -> server on host-4d5e6f" in done.stdout
-    assert done.returncode == 4  # Nothing could be compared.
+    assert done.returncode == 4  # Exit code 4: no row could be compared.
     latencies = [result for result in results.results(load([tmp_path])) if result.metric == "latency"]
     assert len(series_of(latencies)) == 2
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs/example/data"
 LOG = EXAMPLES / "latency-udp/perftest.log"
 LOGS = LOG, EXAMPLES / "throughput-udp/perftest.log"
-# Sets the title of a window, rings the bell, returns to the start of the line, starts a sequence by C1, reverses the line.
+# Sets the title of a window, rings the bell, returns to the start of the line, starts a sequence by a C1 character, reverses the line.
 NAME = "a\x1b]0;PWNED\x07b\rc\x9b31md\u202ee"
 OBEYED = ("\x1b", "\x07", "\r", "\x9b", "\u202e")
 DRAWN = "a\u241b]0;PWNED\u2407b\u240dc\\u{9b}31md\\u{202e}e"
@@ -95,7 +95,7 @@ def test_line_end_in_a_name_starts_no_new_line(runs: Path, capsys: pytest.Captur
     assert f"failed: failed: {DRAWN}\u240aall is well\n" in capsys.readouterr().out
 
 
-def test_data_for_programs_is_exact_unless_a_terminal_reads_it(runs: Path) -> None:
+def test_data_for_programs_is_unchanged_unless_it_is_printed_on_a_terminal(runs: Path) -> None:
     call = [sys.executable, "-m", "tacholog", "parse", "--format", "csv", str(runs / f"{NAME} 1" / "a.log")]
 
     done = subprocess.run(call, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
@@ -104,7 +104,7 @@ def test_data_for_programs_is_exact_unless_a_terminal_reads_it(runs: Path) -> No
     assert not [sign for sign in OBEYED if sign in done.stderr.decode()]
 
 
-def test_terminal_with_ascii_only_is_not_controlled_either(runs: Path) -> None:
+def test_terminal_that_shows_only_ascii_is_not_controlled_either(runs: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tacholog", "check", str(runs)],
         capture_output=True,
@@ -149,7 +149,7 @@ def test_control_characters_of_data_are_drawn_on_a_terminal_but_not_those_of_our
 
 
 def test_no_value_of_a_log_controls_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unchanged, and as escapes of the native log: the values are printed like names, and as data for programs that go to a terminal."""
+    """The values are control characters and escapes of the native log. Commands print them in reports, and as data for programs."""
     escaped = "".join("".join(f"\\x{byte:02X}" for byte in letter.encode()) if letter in OBEYED else letter for letter in NAME)
     for release, value in (("1", NAME.replace("\r", "")), ("2", escaped)):
         folder = tmp_path / release

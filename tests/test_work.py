@@ -95,9 +95,9 @@ def test_logs_that_kill_their_reader_affect_only_themselves(tmp_path: Path) -> N
     assert "what a format prints" in printed
 
 
-def test_logs_are_read_in_this_process_if_no_other_can_be_started(tmp_path: Path) -> None:
+def test_logs_are_read_in_this_process_if_no_other_process_can_be_started(tmp_path: Path) -> None:
     runs(tmp_path / "data", 300)
-    # A new process imports the program first, which ends it here.
+    # A new process first imports the program. In this test, the import ends the new process.
     unguarded = READ.replace('if __name__ == "__main__":', "if __name__ == '__main__' or sys.exit():").replace("import json", "import json, sys")
     (tmp_path / "read.py").write_text(unguarded.replace("Work(2,", "Work(2, warned=lambda text: print(text, file=sys.stderr),"))
 
@@ -158,7 +158,7 @@ def test_task_of_a_killed_process_raises_and_the_next_task_is_done() -> None:
     pool.close()
 
 
-def test_several_processes_give_the_result_of_one_and_fill_the_cache_in_the_same_way(tmp_path: Path) -> None:
+def test_several_processes_give_the_result_of_one_process_and_fill_the_cache_in_the_same_way(tmp_path: Path) -> None:
     runs(tmp_path / "data", 400)
     work, again = Work(2, cache=Cache(tmp_path / "several")), Work(1, cache=Cache(tmp_path / "several"))
 
@@ -170,7 +170,9 @@ def test_several_processes_give_the_result_of_one_and_fill_the_cache_in_the_same
     assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
-def test_log_of_many_numbers_is_the_same_from_this_process_from_another_and_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_of_many_numbers_gives_the_same_from_this_process_from_another_process_and_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
     sizes = [(number, FIRST * number) for number in range(1, 20_001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
@@ -283,7 +285,7 @@ def test_cluster_gives_the_result_of_one_process_even_if_a_worker_is_killed(tmp_
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-# The time in which a lost scheduler is tried again.
+# ``connect_s``: how long the client tries to reach a lost scheduler.
 @pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", LIMIT_S)])
 def test_logs_that_a_lost_cluster_did_not_read_are_read_here(tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
@@ -300,7 +302,7 @@ def test_logs_that_a_lost_cluster_did_not_read_are_read_here(tmp_path: Path, los
         found = tables(load([tmp_path / "data"], work=Work(1, running.address, cache=Cache(tmp_path / "cluster"), progress=kill, warned=said.append)))
 
     assert found == alone
-    assert len(said) < 2  # The workers may have finished before.
+    assert len(said) < 2  # No message: the workers may have finished before they were killed.
     assert all(text.startswith("--cluster tcp://") and text.endswith("; the remaining logs are read on this machine") for text in said)
 
 

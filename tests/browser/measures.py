@@ -41,7 +41,7 @@ KINDS = {
     "log": "logs/hmbdc/15-17-1/perf-sample.txt.html",
 }
 _ZIPPED = {".html", ".css", ".js", ".svg", ".json"}
-_LEVEL = 6  # The default of web servers.
+_LEVEL = 6  # The compression level that web servers use by default.
 STOPS = """() => {
     const names = new Set();
     return [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
@@ -80,8 +80,8 @@ class Measures(NamedTuple):
         height: in pixels, on a screen of 1280 x 800.
         phone_height: in pixels, on a screen of 375 x 800.
         stops: how often a reader presses Tab to get through the page.
-        nodes: elements.
-        sheets: pages on paper.
+        nodes: the number of elements.
+        sheets: the number of sheets when the page is printed.
     """
 
     kind: str

@@ -12,5 +12,5 @@ new PerformanceObserver((list) => list.getEntries().filter((entry) => !entry.had
   entry.sources.forEach(({node}) => window.moved.push(`${node?.nodeName}.${node?.className} after ${entry.startTime} ms`));
 })).observe({type: 'layout-shift', buffered: true});
 """
-# The second frame is requested when the first is drawn.
+# The second frame is requested when the first frame is drawn.
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"

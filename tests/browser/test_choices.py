@@ -40,11 +40,11 @@ def test_initial_comparison_is_with_the_best_series(opened: Opener) -> None:
     assert all(float(ratio) >= 1 for ratio in ratios[1:])
 
 
-def test_first_machine_is_one_that_was_measured_often_enough_for_a_verdict(opened: Opener) -> None:
+def test_machine_that_is_shown_first_was_measured_often_enough_for_a_verdict(opened: Opener) -> None:
     with opened("compare.html") as page:
         assert page.locator("#tl-host").input_value() == "host-a2b38a"
         assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"6\u00a0runs"}
-        assert len(names(page)) == 47  # The variants of data/middleware that measure round trips, and the transports of 0.4.0.
+        assert len(names(page)) == 47  # The variants of data/middleware that measure round trips, and the transports of release 0.4.0.
         assert not any("host-a2b38a" in name for name in names(page))  # The heading names the machine.
 
 
@@ -60,7 +60,7 @@ def test_ticking_versions_and_transports_does_not_change_the_baseline(opened: Op
         assert missing(page) == ""
 
 
-def test_message_names_the_new_baseline_if_the_old_one_is_unticked(opened: Opener) -> None:
+def test_message_names_the_new_baseline_if_the_old_baseline_is_unticked(opened: Opener) -> None:
     with opened(OWN) as page:
         name = page.locator("#tl-base option:checked").inner_text()
         unfold(page)
@@ -119,7 +119,7 @@ def test_ticking_and_unticking_a_version_gives_the_same_table(opened: Opener) ->
 def test_campaign_with_more_runs_is_offered_and_only_its_cells_are_tinted(opened: Opener) -> None:
     tinted = ".tl-ratio.tl-better, .tl-ratio.tl-worse"
     with opened(OWN) as page:
-        assert page.locator(tinted).count() == 0  # Two runs per side.
+        assert page.locator(tinted).count() == 0  # Only two runs per side: too few for a verdict.
         assert page.locator(".tl-result td .tl-runs").first.inner_text() == "2\u00a0runs"
         page.get_by_role("button", name="Show it").click()
 
@@ -259,7 +259,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("query", ["64 KiB", "64KB", "65536"])
-def test_size_is_found_in_any_form_also_on_a_disk(site: Path, browser: Browser, served: str, query: str) -> None:
+def test_size_is_found_in_any_form_also_if_the_site_is_opened_from_a_disk(site: Path, browser: Browser, served: str, query: str) -> None:
     for root in (site.as_uri(), served):
         context = patient(browser.new_context())
         page = context.new_page()
@@ -270,7 +270,7 @@ def test_size_is_found_in_any_form_also_on_a_disk(site: Path, browser: Browser, 
 
         assert "Compare" in found
         assert "Tacholog perftest over shm" in found
-        assert "RTI Connext DDS over UDPv4_WAN" not in found  # Its tests end at other sizes.
+        assert "RTI Connext DDS over UDPv4_WAN" not in found  # This page has no results for 64 KiB.
         assert said == []
 
 
@@ -320,7 +320,7 @@ def test_version_of_two_numbers_is_found_after_its_name(opened: Opener) -> None:
 
 
 @pytest.mark.parametrize("query", ["polling", "busy-poll", "CPU sleeps"])
-def test_waiting_of_a_side_is_found_by_common_words(opened: Opener, query: str) -> None:
+def test_description_of_waiting_is_found_by_common_words(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         assert "Methodology" in results(page)
 

@@ -81,7 +81,7 @@ def test_reader_filters_by_a_label_and_the_address_keeps_the_filter(compare: Pag
     assert len(names(compare)) == 2
 
 
-def test_two_labels_have_no_ratio_and_the_reason_names_both(compare: Page) -> None:
+def test_series_with_different_labels_have_no_ratio_and_the_reason_names_both_labels(compare: Page) -> None:
     reasons = " ".join(compare.locator(".tl-why").all_inner_texts())
 
     assert "plugin: flannel -> calico" in reasons or "plugin: calico -> flannel" in reasons

@@ -305,7 +305,7 @@ def test_point_under_the_pointer_shows_all_its_conditions(opened: Opener) -> Non
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
         draw(figure)
-        page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # a place that still moves is missed
+        page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # A click would miss a point that is still moving.
         point = figure.locator(".tl-live path.point").last
         point.scroll_into_view_if_needed()
         box = point.bounding_box()

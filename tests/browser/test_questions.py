@@ -1,4 +1,4 @@
-"""Questions in a browser: each link beside what an answer does not show leads to an answer that shows it, and a figure of names exports the names."""
+"""Questions in a browser: values that an answer does not show have links to answers that show them, and exported points have names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def page(asked: Path, browser: Browser) -> Iterator[Page]:
         ("network bandwidth 300\u00a0Mbit/s", 1, "Network loss", "network loss 20\u00a0%"),
     ],
 )
-def test_link_beside_what_is_not_shown_leads_to_an_answer_that_shows_it(page: Page, link: str, figures: int, axis: str, column: str) -> None:
+def test_link_beside_a_value_that_is_not_shown_leads_to_an_answer_that_shows_it(page: Page, link: str, figures: int, axis: str, column: str) -> None:
     page.locator("#open").get_by_role("link", name="The picture").click()
     assert "Not shown: 300 Mbit/s (66 runs)." in page.locator(".tl-answer-notes").inner_text().replace("\u00a0", " ")
     page.locator(".tl-answer-notes").get_by_role("link", name=link, exact=True).click()
@@ -67,7 +67,7 @@ def test_link_beside_what_is_not_shown_leads_to_an_answer_that_shows_it(page: Pa
     assert page.evaluate(TOO_WIDE) == []
 
 
-def test_exported_points_of_a_figure_without_an_axis_have_the_names(page: Page) -> None:
+def test_exported_points_of_a_figure_without_a_numeric_axis_contain_the_names_on_the_axis(page: Page) -> None:
     page.locator("#names").get_by_role("link", name="The picture").click()
     draw(page.locator("figure.tl-figure").first)
     with page.expect_download() as download:
@@ -77,4 +77,4 @@ def test_exported_points_of_a_figure_without_an_axis_have_the_names(page: Page) 
 
     assert header[1] == "network bandwidth"
     assert {row[1] for row in rows} == {"54\u00a0Mbit/s", "300\u00a0Mbit/s"}
-    assert len(rows) == 42  # Three systems at two bandwidths: six runs and a median of each.
+    assert len(rows) == 42  # Three systems at two bandwidths, each with six runs and their median.

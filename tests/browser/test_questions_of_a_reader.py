@@ -11,7 +11,7 @@ from tests.browser.conftest import Opener
 
 pytestmark = [
     pytest.mark.browser,
-    # What MyST and the theme still use of Sphinx is their business.
+    # Warnings about old parts of Sphinx that MyST and the theme still use.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -23,7 +23,7 @@ LOADED = re.compile("the system (was|is) (not )?loaded|load not stated|measured 
 
 
 def text_of(page: Page, place: str = "article.bd-article") -> str:
-    """Return the visible text of a part of a page, with plain single blanks."""
+    """Return the visible text of a part of a page, with each sequence of blanks replaced by one space."""
     return " ".join(page.locator(place).first.inner_text().split())
 
 
@@ -60,7 +60,7 @@ def test_answer_is_at_most_two_clicks_away(opened: Opener, clicks: list[str], an
     with opened("index.html") as page:
         for words in clicks:
             links = page.locator("article :is(a, summary):visible")
-            pattern = re.escape(words).replace(r"\ ", r"\s")  # blanks that do not break are blanks too
+            pattern = re.escape(words).replace(r"\ ", r"\s")  # also matches non-breaking spaces
             links.filter(has_text=re.compile(rf"^\s*(all transports )?{pattern}\s*$")).first.click()
             page.wait_for_load_state()
         text = text_of(page)
@@ -76,7 +76,7 @@ def test_answer_is_at_most_two_clicks_away(opened: Opener, clicks: list[str], an
         pytest.param("Tiles, 64 KiB", "fastest", 2, ("iceoryx", "56.4 µs", AHEAD), id="g: tiles of 64 KiB, if it may not"),
     ],
 )
-def test_table_of_the_home_page_names_a_transport_its_number_and_how_sure_it_is(
+def test_table_of_the_home_page_names_the_best_transport_with_its_value_and_how_certain_its_lead_is(
     opened: Opener, use: str, criterion: str, column: int, expected: tuple[str, ...]
 ) -> None:
     with opened("index.html") as page:
@@ -91,16 +91,16 @@ def test_table_of_the_home_page_names_a_transport_its_number_and_how_sure_it_is(
         assert [words for words in expected if words not in text] == []
 
 
-def test_each_page_of_results_says_whether_the_system_was_loaded(site: Path) -> None:
+def test_each_page_of_results_states_whether_the_system_was_loaded(site: Path) -> None:
     pages = {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html") if "logs" not in path.parts}
-    # Parts of a page name their main page; requirements are limits of results that stand on other pages.
+    # Left out: parts of a page, because their main page states it, and the page of requirements, whose results are on other pages.
     results = {name: text for name, text in pages.items() if LOG_LINE.search(text) and "-more-" not in name and name != "requirements.html"}
 
     assert [name for name, text in results.items() if not LOADED.search(text)] == []
     assert len(results) > 80
 
 
-def test_pointer_on_a_dot_of_a_panel_shows_its_number(opened: Opener) -> None:
+def test_value_of_a_dot_is_shown_while_the_pointer_is_on_the_dot(opened: Opener) -> None:
     with opened("index.html") as page:
         panel = page.locator(".tl-panel").first
         panel.scroll_into_view_if_needed()

@@ -45,7 +45,7 @@ def all_names(opened: Opener, address: str) -> list[str]:
         return names(page)
 
 
-def test_sorting_uses_all_series_and_not_only_the_visible_ones(opened: Opener, many: str) -> None:
+def test_sorting_uses_all_series_and_not_only_the_visible_series(opened: Opener, many: str) -> None:
     everything = all_names(opened, many)
     with opened(many) as page:
         first = len(names(page))
@@ -135,7 +135,7 @@ def test_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
 
 
 def test_all_text_of_a_script_is_visible(opened: Opener) -> None:
-    """Words of thousands of blanks or letters do not push text beyond the edge of a script."""
+    """Arguments with thousands of blanks or letters do not push text beyond the edge of a script."""
     with opened("rti-connext-dds/shmem.html", "phone") as page:
         page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
         scripts = page.locator("div.highlight pre")

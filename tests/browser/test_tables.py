@@ -72,7 +72,7 @@ def found_rows(page: Page) -> list[str]:
     return [name.replace("\u00a0", " ") for name in names]
 
 
-def test_table_of_sizes_has_no_filter_and_table_of_runs_has_one(opened: Opener) -> None:
+def test_table_of_sizes_has_no_filter_and_table_of_runs_has_a_filter(opened: Opener) -> None:
     filters = """() => [...document.querySelectorAll('.tl-tools:has(input)')]
         .map((tools) => tools.nextElementSibling.querySelector('thead th').textContent)"""
     with opened("rti-connext-dds/shmem.html") as page:
@@ -113,7 +113,7 @@ def test_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verdict(
         assert sum(before) == 3  # The better rows, the rows that were measured better, and the rows with higher loss.
 
 
-def test_number_is_found_only_at_its_beginning(opened: Opener) -> None:
+def test_filter_for_a_number_finds_no_number_that_only_ends_with_it(opened: Opener) -> None:
     with opened(DIFF) as page:
         page.get_by_label("Filter").fill("4 KiB")
         names = found_rows(page)
@@ -132,7 +132,7 @@ def test_comparison_of_releases_is_complete_without_scripts(opened: Opener) -> N
         assert not page.locator(".tl-tools:visible").count()
 
 
-def test_link_to_the_rows_of_a_verdict_opens_them(opened: Opener) -> None:
+def test_link_to_the_rows_of_a_verdict_unfolds_these_rows(opened: Opener) -> None:
     with opened(DIFF) as page:
         page.locator(".tl-diff .counts li.inconclusive a").click()
 
@@ -337,7 +337,7 @@ def test_text_table_is_complete_on_a_phone(opened: Opener, name: str) -> None:
         )
         heads = page.locator(".tl-words thead").first.locator("th").all_inner_texts()
         assert [head for _, head in labels] == heads[1:]
-        named = [(label, head) for label, head in labels if label != "none"]  # In the other cells, the value explains itself.
+        named = [(label, head) for label, head in labels if label != "none"]  # A cell without a label has a value that needs no label.
         assert named
         assert all(label in head for label, head in named)
 
@@ -354,11 +354,11 @@ def test_text_table_can_be_filtered_and_sorted_on_a_phone(opened: Opener) -> Non
 
 
 OLDER = "tacholog-perftest/udp.html"
-OLD_SERIES = "tl-latency-tacholog-perftest-udp-1"  # A series of release 0.1.0.
+OLD_SERIES = "tl-latency-tacholog-perftest-udp-1"  # The id of a series of release 0.1.0.
 
 
 def old_release(page: Page) -> Locator:
-    """Return the release with this series."""
+    """Return the folded section of release 0.1.0."""
     return page.locator("details.tl-release").filter(has_text="Release 0.1.0")
 
 
@@ -374,7 +374,7 @@ def test_older_release_is_loaded_from_a_disk_when_it_is_opened(opened: Opener) -
         assert page.locator(f"[id='{OLD_SERIES}']").count() == 1
 
 
-def test_old_link_to_the_numbers_of_each_run_of_an_older_release_opens_them(opened: Opener) -> None:
+def test_old_link_to_the_numbers_of_each_run_of_an_older_release_unfolds_these_numbers(opened: Opener) -> None:
     with opened(f"{OLDER}#{OLD_SERIES}-each") as page:
         table = page.locator(f"[id='{OLD_SERIES}-each'] table")
         table.wait_for()
@@ -407,7 +407,7 @@ def test_older_release_has_a_separate_page_without_scripts(site: Path, browser: 
     context.close()
 
 
-def test_choice_among_rows_side_by_side_hides_rows_and_is_kept_in_links_and_address(opened: Opener) -> None:
+def test_choice_on_the_page_side_by_side_hides_rows_and_is_kept_in_links_and_in_the_address(opened: Opener) -> None:
     visible = "[...document.querySelectorAll('.tl-bars tbody tr:not(.tl-heading)')].filter((row) => row.checkVisibility())"
     waiting = f"{visible}.map((row) => row.cells[1].innerText)"
     with opened("side-by-side.html") as page:
@@ -427,7 +427,7 @@ def test_choice_among_rows_side_by_side_hides_rows_and_is_kept_in_links_and_addr
         assert len(set(page.evaluate(waiting))) > 2
 
 
-def test_rows_side_by_side_are_sorted_below_their_headings(opened: Opener) -> None:
+def test_rows_of_the_page_side_by_side_are_sorted_below_their_headings(opened: Opener) -> None:
     values = "[...document.querySelectorAll('.tl-bars')][0].tBodies"
     script = (
         f"[...{values}].map((body) => [...body.rows].map((row) => row.matches('.tl-heading') ? null : Number(row.cells[4]?.dataset.v ?? Infinity)))"
@@ -463,7 +463,7 @@ def test_no_page_has_too_many_elements(site: Path, browser: Browser) -> None:
     assert [(name, count) for name, count in counts.items() if count > 5000] == []
 
 
-def test_long_comparison_shows_its_best_rows_and_the_others_on_request(opened: Opener) -> None:
+def test_long_comparison_shows_its_best_rows_and_all_rows_only_on_request(opened: Opener) -> None:
     with opened("compare.html?host=any") as page:
         unfold(page)
         for choice in ("Versions: all", "Campaigns (time each, runs): all", "Sizes: all"):

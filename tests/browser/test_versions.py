@@ -1,4 +1,4 @@
-"""Pages of a published version say whether the version is old, and lead to the newest one."""
+"""Pages of a published version state whether the version is old, and link to the newest version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Handler(SimpleHTTPRequestHandler):
         """Log nothing."""
 
 
-def test_old_version_says_that_it_is_old_and_leads_to_the_newest(site: Path, browser: Browser, tmp_path: Path) -> None:
+def test_page_of_an_old_version_states_this_and_links_to_the_newest_version(site: Path, browser: Browser, tmp_path: Path) -> None:
     small, public = tmp_path / "small", tmp_path / "public"
     shutil.copytree(site / "_static", small / "_static")
     for name in ("index.html", "about.html"):

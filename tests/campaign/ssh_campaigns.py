@@ -1,4 +1,4 @@
-"""A campaign of a server and a client on two hosts, and the processes that remain there."""
+"""A campaign of a server and a client on two hosts, and the processes that remain on the hosts."""
 
 from __future__ import annotations
 

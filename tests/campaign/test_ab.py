@@ -85,7 +85,9 @@ def test_sides_run_next_to_each_other_in_alternating_order_and_are_compared(tmp_
     assert len({run.session for _, run in runs}) == 1
     progress = [line for line in done.stderr.splitlines() if line.startswith("[")]
     assert [line.partition("]")[0] for line in progress] == [f"[{number}/12" for number in range(1, 13)]
-    assert all(re.fullmatch(r"\d+ (s|min) left", line.rpartition(", ")[2]) for line in progress)  # Corrected by the finished runs.
+    assert all(
+        re.fullmatch(r"\d+ (s|min) left", line.rpartition(", ")[2]) for line in progress
+    )  # The remaining time is corrected by the duration of the finished runs.
     assert progress[-1].endswith(", 0 s left")
 
 
@@ -97,7 +99,7 @@ def test_plan_states_the_detectable_change_and_the_time_and_writes_nothing(tmp_p
     assert "12 pairs of 1 variant: 24 runs to do, about 20 s." in done.stderr
     assert "Run-to-run noise: 2.0% (assumed" in done.stderr
     sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.8 % in a row alone, 3.8 % in one row of 2."
-    assert sentence in done.stderr  # Above the threshold of 3 %: with a change of exactly 3 %, every second estimate is below it.
+    assert sentence in done.stderr  # More than the threshold of 3 %: half of the estimates of a change of 3 % are below 3 %.
     assert list(tmp_path.glob("build/runs/*")) == []
 
 
@@ -122,7 +124,7 @@ def test_plan_of_few_pairs_states_that_they_detect_nothing(tmp_path: Path, perft
 
 
 @pytest.mark.core
-def test_detect_makes_as_many_pairs_as_the_change_needs(tmp_path: Path, perftest: Path) -> None:
+def test_option_detect_plans_as_many_pairs_as_are_needed_to_detect_the_change(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--detect", "5%", cwd=tmp_path)
@@ -189,7 +191,7 @@ def test_five_percent_longer_hold_is_detected_as_worse(tmp_path: Path, perftest:
 
 
 def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
-    """Skip if a median is a third above the injected time. Both sides poll, so each needs a CPU all the time."""
+    """Skip if a median is 30 % above the injected time: the host was too busy. Both sides poll, so each side needs a CPU all the time."""
     medians = []
     for log in folder.rglob("perftest.log"):
         records = (event.what for event in read_log(log).events if isinstance(event.what, Record))
@@ -402,7 +404,7 @@ command = ["sockperf", "ping-pong", "-t", "1"]
 """
 
 
-def test_template_replaces_the_measured_program_in_each_process_that_starts_with_it(tmp_path: Path) -> None:
+def test_template_replaces_the_measured_program_in_each_process_whose_command_starts_with_this_program(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 

@@ -244,7 +244,7 @@ def test_release_is_copied_for_publication_with_its_host(tmp_path: Path) -> None
     assert "data/seq/9.5 exists already" in again.stderr
 
 
-def test_campaigns_of_one_tool_share_a_release_with_a_folder_for_each(tmp_path: Path) -> None:
+def test_release_of_several_campaigns_of_one_tool_has_a_folder_for_each_campaign(tmp_path: Path) -> None:
     first, second = (campaign(tmp_path, GOOD).rename(tmp_path / f"{name}.toml") for name in ("latency", "rate"))
 
     done = bench(first, second, "--release", "9.5", cwd=tmp_path)

@@ -14,7 +14,7 @@ from tacholog.campaign.execution import ProcessStep, run_steps
 from tacholog.campaign.machines.local import LocalMachine, LocalProcess
 from tacholog.campaign.machines.machine import HostEntry, Job, ProcessEnd
 
-# It fails when the file exists, and by itself after a second: the harness may check less often than the test assumes.
+# It fails when the file ``go`` exists. Without the file it fails after a second, in case the harness checks less often than the test assumes.
 FAILS_WHEN_TOLD = "n=0; until test -e go || test $n = 100; do n=$((n + 1)); sleep 0.01; done; exit 3"
 
 
@@ -25,7 +25,7 @@ class EndsBeforeALook(LocalProcess):
     ends_before = 0
 
     def poll(self) -> ProcessEnd | None:
-        """Let the process end first at the n-th check."""
+        """At the n-th check, let the process end before the check."""
         self.looks += 1
         if self.looks == self.ends_before:
             (self.job.folder / "go").write_text("")
@@ -34,10 +34,10 @@ class EndsBeforeALook(LocalProcess):
 
 
 class Here(LocalMachine):
-    """This machine; one process ends at a time that the test chooses."""
+    """This machine. The process named ``first`` ends at a time that the test chooses."""
 
     def __init__(self, ends_before: int) -> None:
-        """Take the number of the check before which the process named ``first`` ends."""
+        """Store the number of the check before which the process ends."""
         super().__init__("", HostEntry(), {})
         self.ends_before = ends_before
 
@@ -60,4 +60,4 @@ def test_end_of_a_process_is_noticed_immediately_at_any_time(tmp_path: Path, loo
     steps = [ProcessStep(process, machine, machine.find("sh"), process.log_file, process.errors_file) for process in processes]
     outcome = run_steps(steps, tmp_path, LIMIT_S)
 
-    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")  # Not a passed deadline.
+    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")  # The reason is not that the deadline has passed.

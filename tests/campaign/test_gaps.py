@@ -74,7 +74,7 @@ def test_plan_names_an_option_that_no_command_uses(tmp_path: Path) -> None:
     lines = bench("--plan", path, cwd=tmp_path).stdout.splitlines()
 
     end = "or this value, so the runs may use another one than is recorded."
-    assert [line for line in lines if line.endswith(end)] == [  # The command has the log.
+    assert [line for line in lines if line.endswith(end)] == [  # There is no message about ``log``, because the command uses {log}.
         f"duration_s = 10: no command of throughput has {{duration_s}} {end}",
         f"sizes_bytes = 64,1024: no command of throughput has {{sizes_bytes}} {end}",
     ]
@@ -110,7 +110,7 @@ def test_latency_needs_no_batching_and_only_its_log_can_state_the_other_conditio
     ("tool", "reason"),
     [("mytool", "the campaign names no format, and no format has the tool 'mytool'")],
 )
-def test_plan_states_what_it_cannot_know(tmp_path: Path, tool: str, reason: str) -> None:
+def test_plan_states_if_the_conditions_in_the_logs_are_not_known_before_the_first_run(tmp_path: Path, tool: str, reason: str) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed"', tool=tool), cwd=tmp_path)
 
     line = f"Not known before the first run: which conditions the logs of throughput state ({reason})."
@@ -191,7 +191,7 @@ def test_field_that_across_does_not_accept_is_refused_before_any_run(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_comparison_across_a_field_compares_sides_with_different_values_of_it(tmp_path: Path) -> None:
+def test_comparison_across_a_field_compares_sides_with_different_values_of_this_field(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
     sides = "cat {arguments}", "sed s/TCP/UDP/ {arguments}"
 
@@ -213,7 +213,7 @@ def test_remaining_time_is_corrected_by_runs_of_the_same_kind_or_else_by_all_run
     pace.add("a", 10.0, 30.0)
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 33.0
     pace.add("b", 10.0, 10.0)
-    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # c: 40 s for 20 expected seconds
+    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # For c, all runs count: 40 s instead of 20 s.
 
 
 def test_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_zero_isolated_processors_are_recorded_as_none_but_an_unknown_list_is_le
     assert "isolated" not in host.this_host(machine(tmp_path / "silent", CLOUD)).cpu
 
 
-def test_container_in_a_virtual_machine_is_described_as_both(tmp_path: Path) -> None:
+def test_container_in_a_virtual_machine_is_described_as_container_and_as_virtual_machine(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, CLOUD | {".dockerenv": "", "sys/class/dmi/id/sys_vendor": "QEMU\n"}))
 
     assert facts.system["virtualisation"] == "container in a virtual machine (QEMU)"

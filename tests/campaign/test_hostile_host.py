@@ -51,7 +51,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remot
 
 
 @pytest.mark.parametrize("number", ["\u00b2", "-5", "9" * 5000, "x", ""])
-def test_size_that_is_not_a_number_is_an_error_of_one_line(host: Callable[..., RemoteMachine], number: str) -> None:
+def test_size_that_is_not_a_number_is_reported_as_an_error_in_one_line(host: Callable[..., RemoteMachine], number: str) -> None:
     with pytest.raises(TachologError, match="host lab: a file in its temporary folder is gone"):
         host("size", f"MARK size {number}\n")
 

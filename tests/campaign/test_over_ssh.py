@@ -23,7 +23,7 @@ from tacholog.store.load import load
 WORDS = ("a b", "it's", "$HOME", "line\nline", "; touch pwned", "\u00fcn\u00efcode \u2028", "", "*", "\\n", "!!", "`id`", '"', "%s", "-n", "#")
 
 
-def test_campaign_over_two_hosts_copies_all_files_back_and_leaves_none(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_campaign_over_two_hosts_copies_all_files_back_and_leaves_no_files_on_the_hosts(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
     code, said = bench(campaign(tmp_path, '["sh", "-c", "seq 200000; echo done >&2"]'), tmp_path)
@@ -105,7 +105,7 @@ def test_banner_of_a_login_shell_is_ignored(lab: Callable[..., TwoHosts]) -> Non
         machine.close()
 
 
-def test_description_of_a_remote_host_equals_its_own_description(lab: Callable[..., TwoHosts]) -> None:
+def test_host_has_the_same_description_over_ssh_and_if_it_describes_itself(lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 

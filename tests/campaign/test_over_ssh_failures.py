@@ -98,7 +98,7 @@ def test_full_disk_on_a_host_makes_the_run_fail_and_its_output_is_kept(tmp_path:
 
     hosts = lab(prepare)
 
-    # `true` at the end: a program that does not notice the error, like many programs.
+    # `true` at the end stands for the many programs that do not notice a write error.
     code, said = bench(campaign(tmp_path, '["sh", "-c", "seq 1000000 2>/dev/null; true"]'), tmp_path)
 
     kept = manifest(tmp_path)
@@ -174,7 +174,7 @@ def test_host_with_an_unknown_key_is_refused_without_a_question(lab: Callable[..
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
-def test_unreachable_host_is_one_line_that_quotes_ssh(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_unreachable_host_is_reported_in_one_line_that_quotes_ssh(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
 
     code, said = bench(campaign(tmp_path, '["seq", "3"]'), tmp_path)

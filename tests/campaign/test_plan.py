@@ -145,7 +145,7 @@ def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_names_t
     plan = run_tacholog_text("bench", "--no-control", "--plan", "small.toml", cwd=tmp_path)
     done = run_tacholog_text("bench", "--no-control", "small.toml", "--output", "out", cwd=tmp_path)
 
-    # The program belongs to the campaign, so a plan does not run it.
+    # A plan runs no program that the campaign names.
     assert plan.stdout.splitlines()[0] == "small: 3 variants, 3 repetitions each: 9 runs, about 3 min."
     assert "which runs at the start, does not list all of them." in plan.stdout
     said = ["Left out: zeromq-tcp (left out of this build: zeromq (install libzmq3-dev)).", "Left out: tcp, which is not listed."]
@@ -288,7 +288,7 @@ sustained = { run = "sustain-{transport}", share = 0.5 }
 """
 
 
-def test_a_search_is_done_once_and_before_the_runs_that_need_its_rate(schedule: Schedule) -> None:
+def test_search_for_a_rate_is_done_once_and_before_the_runs_that_use_the_rate(schedule: Schedule) -> None:
     runs = schedule(HALF + SEARCH)
 
     assert sorted(run.folder for run in runs[:2]) == ["sustain-a/01", "sustain-b/01"]
@@ -296,7 +296,7 @@ def test_a_search_is_done_once_and_before_the_runs_that_need_its_rate(schedule: 
     assert {(run.folder[:6], run.sustained and run.sustained.run) for run in runs[2:]} == {("half-a", "sustain-a"), ("half-b", "sustain-b")}
 
 
-def test_a_rate_of_a_search_that_the_campaign_does_not_have_is_refused(schedule: Schedule) -> None:
+def test_rate_of_a_search_that_the_campaign_does_not_have_is_refused(schedule: Schedule) -> None:
     with pytest.raises(UnreadableInput, match=r"half-a/01: sustained: there is no variant 'sustain-a' that searches the rate"):
         schedule(HALF)
 
@@ -306,12 +306,12 @@ def test_a_rate_of_a_search_that_the_campaign_does_not_have_is_refused(schedule:
     [
         ((0, 1, 2, 3), {0: "0-1"}, ("0", "2")),
         ((0, 1, 2, 3), {0: "0,2"}, ("0", "1")),
-        ((2, 3), {2: "2-3"}, ("2", "3")),  # one core: its two threads
+        ((2, 3), {2: "2-3"}, ("2", "3")),  # There is only one core: both of its hardware threads are used.
         ((5,), {5: "4,5"}, ("5", "5")),
-        ((0, 1), {}, ("0", "1")),  # the kernel does not say
+        ((0, 1), {}, ("0", "1")),  # The kernel does not state which hardware threads share a core.
     ],
 )
-def test_a_campaign_takes_two_cores_if_there_are_two(
+def test_campaign_uses_two_cores_if_the_machine_has_two(
     tmp_path: Path, allowed: tuple[int, ...], siblings: dict[int, str], cpus: tuple[str, str]
 ) -> None:
     for cpu, text in siblings.items():

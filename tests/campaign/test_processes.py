@@ -33,7 +33,7 @@ SERVER = 'sh -c "echo listening; exec sleep 300"'
 LATER = "echo 1000 > ../../../../clock"
 # A server that never becomes ready, and prints one more line when it is stopped.
 LOADS = f"sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; {LATER}; sleep 300 & wait\""
-# It continues until the launcher of the client, which reports the end first, has ended.
+# A server that continues until the launcher of the client has ended. The end of the launcher is reported first.
 GOES_ON = f'''sh -c "echo listening; until test -s client; do sleep 0.05; done
 until grep -qs ') Z ' /proc/$(cat client)/stat || ! test -e /proc/$(cat client); do sleep 0.05; done; {LATER}; exec sleep 300"'''
 CLIENT = "echo done"
@@ -216,7 +216,7 @@ def test_last_line_of_a_program_without_a_result_is_quoted(tmp_path: Path) -> No
     ],
     ids=["an error", "an error before the help", "its help alone"],
 )
-def test_line_that_names_the_error_is_quoted_and_not_the_last_line_of_a_help(tmp_path: Path, printed: str, quoted: str) -> None:
+def test_line_that_names_the_error_is_quoted_and_not_the_last_line_of_the_help_text(tmp_path: Path, printed: str, quoted: str) -> None:
     text = FORMATS / "sockperf/throughput-tcp.log"
     client = process("client", f"sh -c 'head -n 3 {text}; printf \"{printed}\"'")
     done = bench(campaign(tmp_path, server(), client, head='format = "sockperf"'))
@@ -416,7 +416,7 @@ def test_changed_log_without_results_is_named(tmp_path: Path) -> None:
     assert run_tacholog_text("check", "data", cwd=tmp_path).stdout.startswith("one/server.log: altered: ")
 
 
-def test_run_of_one_command_states_the_resources_of_another_tool(tmp_path: Path) -> None:
+def test_run_of_one_command_of_another_tool_has_the_resources_of_this_tool(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = ["cat", "{FORMATS}/sockperf/ping-pong-udp.log"]\n')
     bench(path)

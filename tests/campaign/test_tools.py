@@ -106,7 +106,7 @@ def test_campaign_of_a_tool_gives_comparable_rows(tool: str, tmp_path: Path) -> 
 
 
 def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int]:
-    """Count the repetitions of each row with a size: its mean, in the usual load mode of the tests of the tool."""
+    """Count the repetitions of each row, by test, transport, size and metric. Only means are counted, and no rows of an open loop."""
     dataset = load([folder])
     wanted = {metric for *_, metric in ROWS[tool]}
     rows = dataset.results.merge(dataset.runs[["run", "repetition"]], on="run")

@@ -20,7 +20,7 @@ from tacholog.runs.manifest import read_manifest
         ("perftest --test latency", "perftest", ()),
         ("/opt/tool/bin/ping -q", "/opt/tool/bin/ping", ()),
         ("env MODE=fast ./ping -q", "./ping", ("env",)),
-        ("env -u perf tool", "tool", ("env",)),  # perf is a variable here, and a program in other commands.
+        ("env -u perf tool", "tool", ("env",)),  # Here, perf is a variable. In other commands, it is a program.
         ("env -uperf -i A=b C= tool", "tool", ("env",)),
         ("env - PATH=/bin tool", "tool", ("env",)),
         ("env --unset perf --chdir=/tmp tool", "tool", ("env",)),
@@ -78,7 +78,7 @@ def test_program_behind_wrappers_is_found_by_the_grammar_of_each_wrapper(command
         ("ip netns exec b", "no program stands behind ip and its options"),
     ],
 )
-def test_reason_is_given_if_the_program_cannot_be_known(command: str, doubt: str) -> None:
+def test_reason_is_given_if_the_measured_program_cannot_be_determined(command: str, doubt: str) -> None:
     found = behind_wrappers(shlex.split(command))
 
     assert (found.position, found.doubt) == (0, doubt)

@@ -94,7 +94,7 @@ class TwoHosts:
         client.chmod(0o755)
 
     def start(self, *hosts: str) -> None:
-        """Start the sshd of these hosts, by default of both, and wait until they answer."""
+        """Start the sshd of these hosts (by default of both hosts), and wait until each sshd answers."""
         for host in hosts or ADDRESSES:
             self._start_sshd(host)
         for host in hosts or ADDRESSES:
@@ -143,7 +143,7 @@ class TwoHosts:
         run("tc", "-n", self.space(host), "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
 
     def start_clock(self, host: str, *settings: str) -> None:
-        """Start a chronyd that does not steer the clock on a host."""
+        """On a host, start a chronyd that does not adjust the clock."""
         chronyd = shutil.which("chronyd", path=_PATH)
         assert chronyd is not None
         file = self.folder / f"chrony-{host}.conf"

@@ -1,4 +1,4 @@
-"""The range in which the share in a simulation may lie by chance: wider for fewer reports. Seeds are fixed, so a test result never changes."""
+"""How far a simulated share may differ from the true share by chance: further with fewer reports. Seeds are fixed, so a test result never changes."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def make_side(
 
     Args:
         values: shape (sizes, runs).
-        places: the position of each run in time, in runs; None: not stated.
+        places: the position of each run in the order of time; None: not stated.
         host: the machine; None: not stated.
         marks: quality marks of each number.
         said: any column of the results or of the runs; a list has one value for each run.

@@ -34,7 +34,7 @@ def compared(data: Path, *words: str, exit_code: int = 0) -> dict[str, Any]:
 
 
 def verdicts(report: dict[str, Any]) -> Found:
-    """The data path, verdict and reasons of the rows, counted."""
+    """Count the rows by data path, verdict and reasons."""
     return Counter((row["key"].get("data_path"), row["verdict"], " ".join(row.get("reasons", ()))) for row in report["rows"])
 
 
@@ -46,13 +46,13 @@ def test_ecal_5_4_and_5_5_were_measured_with_different_programs(published: Path)
     assert (difference["old"], difference["new"]) == ("ecal_sample_latency_rec", "ecal_sample_latency_rec_cb")
 
 
-def test_ecal_5_5_and_5_11_have_different_ubuntu_and_program_and_5_5_does_not_state_the_data_path(published: Path) -> None:
+def test_ecal_5_5_and_5_11_differ_in_ubuntu_and_program_and_5_5_does_not_state_the_data_path(published: Path) -> None:
     report = compared(published, "ecal-5.5.0", "ecal-5.11", exit_code=4)
 
     assert verdicts(report) == {
         (None, "not_comparable", "tool participant transport data_path"): 15,
         (None, "not_comparable", "tool transport data_path"): 15,
-        ("copy", "added", ""): 2,  # Of 32 MiB, a size that 5.5 did not measure.
+        ("copy", "added", ""): 2,  # Rows of 32 MiB, a size that 5.5 did not measure.
         ("zero-copy", "added", ""): 32,
     }
     first = report["rows"][0]
@@ -89,7 +89,7 @@ def test_ecal_5_12_repeats_the_copy_columns_of_5_11_and_bytes_are_not_compared_w
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_report_states_at_its_top_that_the_zero_copy_columns_of_5_12_are_of_a_reference(published: Path, form: str) -> None:
+def test_report_states_at_its_top_that_the_zero_copy_columns_of_5_12_have_latencies_of_references(published: Path, form: str) -> None:
     result = CliRunner().invoke(diff, ["ecal-5.11", "ecal-5.12", "--data", str(published), "--format", form], catch_exceptions=False)
 
     top = result.output[: result.output.upper().index("NOT COMPARABLE (32)")]
@@ -160,7 +160,7 @@ def test_two_releases_of_perftest_are_compared_in_recorded_pairs(checkout: Path)
     assert found["shm", 64]["verdict"] == "no_change"
 
 
-def test_side_of_two_releases_is_not_called_the_same_build_as_one_of_them(checkout: Path) -> None:
+def test_side_that_contains_two_releases_is_not_called_the_same_build_as_one_of_these_releases(checkout: Path) -> None:
     pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
 
     result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs), "--format", "json"], catch_exceptions=False)
@@ -186,6 +186,6 @@ def test_two_repetitions_are_not_enough_and_the_report_states_how_many_are_neede
 
     result = CliRunner().invoke(diff, recorded, catch_exceptions=False)
 
-    assert result.exit_code == 4  # No row could be tested, so the comparison does not succeed.
+    assert result.exit_code == 4  # Exit code 4: no row could be tested, so the comparison does not succeed.
     assert "2 and 2 runs, 6 a side are needed" in result.output
     assert "`tacholog ab` makes 12 pairs" in result.output

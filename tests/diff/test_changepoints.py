@@ -24,7 +24,7 @@ Figure = Callable[[str, str], None]
 
 
 def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
-    """Return the changes on a page of histories. ``change`` is the change of the first history, ``session`` the common effect of a release's runs."""
+    """Return the changes on a page of histories. ``change`` is for the first history. ``session``: the effect that all runs of a release share."""
     generator = np.random.default_rng(seed)
     values = NOISE * generator.standard_normal((histories, releases, RUNS)) + session * generator.standard_normal((histories, releases, 1))
     if change is not None:
@@ -33,7 +33,7 @@ def page(seed: int, change: Floats | None = None, *, session: float = 0.0, relea
 
 
 def steps() -> Floats:
-    """4 % slower from release 10 on, 6 % faster from release 20 on."""
+    """Return a history that gets 4 % slower at release 10 and 6 % faster at release 20."""
     level = np.zeros(RELEASES)
     level[10:] += np.log(1.04)
     level[20:] += np.log(0.94)
@@ -41,7 +41,7 @@ def steps() -> Floats:
 
 
 def slow_drift(releases: int = RELEASES, first: int = 9) -> Floats:
-    """1 % slower with each of ten releases."""
+    """Return a history that gets 1 % slower with each of ten releases."""
     return np.asarray(np.log(1.01) * np.clip(np.arange(releases) - first, 0, 10))
 
 
@@ -57,7 +57,7 @@ def test_steps_are_detected_at_most_one_release_away(session: float, figure: Fig
     others = float(np.mean([any(one.history for one in found) for found in pages]))
     figure(f"history, session effect {session:.0%}", f"+4 % found on {up:.0%}, -6 % on {down:.0%} of {PAGES} pages; {others:.1%} with a false one")
     assert min(up, down) >= (0.5 if session else tries(0.9, 0.95))
-    assert others <= at_most(0.05, PAGES)  # 5 % in the long simulation
+    assert others <= at_most(0.05, PAGES)  # The share in the long simulation is 5 %.
 
 
 @pytest.mark.parametrize(("releases", "first"), [(30, 9), (10, 0)])
@@ -71,12 +71,12 @@ def test_slow_drift_is_detected_as_a_drift(releases: int, first: int, figure: Fi
     assert called >= (tries(0.9, 0.95) if releases == RELEASES else tries(at_least(0.7, PAGES), 0.7))
 
 
-def test_pages_without_a_change_rarely_show_one(figure: Figure) -> None:
+def test_pages_without_a_change_rarely_show_a_change(figure: Figure) -> None:
     pages = [page(seed, session=session) for seed in range(PAGES) for session in (0.0, 0.01)]
 
     false = float(np.mean([bool(found) for found in pages]))
     figure("histories without a change", f"{false:.1%} of {2 * PAGES} pages show one")
-    assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # 5 % in the long simulation
+    assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # The share in the long simulation is 5 %.
 
 
 def test_change_has_a_time_a_size_and_an_interval() -> None:
@@ -170,9 +170,9 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
     [
         (None, None, "release or host"),
         (False, (-0.01, 0.02), "release"),
-        (False, (-0.1, 0.1), "release or host"),  # The controls can have missed a change of this size.
+        (False, (-0.1, 0.1), "release or host"),  # The controls may have missed a change of this size.
         (True, (-0.1, 0.1), "host"),
-        (True, (-0.01, 0.02), "release or host"),  # More than the host explains.
+        (True, (-0.01, 0.02), "release or host"),  # The step is larger than a change of the host explains.
         (True, (None, None), "host"),
     ],
 )

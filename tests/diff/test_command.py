@@ -184,7 +184,7 @@ def test_named_pipe_is_refused_also_together_with_raw_logs(tmp_path: Path, capsy
         main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(beside.parent)])
 
     assert (direct.value.code, alone.value.code) == (2, 2)
-    assert together.value.code == 4  # A single run cannot be tested; this has precedence.
+    assert together.value.code == 4  # Exit code 4 has precedence: a single run cannot be tested.
     nothing = f"tacholog: {beside.parent}: no run.toml, no saved dataset and no log below it"
     left_out = f"{beside}: not a file but a named pipe, and was not read"
     assert said == [f"tacholog: {pipe}: not a file but a named pipe, and is not read", f"{nothing}; {left_out}"]
@@ -207,7 +207,7 @@ def test_named_pipe_is_refused_also_together_with_raw_logs(tmp_path: Path, capsy
         (["--transport", "moon"], "--transport moon: neither side has it; there are: TCP (qperf), loopback; TCP (qperf), network; inter-process"),
     ],
 )
-def test_invalid_option_is_one_line_and_exit_code_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_option_gives_an_error_in_one_line_and_exit_code_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(HMBDC / "perf-sample-14-2.txt"), *arguments])
 
@@ -353,7 +353,7 @@ LINE = "monday,2026-11-02T10:00:00Z,5e1f,12,Tacholog perftest,latency,uds,copy,,
 
 
 @pytest.mark.parametrize("place", [".", "data"])
-def test_band_measured_on_a_host_is_used_for_later_comparisons_on_it(recorded: Path, tmp_path: Path, place: str) -> None:
+def test_band_measured_on_a_host_is_used_for_later_comparisons_on_this_host(recorded: Path, tmp_path: Path, place: str) -> None:
     band = tmp_path / place / "same-build" / "host-087119.csv"
     band.parent.mkdir(parents=True)
     band.write_text(HEAD + LINE.format(deviation=0.02, shift_high=0.5))
@@ -417,7 +417,7 @@ def test_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
 
 
 def bare(folder: Path, *more: str) -> Path:
-    """A folder of three raw logs without run.toml. The first two have further lines."""
+    """Make a folder of three raw logs without run.toml. ``more`` are texts that are added to the first logs."""
     folder.mkdir()
     log = (SOCKPERF / "ping-pong-udp.log").read_text()
     for name, text in zip("abc", (*more, "", "", ""), strict=False):
@@ -432,11 +432,11 @@ def test_message_on_problems_of_logs_without_a_manifest_names_the_command_parse(
     named = run_tacholog_text("parse", old)
 
     assert "tacholog: 38 more problems with lines and files; 'tacholog parse' names those of each log\n" in done.stderr
-    assert named.stderr.count("unknown: 'strange'") == 20  # Of 22 lines; then the number of further lines.
+    assert named.stderr.count("unknown: 'strange'") == 20  # The other 2 of 22 lines are only counted.
     assert "2 more" in named.stderr
 
 
-def test_copied_raw_log_is_named_by_the_path_of_the_first(tmp_path: Path) -> None:
+def test_message_about_a_copied_raw_log_names_the_path_of_the_first_log(tmp_path: Path) -> None:
     old, new = bare(tmp_path / "old"), bare(tmp_path / "new")
 
     done = run_tacholog_text("diff", old, new)
@@ -516,7 +516,7 @@ def test_only_the_requested_sizes_are_compared(checkout: Path, asked: list[str],
     assert {(row["key"]["metric"], row["key"]["statistic"]) for row in report["rows"]} == {("latency", "p99")}
 
 
-def test_a_few_unchanged_rows_are_listed_so_that_a_question_about_one_row_has_an_answer(checkout: Path) -> None:
+def test_unchanged_rows_are_listed_if_they_are_few_so_that_a_question_about_one_row_has_an_answer(checkout: Path) -> None:
     sides = checkout / "data/rti/default-type", checkout / "data/rti/custom-type"
 
     answer = run(*sides, "--across", "type", "--only", "Alike, not proven", "--metric", "goodput", "--size", "256B").stdout

@@ -51,7 +51,7 @@ def turns(pairs: int) -> tuple[list[int], list[int]]:
 
 
 class Host(NamedTuple):
-    """The slowdown of each row by the host, its variation, and whether the controls have it too."""
+    """The slowdown of the rows by the host, how much it varies from row to row, and whether controls are slowed too."""
 
     percent: float
     varies: float = 0.0
@@ -84,12 +84,12 @@ def moved(report: Comparison) -> Controls:
 
 
 @pytest.mark.parametrize("host", [Host(1), Host(4), Host(1, 0.03), Host(7, 0.03)], ids=str)
-def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_share_it(host: Host, figure: Figure) -> None:
+def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_show_the_same_change(host: Host, figure: Figure) -> None:
     found = [report_of(host, seed) for seed in range(REPORTS)]
 
     false = float(np.mean([is_false(report) for report in found]))
     figure(f"host {host.percent:g} % slower, varying by {host.varies:.0%}", f"{false:.1%} of {REPORTS} reports with a false row")
-    assert false <= at_most(0.05, REPORTS)  # 5 % in the long simulation
+    assert false <= at_most(0.05, REPORTS)  # The share in the long simulation is 5 %.
 
 
 def test_change_of_the_host_is_attributed_to_the_release_without_controls() -> None:
@@ -111,7 +111,7 @@ def test_controls_have_separate_verdicts_and_no_rows_in_the_report() -> None:
     assert {row.reasons for row in report.rows} == {("host_changed",)}
 
 
-def test_change_beyond_that_of_the_host_is_detected() -> None:
+def test_change_that_is_larger_than_the_change_of_the_host_is_detected() -> None:
     report = report_of(Host(4), 2, lone=40)
 
     assert [row.key.payload_bytes for row in report.rows if row.verdict == "worse"] == [16]
@@ -185,7 +185,7 @@ def test_controls_hardly_reduce_the_power_of_a_report(figure: Figure) -> None:
     assert share >= tries(at_least(0.95, REPORTS), 0.8)
 
 
-def test_single_control_that_moved_explains_any_change() -> None:
+def test_single_control_that_changed_explains_a_change_of_any_size() -> None:
     report = report_of(Host(20), 7, controls=1)
 
     assert moved(report).explains == (None, None)
@@ -235,7 +235,7 @@ def test_row_that_is_only_a_control_on_the_other_side_names_no_other_conditions(
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
-    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")  # The new release also measured inter-thread without controls.
+    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")  # The new release also measured inter-thread in runs that are not controls.
     for table in (also.runs, also.results):
         table["run"] = "inter-thread/" + table["run"]
     runs, results = (pd.concat([getattr(side, name) for side in (sides[1], also)], ignore_index=True) for name in ("runs", "results"))
@@ -255,7 +255,7 @@ RUNS, SESSIONS = 6, 8
 
 
 def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
-    """Return a report of two blocks of runs. The first ``rows`` rows are measured, the others are controls. Logarithms, shape (sides, rows, runs)."""
+    """Return a report of two blocks of runs. ``values`` are logarithms, shape (sides, rows, runs); rows from number ``rows`` on are controls."""
     level, runs = 10_000 * np.exp(values), values.shape[2]
     sides = [with_controls(one[:rows], one[rows:], list(range(first, first + runs))) for one, first in zip(level, (0, 100), strict=True)]
     return compare(sides[0], sides[1], Policy(), everything=False)
@@ -323,11 +323,11 @@ def test_mean_of_all_controls_shows_a_change_that_no_single_control_shows() -> N
 
 
 @pytest.mark.parametrize("noise", [iid, shared_by_rows], ids=lambda noise: noise.__name__)
-def test_controls_on_an_unchanged_host_rarely_move(noise: Noise, figure: Figure) -> None:
+def test_controls_on_an_unchanged_host_rarely_show_a_change(noise: Noise, figure: Figure) -> None:
     found = share_moved(lambda seed: of_host(Host(0), seed, noise=noise))
 
     figure(f"blocks of {RUNS} runs, nothing changed, {noise.__name__}", f"{found:.1%} of {REPORTS} reports say that the host changed")
-    assert found <= at_most(0.03, REPORTS)  # The design allows 3 %.
+    assert found <= at_most(0.03, REPORTS)  # By design, a share of 3 % is allowed.
 
 
 @pytest.mark.parametrize(("host", "controls", "least"), [(Host(2), 12, 0.8), (Host(4), 4, 0.8)], ids=str)
@@ -338,7 +338,7 @@ def test_change_of_the_host_between_two_blocks_is_detected(host: Host, controls:
     assert found >= least
 
 
-def test_control_without_one_run_does_not_remove_the_other_controls() -> None:
+def test_control_in_which_one_run_is_missing_does_not_remove_the_other_controls() -> None:
     generator = np.random.default_rng(2)
     values = iid(generator, (2, 1 + CONTROLS, 8))
     values[1] += np.log1p(0.02)
@@ -348,7 +348,7 @@ def test_control_without_one_run_does_not_remove_the_other_controls() -> None:
 
     report = compare(sides[0], msgspec_replace(sides[1], sides[1].runs, results[~lost].reset_index(drop=True)), Policy(), everything=False)
 
-    assert (moved(report).p or 1) < 0.01  # The mean of the other eleven controls has all its runs.
+    assert (moved(report).p or 1) < 0.01  # The other eleven controls have all their runs, so their mean is tested.
 
 
 def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure: Figure) -> None:
@@ -358,7 +358,7 @@ def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure
     assert found <= tries(at_most(0.03, REPORTS), 0.1)
 
 
-def test_host_that_was_slower_in_each_second_session_is_detected_and_is_the_reason_of_all_rows() -> None:
+def test_host_that_was_slower_in_each_second_session_is_detected_and_all_rows_state_this_reason() -> None:
     report = in_sessions(Host(7), 3, effect=0.5 * SD)
 
     assert moved(report).layout == "sessions"

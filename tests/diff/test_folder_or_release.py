@@ -57,7 +57,7 @@ def test_side_can_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: Pat
         "diff", "--old", first, "--old", "monday/deep/*", "--old", first, "--new", "tuesday/**", "--format", "json", cwd=tmp_path
     )
 
-    assert (by_pattern.returncode, by_pattern.stderr) == (4, "")  # One run per side proves nothing.
+    assert (by_pattern.returncode, by_pattern.stderr) == (4, "")  # Exit code 4: one run per side proves nothing.
     reports = [json.loads(done.stdout) for done in (by_pattern, by_name)]
     assert [report[side]["runs"] for report in reports for side in ("old", "new")] == [2, 2, 2, 2]
     assert len(reports[0]["rows"]) == len(reports[1]["rows"]) > 0

@@ -31,7 +31,7 @@ VALUES = np.array([[1000.0] * 6])
 
 
 def labelled(side: Side, start: int, factor: float = 1.0, transport: str = "shm", **labels: str) -> Dataset:
-    """Return six runs with these labels. Runs with an even ``start`` and runs with the next number form interleaved pairs."""
+    """Return six runs with these labels. Two calls form interleaved pairs if their ``start`` is an even number and the next number."""
     runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
     places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
     return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None, transport=transport)
@@ -116,7 +116,7 @@ def test_label_of_all_runs_is_stated_for_the_sides_and_not_in_each_row(side: Sid
     assert "; plugin flannel; " in side_words(report.old)
 
 
-def test_row_of_one_side_states_that_the_other_side_has_it_with_a_different_label(side: Side) -> None:
+def test_row_of_one_side_states_that_the_other_side_has_this_row_with_a_different_label(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     gone = next(row for row in compare(old, labelled(side, 1, plugin="flannel"), Policy()).rows if row.verdict == "removed")
@@ -134,7 +134,7 @@ def test_report_states_how_to_compare_rows_with_different_labels(side: Side) -> 
     assert said not in warnings(compare(old, new, Policy(across=("label.plugin",))))
 
 
-def test_row_with_several_labels_names_none_of_them_for_all_runs(side: Side) -> None:
+def test_row_whose_runs_have_several_values_of_a_label_names_none_of_these_values(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     (row,) = compare(old, labelled(side, 1, plugin="flannel"), Policy(across=("label.plugin",))).rows
@@ -142,7 +142,7 @@ def test_row_with_several_labels_names_none_of_them_for_all_runs(side: Side) -> 
     assert (row.verdict, row.reasons, row.across) == ("not_comparable", ("mixed",), ())
 
 
-def test_rows_that_differ_only_in_a_label_are_not_used_as_one_row_for_the_band_of_a_build(side: Side) -> None:
+def test_rows_that_differ_only_in_a_label_are_not_merged_for_the_band_of_a_build(side: Side) -> None:
     plain = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
     mixed = compare(
         together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico")),
@@ -153,7 +153,7 @@ def test_rows_that_differ_only_in_a_label_are_not_used_as_one_row_for_the_band_o
     assert [len(calibrations(report, "build")) for report in (plain, mixed)] == [1, 0]
 
 
-def test_diff_of_one_label_uses_only_runs_with_it(side: Side) -> None:
+def test_diff_of_one_value_of_a_label_uses_only_runs_with_this_value(side: Side) -> None:
     both = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     assert len(of_labels(both, (("label.plugin", "calico"),)).runs) == 6
@@ -161,7 +161,7 @@ def test_diff_of_one_label_uses_only_runs_with_it(side: Side) -> None:
         of_labels(both, (("label.plugin", "host"),))
 
 
-def test_line_of_a_history_has_only_one_label(side: Side) -> None:
+def test_line_of_a_history_has_only_one_value_of_a_label(side: Side) -> None:
     releases = [labelled(side, 0, kernel="6.1"), labelled(side, 1, kernel="6.1"), labelled(side, 40, kernel="6.6"), labelled(side, 41, kernel="6.6")]
     reports = [compare(old, new, Policy()) for old, new in pairwise(releases)]
 
@@ -179,7 +179,7 @@ def test_across_accepts_each_label_and_refuses_other_names() -> None:
             check_across([wrong])
 
 
-def test_dataset_saved_before_labels_existed_is_compared_as_one_without_labels() -> None:
+def test_dataset_saved_before_labels_existed_is_compared_like_a_dataset_without_labels() -> None:
     saved = find(str(Path(__file__).parent.parent / "saved/0.3.0"), ())
     older = msgspec.structs.replace(saved, runs=saved.runs.drop(columns="labels"))
 
@@ -188,7 +188,7 @@ def test_dataset_saved_before_labels_existed_is_compared_as_one_without_labels()
 
 
 @pytest.mark.parametrize("comparison", ["ratio", "ranking"])
-def test_no_comparison_mixes_two_labels(comparison: ComparisonKind) -> None:
+def test_no_comparison_mixes_two_values_of_a_label(comparison: ComparisonKind) -> None:
     stated = dict.fromkeys(("metric", "labels"), None) | {"metric": "latency"}
     one, other = (stated | {"labels": labels} for labels in ('{"plugin": "flannel"}', None))
 

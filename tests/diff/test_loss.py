@@ -156,7 +156,7 @@ def test_increase_of_the_median_loss_is_distinguished_from_an_increase_of_the_la
     assert conclusion(report).endswith(said.replace(" %", "\u00a0%"))
 
 
-def test_larger_loss_with_equal_medians_is_not_called_alike_and_comes_first(side: Callable[..., object]) -> None:
+def test_rows_with_larger_loss_but_equal_medians_are_called_higher_and_not_alike_and_come_first(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0] * 5 + [0.006], NOTHING, NOTHING]), np.array([NOTHING, [0.0] * 5 + [0.013], BURSTS]))
 
     assert {loss.verdict for loss in report.losses} == {"unreplicated_same"}
@@ -176,7 +176,7 @@ def test_section_of_loss_is_open_if_loss_increased_and_folded_if_it_decreased(si
     assert '<section id="loss">\n<details>' in html(less)
 
 
-def test_loss_that_does_not_compare_is_neither_an_increase_nor_a_decrease(side: Callable[..., object], other_host: Host) -> None:
+def test_loss_in_rows_that_do_not_compare_is_neither_an_increase_nor_a_decrease(side: Callable[..., object], other_host: Host) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.array([NOTHING]), range(6), **said), side(np.array([BURSTS]), range(6, 12), host=other_host, **said)
 
@@ -214,14 +214,14 @@ def test_metric_loss_gives_only_rows_of_loss_with_exit_code_0(checkout: object) 
     assert {loss["verdict"] for loss in report["losses"]} == {"insufficient", "added"}
 
 
-def test_rows_without_loss_on_both_sides_are_a_comparison_if_loss_is_requested(lost: Callable[..., Comparison]) -> None:
+def test_comparison_of_loss_succeeds_if_neither_side_lost_messages(lost: Callable[..., Comparison]) -> None:
     report = lost(np.zeros(PAIRS), np.zeros(PAIRS), Policy(metrics=("loss",)))
 
     assert (report.losses, report.lossless, exit_code(report, ("worse",))) == ((), 1, 0)
 
 
 def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
-    """Yield shares of one build with far more variation than binomial shares: a run loses nothing or a burst. And shares of a new build."""
+    """Yield the shares lost by both sides. In a run, a build loses nothing or a burst, so shares vary far more than binomial shares."""
     for seed in range(SEEDS):
         generator = np.random.default_rng(seed)
         bursts = generator.gamma(0.5, 0.02, (2, ROWS, PAIRS)) * (generator.random((2, ROWS, PAIRS)) < 0.4)

@@ -49,7 +49,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
 
 
 def together(old: Dataset, new: Dataset) -> View:
-    """Return both sides as two transports of one dataset."""
+    """Return a view of one dataset in which the two sides are two transports."""
     results = pd.concat([side.results.assign(transport=name) for side, name in ((old, "first"), (new, "second"))], ignore_index=True)
     view = view_of(Dataset(pd.concat([old.runs, new.runs], ignore_index=True), old.logs, old.problems, results, old.histograms, hosts=old.hosts))
     assert len(view.series()) == 2
@@ -75,7 +75,7 @@ def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_wor
 
     shown = refused_by_each(side(VALUES, range(6), run=OLD, **before.get(condition, {})), side(VALUES, range(6, 12), run=NEW, **changes))
 
-    # Variants of one transport stand in one table of Side by side, so a ranking does not refuse other labels.
+    # A ranking does not refuse different labels, because the page Side by side has all variants of a transport in one table.
     expected = {name: name != "ranking" or condition != "labels" for name in shown}
     # A page of results names a condition once for all of its series, without the values of each pair.
     title = "contents (bytes, or a reference to them)" if condition == "latency_of" else words.partition(":")[0]
@@ -107,7 +107,7 @@ def test_no_kind_of_comparison_refuses_equal_conditions(side: Side) -> None:
 
 @pytest.fixture
 def view(side: Side) -> View:
-    """A view with both sides of each condition: all differences that two series can have."""
+    """A view of many series. Each kind of difference exists between two of them."""
     cases: list[dict[str, Any]] = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
     sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
     results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))
@@ -144,9 +144,9 @@ def test_script_of_the_page_contains_no_condition(checkout: Path) -> None:
 
 def test_each_condition_is_compared_or_listed_as_not_compared() -> None:
     not_compared = {
-        "reach",  # Follows from the transport.
-        "demand",  # Is part of the name of a row, like the size.
-        "warmup",  # A change is stated, but does not forbid a comparison.
+        "reach",  # The transport determines the reach.
+        "demand",  # The demand is part of the name of a row, like the size.
+        "warmup",  # A change of the warm-up is stated, but does not forbid a comparison.
         "planned_duration_s",
         "link_bit_per_s",
     }

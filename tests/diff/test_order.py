@@ -67,7 +67,7 @@ def test_blocks_of_sessions_get_no_verdict_for_any_number_of_sessions(side: Side
     assert reasons(in_sessions(side, order)) == {"sessions_confounded"}
 
 
-def test_six_sessions_per_side_are_compared_by_the_middle_run_of_each(side: Side) -> None:
+def test_six_sessions_per_side_are_compared_by_the_median_run_of_each_session(side: Side) -> None:
     # The worse of the two middle values of each session: 104, 102, 110, 104, 102, 110.
     old = np.array([[100.0, 104, 102, 101, 110, 90, 100, 104, 102, 101, 110, 90]])
     places = [10 * (2 * session + session % 2) + run for session in range(6) for run in range(2)]
@@ -180,7 +180,7 @@ def test_report_states_what_is_known_about_the_order_of_runs(
         ("new/b", ["old", "new"], ("ab_unfinished:6:8",)),
     ],
 )
-def test_comparison_is_called_interrupted_only_if_the_compared_runs_are(
+def test_comparison_is_called_interrupted_only_if_some_of_the_compared_runs_are_missing(
     tmp_path: Path, missing: str, compared: list[str], said: tuple[str, ...]
 ) -> None:
     side = PairSide(name="x")

@@ -76,7 +76,7 @@ def simulated(change: Callable[[np.random.Generator], Floats | float], noise: No
 
 
 @pytest.mark.parametrize("noise", [iid, heavy_tails, shared_by_rows])
-def test_at_most_one_report_in_twenty_shows_a_difference_if_there_is_none(noise: Noise, figure: Figure) -> None:
+def test_at_most_one_report_in_twenty_shows_a_difference_if_there_is_no_difference(noise: Noise, figure: Figure) -> None:
     shares = simulated(lambda _: 0.0, noise)
 
     figure(f"two days, no difference, {noise.__name__}", f"measured worse or better in {shares.differs:.1%} of {REPORTS} reports")
@@ -107,7 +107,7 @@ def test_release_that_is_ten_percent_slower_is_measured_worse(figure: Figure) ->
         (0.9, RATE, "differs_worse", "lower"),
     ],
 )
-def test_direction_follows_the_metric(factor: float, settings: dict[str, Any], verdict: Verdict, words: str) -> None:
+def test_metric_decides_whether_a_higher_value_is_better(factor: float, settings: dict[str, Any], verdict: Verdict, words: str) -> None:
     old, new = values(1)
 
     report = two_days(old, new * factor, **settings)
@@ -131,7 +131,7 @@ def test_no_difference_is_seen_if_the_interval_is_within_the_threshold() -> None
     assert 1 / 1.03 < (row.interval[0] or 0) < 1 < (row.interval[1] or 9) < 1.03
 
 
-def test_runs_of_unknown_order_can_differ_too() -> None:
+def test_rows_whose_runs_have_no_known_order_can_be_measured_worse_too() -> None:
     old, new = values(3)
 
     row = only(two_days(old, new * 1.1, timed=False))
@@ -146,7 +146,7 @@ def test_six_runs_per_side_are_needed(runs: int, verdict: Verdict) -> None:
     assert only(two_days(old, new * 1.2)).verdict == verdict
 
 
-def test_row_with_a_condition_that_is_not_stated_has_no_answer() -> None:
+def test_row_with_a_condition_that_is_not_stated_is_not_measured_worse() -> None:
     old, new = values(5)
 
     row = only(two_days(old, new * 1.5, reliability=None))
@@ -199,7 +199,7 @@ def test_difference_that_a_change_of_the_host_explains_is_not_reported() -> None
     assert (report(1.5).verdict, report(1.5).threshold_source) == ("differs_worse", "controls")
 
 
-def test_loss_can_differ_too() -> None:
+def test_loss_can_be_measured_worse_or_better_too() -> None:
     generator = np.random.default_rng(10)
     old, new = 0.001 * generator.random((1, RUNS)), 0.02 + 0.001 * generator.random((1, RUNS))
 

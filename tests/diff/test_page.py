@@ -62,14 +62,14 @@ def test_each_run_of_each_row_is_a_dot(compared: Compared, noise: NDArray[np.flo
     assert page.count('class="rt ') == 4
 
 
-def test_worse_is_open_and_no_change_is_folded(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_section_of_worse_rows_is_open_and_section_of_unchanged_rows_is_folded(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1] * np.array([[1.1], [1.0], [1.0], [1.0]])))
 
     assert page.index('id="worse"') < page.index('id="no_change"')
     assert page.count("<details open>") == 1
 
 
-def test_changes_are_open_and_other_verdicts_are_folded_under_their_name(side: Side, noise: NDArray[np.float64]) -> None:
+def test_sections_of_better_and_worse_rows_are_open_and_other_sections_are_folded(side: Side, noise: NDArray[np.float64]) -> None:
     factor = np.array([[1.1], [0.8], [1.0], [1.0]])
     old, new = side(noise[0], OLD_TURNS), side(noise[1] * factor, NEW_TURNS)
     page = html(compare(old, msgspec.structs.replace(new, results=new.results.assign(transport=["shm", "shm", "shm", "udp"] * 12)), Policy()))
@@ -83,7 +83,7 @@ def test_changes_are_open_and_other_verdicts_are_folded_under_their_name(side: S
     ]
 
 
-def test_first_section_is_open_if_nothing_changed(side: Side, noise: NDArray[np.float64]) -> None:
+def test_first_section_is_open_if_no_row_is_better_or_worse(side: Side, noise: NDArray[np.float64]) -> None:
     page = html(compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy()))
 
     assert re.findall(r'<section id="(\w+)"[^>]*>\n<details( open)?>', page)[0] == ("differs_worse", " open")

@@ -46,7 +46,7 @@ def test_lower_rate_is_worse_and_drawn_upwards_like_a_higher_latency(compared: C
     last = signs(str(picture(report)))[-1]
 
     assert last[0] == "worse"
-    assert last[1] < 130  # In the upper half.
+    assert last[1] < 130  # The symbol is in the upper half of the plot.
 
 
 def test_each_interval_is_drawn(compared: Compared, noise: NDArray[np.float64]) -> None:
@@ -55,7 +55,7 @@ def test_each_interval_is_drawn(compared: Compared, noise: NDArray[np.float64]) 
     assert sum(path.count("M") for path in re.findall(r'<path d="([^"]*)" class="ci \w+"/>', drawn)) == 4
 
 
-def test_value_beyond_the_axis_has_an_arrow_that_points_outwards_and_others_have_none(compared: Compared) -> None:
+def test_value_beyond_the_axis_has_an_arrow_that_points_outwards_and_other_values_have_no_arrow(compared: Compared) -> None:
     values = np.full((60, 12), 10_000.0) + 10.0 * np.arange(12)
     factor = np.full((60, 1), 1.1)
     factor[7] = 0.01
@@ -103,7 +103,7 @@ def test_order_is_sentence_then_plot_then_rows_then_remarks(compared: Compared, 
     assert places == sorted(places)
 
 
-def test_rows_on_another_machine_are_one_folded_line_with_a_count(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_rows_on_another_machine_are_one_folded_line_with_their_number(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     report = compare(side(noise[0]), side(noise[1], host=other_host), Policy())
 
     assert apart_words(report) == "4 rows do not compare: 4 on another machine"
@@ -171,7 +171,7 @@ NO_RATE = (
 
 @pytest.mark.parametrize(("other", "values"), NO_RATE)
 @pytest.mark.parametrize("turned", [False, True])
-def test_transport_that_the_other_side_has_with_other_numbers_is_not_said_to_be_missing_there(
+def test_transport_is_not_called_missing_on_a_side_that_has_only_other_metrics_of_this_transport(
     side: Side, other: dict[str, object], values: np.ndarray, *, turned: bool
 ) -> None:
     poor = side(values, transport="UDP", **other)
@@ -184,7 +184,7 @@ def test_transport_that_the_other_side_has_with_other_numbers_is_not_said_to_be_
     assert "size" not in words
 
 
-def test_transport_that_only_one_side_has_is_said_to_be_missing_on_the_other(side: Side) -> None:
+def test_transport_that_only_one_side_has_is_called_missing_on_the_other_side(side: Side) -> None:
     poor, rich = side(np.array([[1.0, 1.0]]), transport="TCP", **LOSS), side(np.array([[1.1e6, 1.2e6]]), transport="UDP", **GOODPUT)
 
     assert apart_words(compare(poor, rich, Policy())) == "1 row does not compare: 1 with a transport that only new has"

@@ -98,7 +98,7 @@ def measured(folder: Path) -> Measured:
 def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed: int) -> Found:
     """Return the result of reports with ``pairs`` randomly drawn pairs of a campaign.
 
-    The change of the campaign is removed, and its sides are swapped or not. One row gets a change.
+    The change of the campaign is removed, and the sides of each drawn pair are swapped at random. One row gets a change of ``percent``.
     """
     generator = np.random.default_rng(seed)
     noise = campaign.differences - np.median(campaign.differences, axis=1, keepdims=True)
@@ -114,7 +114,7 @@ def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed
 
 
 def swapped(campaign: Measured, reports: int, seed: int) -> float:
-    """Return the share of reports with a false row if the labels of real pairs are swapped at random: all differences are then due to chance."""
+    """Return the share of reports with a false row if the sides of real pairs are swapped at random, so that all differences are due to chance."""
     generator = np.random.default_rng(seed)
     pairs = campaign.differences.shape[1]
     made = campaign.differences * generator.choice([-1.0, 1.0], (reports, 1, pairs))
@@ -199,7 +199,7 @@ def test_rows_with_different_numbers_of_pairs_share_the_flips_of_their_common_pa
     assert np.isnan(by_largest([longer], 2)[1])
 
 
-def test_no_p_value_is_below_the_share_of_the_one_flip_that_changes_nothing() -> None:
+def test_no_p_value_is_below_the_share_of_the_identity_among_all_flips() -> None:
     for pairs, least in ((6, 1 / 32), (13, 1 / 4096), (40, 1 / 4096)):
         certain = np.full((1, pairs), 0.1) + np.random.default_rng(37).normal(0, 0.001, (1, pairs))
         assert by_largest([one_batch(certain)], 1)[0] == least == 1 / flips_of(pairs)
@@ -211,7 +211,7 @@ def test_rows_with_zero_or_constant_differences_have_p_values() -> None:
     assert p.tolist() == [1.0, 1 / 128, 1 / 128]
 
 
-# --- what so many pairs can find among so many rows: before the first run and after the last one, by one function
+# --- which change a number of pairs can detect in a number of rows: the plan and the report use the same function
 
 
 Compared = Callable[..., Comparison]
@@ -240,7 +240,7 @@ def test_six_pairs_find_a_large_change_of_a_single_row_among_forty(compared: Com
     assert 0.5 < found[32].detectable < 10
 
 
-def test_six_pairs_are_too_few_for_a_level_that_their_signs_cannot_reach(compared: Compared) -> None:
+def test_six_pairs_are_too_few_if_their_smallest_possible_p_value_is_above_the_level(compared: Compared) -> None:
     old, new = scattered(40, 6, 0.3)
     new[:20] = old[:20] * np.array([1.5, 1.51, 1.52, 1.5, 1.49, 1.48])
 
@@ -258,7 +258,7 @@ def test_six_pairs_are_too_few_for_a_level_that_their_signs_cannot_reach(compare
     assert all("Too few pairs for so many rows".lower() in show(report).lower() for show in (text, markdown, html))
 
 
-def test_few_pairs_are_enough_if_each_row_changed(compared: Compared) -> None:
+def test_six_pairs_are_enough_if_each_row_changed(compared: Compared) -> None:
     old = np.full((40, 6), 10_000.0)
 
     assert compared(old, old * np.array([1.5, 1.51, 1.52, 1.5, 1.49, 1.48])).counts["worse"] == 40

@@ -80,7 +80,7 @@ def test_six_runs_give_an_interval_of_96_9_percent_and_five_give_none() -> None:
     assert values_needed(0.95) == 6
 
 
-def test_five_thousand_runs_have_an_interval_too() -> None:
+def test_interval_of_five_thousand_runs_can_be_computed() -> None:
     found = median_interval([float(value) for value in range(1, 5001)], 0.95)
 
     assert found is not None
@@ -95,7 +95,7 @@ def test_five_thousand_runs_have_an_interval_too() -> None:
     ("limit", "lost", "verdict"),
     [
         (0, [0.0] * 12, "passed"),
-        (0, [0.0] * 11 + [0.3], "undecided"),  # The interval of the median excludes two runs at each end.
+        (0, [0.0] * 11 + [0.3], "undecided"),  # The interval of the median leaves out the largest value, but the mean is above the limit.
         (1, [0.0] * 11 + [0.3], "undecided"),  # The mean loss is 2.5 %.
         (5, [0.0] * 11 + [0.3], "passed"),
         (0, [0.01] * 12, "failed"),
@@ -216,9 +216,9 @@ def test_enough_sessions_are_judged_instead_of_their_runs(side: Side, tmp_path: 
 
 
 @pytest.mark.parametrize("sessions", [1, 6, 12])
-def test_requirement_that_is_only_just_met_rarely_gets_a_verdict(sessions: int, side: Side, tmp_path: Path) -> None:
+def test_requirement_whose_limit_is_the_true_value_rarely_gets_a_verdict(sessions: int, side: Side, tmp_path: Path) -> None:
     generator = np.random.default_rng(sessions)
-    effect = 0.02 * generator.standard_normal((600, sessions)) if sessions > 1 else np.zeros((600, 1))  # A single session is judged by its runs.
+    effect = 0.02 * generator.standard_normal((600, sessions)) if sessions > 1 else np.zeros((600, 1))  # With one session, runs are judged.
     logs = np.repeat(effect, 12 // sessions, axis=1) + 0.02 * generator.standard_normal((600, 12))
     names = [f"day-{day}" for day in range(sessions) for _ in range(12 // sessions)]
 
@@ -286,8 +286,8 @@ def test_require_and_diff_state_the_same_percentage_for_a_worse_rate(side: Side,
     assert verdicts == ["passed", "failed"]
 
 
-def test_gate_of_a_rate_has_the_limit_of_the_verdict_of_diff(side: Side, tmp_path: Path) -> None:
-    """The threshold of 3 % is x1.03, and for a rate x1/1.03, which is 2.91 % less. So a rate of x0.9705 exceeds it with less than 3 %."""
+def test_gate_and_verdict_of_diff_have_the_same_limit_for_a_rate(side: Side, tmp_path: Path) -> None:
+    """For a rate, a threshold of 3 % is the factor 1/1.03: 2.91 % less. So a new rate of x0.9705 is worse, although 2.95 % is below 3 %."""
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
     old, new = side(values, OLD_TURNS, **stated), side(values * 0.9705, NEW_TURNS, **stated)
@@ -470,7 +470,7 @@ def test_command_reads_a_saved_dataset_and_a_file_and_prints_the_verdicts(saved:
     assert (tmp_path / "badges" / "requirements.svg").read_text().startswith("<svg ")
 
 
-def test_runs_without_a_release_are_counted_but_not_judged_if_others_have_one(saved: Path, tmp_path: Path) -> None:
+def test_runs_without_a_release_are_counted_but_not_judged_if_other_runs_have_a_release(saved: Path, tmp_path: Path) -> None:
     runs = pd.read_parquet(saved / "runs.parquet")
     runs.assign(release=pd.Series(["1.0", "1.0", "1.0", "1.0", None, None], dtype="string")).to_parquet(saved / "runs.parquet")
     (tmp_path / "r.toml").write_text(f'{P50}max = 5\nunit = "us"\n')
@@ -481,7 +481,9 @@ def test_runs_without_a_release_are_counted_but_not_judged_if_others_have_one(sa
     assert "too few runs: 6 are needed for 95 %, and they give 87.5 % at most; 4 runs in 1 session" in done.stdout
 
 
-def test_command_without_a_file_states_where_it_looked(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_message_about_a_missing_requirements_file_states_where_the_command_looked(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(UnreadableInput, match=r"no requirements.toml and no .*requirements.toml: name the file with --requirements"):
@@ -597,7 +599,7 @@ RELATIVE = f"{P50}max_worse_percent = 5\n"
 
 
 def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
-    """Return interleaved pairs of a row and of controls. The new row is slower, and the host slows the whole new side."""
+    """Return interleaved pairs of a row and of controls. The row is slower on the new side by ``slower``, and all its runs are slower by ``host``."""
     values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
     values[1] += np.log1p(host)
     values[1, 0] += np.log1p(slower)
@@ -624,13 +626,13 @@ def test_requirement_with_the_label_of_controls_applies_to_controls(tmp_path: Pa
     [
         (0.2, 0.0, "failed", ()),
         (0.0, 0.2, "undecided", ("host_changed",)),
-        (0.5, 0.1, "failed", ()),  # More than the host explains.
+        (0.5, 0.1, "failed", ()),  # The row is slower than the change of the host explains.
         (0.0, 0.0, "passed", ()),
-        (0.1, -0.2, "undecided", ("host_changed",)),  # The row looks faster, like all controls.
+        (0.1, -0.2, "undecided", ("host_changed",)),  # The row looks faster, because all controls are faster.
         (-0.5, -0.1, "passed", ()),
     ],
 )
-def test_relative_requirement_neither_fails_nor_passes_by_a_change_that_the_host_explains(
+def test_relative_requirement_is_undecided_if_a_change_of_the_host_explains_the_result(
     slower: float, host: float, verdict: str, reasons: tuple[str, ...], tmp_path: Path
 ) -> None:
     old, new = sides(slower, host)
@@ -642,7 +644,7 @@ def test_relative_requirement_neither_fails_nor_passes_by_a_change_that_the_host
     assert ("the host changed, and that may explain it" in rendered("text", report)) == (verdict == "undecided")
 
 
-def test_gate_considers_the_host_too(tmp_path: Path) -> None:
+def test_gate_is_undecided_if_a_change_of_the_host_explains_the_result(tmp_path: Path) -> None:
     old, new = sides(0.0, 0.2)
 
     report = judged(tmp_path, '[[gate]]\ntransport = "shm"\nstatistic = "p50"\n', new, lambda _: old, "main")

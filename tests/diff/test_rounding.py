@@ -22,7 +22,7 @@ US = 1000.0
 
 
 def test_whole_microseconds_cannot_show_that_nothing_changed(compared: Compared) -> None:
-    """RTI prints whole microseconds: 15.6 and 16.3 us, 4.5 % apart, are both 16."""
+    """RTI prints whole microseconds: 15.6 and 16.3 us, 4.5 % apart, are both printed as 16."""
     generator = np.random.default_rng(1)
     true = np.array([15.6, 15.6 * 1.045])[:, None] * np.exp(0.002 * generator.standard_normal((2, 12)))
 
@@ -72,7 +72,7 @@ def test_intervals_of_sessions_are_widened_like_those_of_pairs(side: Side) -> No
     assert row.interval == pytest.approx((15.5 / 16.5, 16.5 / 15.5))
 
 
-def test_interval_of_loss_in_whole_percent_is_widened_in_points(compared: Compared) -> None:
+def test_interval_of_loss_that_is_printed_in_whole_percent_is_widened_by_percentage_points(compared: Compared) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput", "resolution": 0.01}
 
     (loss,) = compared(np.full(12, 0.02), np.full(12, 0.03), **said).losses

@@ -85,7 +85,7 @@ def test_rows_of_one_side_are_listed_as_removed_and_added(compared: Compared, si
     assert one_verdict(compared(noise[0], noise[1])) == "no_change"
 
 
-def test_other_cpu_is_not_comparable_and_named(side: Side, noise: Floats, other_host: Host) -> None:
+def test_rows_of_two_cpus_are_not_comparable_and_both_cpus_are_named(side: Side, noise: Floats, other_host: Host) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy())
 
     assert one_verdict(report) == "not_comparable"
@@ -109,7 +109,7 @@ def test_other_cpu_is_not_comparable_and_named(side: Side, noise: Floats, other_
         ("tool_version", "2.0.0", "harness_major"),
     ],
 )
-def test_other_condition_is_not_comparable_and_named(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
+def test_rows_with_a_different_condition_are_not_comparable_and_name_it(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
     known = {"batch_bytes": 1024, "tuning": "none", "placement": "shared-cache"}
     old = side(noise[0], OLD_TURNS, **known)
     new = side(noise[1], NEW_TURNS, **known | {condition: value})
@@ -146,7 +146,7 @@ def test_equal_constant_values_are_no_change(compared: Compared) -> None:
 
 
 @pytest.mark.parametrize("runs", [3, 12])
-def test_row_with_a_measured_zero_states_this_and_not_that_it_has_too_few_runs(compared: Compared, runs: int) -> None:
+def test_row_with_a_measured_zero_states_the_zero_and_not_too_few_runs(compared: Compared, runs: int) -> None:
     old, new = np.full((2, 1, runs), 1000.0)
     new[0, 1] = 0.0
 
@@ -166,7 +166,7 @@ def test_five_pairs_are_never_enough(compared: Compared, noise: Floats) -> None:
     assert exit_code(report, ("worse",)) == 4
 
 
-def test_whole_microseconds_have_ties_but_still_a_verdict(compared: Compared, noise: Floats) -> None:
+def test_row_printed_in_whole_microseconds_gets_a_verdict_although_values_are_equal(compared: Compared, noise: Floats) -> None:
     old, new = (np.round(side / 1000) * 1000 for side in (noise[0], noise[1] * 1.3))
 
     report = compared(old, new, resolution=1000.0)
@@ -191,7 +191,7 @@ def test_single_published_value_is_never_better_or_worse(side: Side, factor: flo
     assert report.rows[0].level == "a"
 
 
-def test_side_with_less_evidence_decides_the_level(side: Side, noise: Floats) -> None:
+def test_side_with_less_evidence_decides_the_level_of_evidence(side: Side, noise: Floats) -> None:
     report = compare(side(noise[0], range(12)), side(noise[1][:, :1] * 2, [12]), Policy())
 
     assert (one_verdict(report), report.rows[0].reasons, report.rows[0].level) == ("unreplicated_diff", ("single_run",), "a")
@@ -209,7 +209,7 @@ def test_identical_series_are_the_same_measurement(side: Side) -> None:
 
 
 @pytest.mark.parametrize("mark", ["run_failed", "out_of_order", "impossible"])
-def test_figures_that_cannot_be_trusted_are_invalid(compared: Compared, noise: Floats, mark: str) -> None:
+def test_row_with_a_failed_run_or_implausible_figures_is_invalid(compared: Compared, noise: Floats, mark: str) -> None:
     report = compared(noise[0], noise[1] * 2, marks=(mark,))
 
     assert (one_verdict(report), report.rows[0].reasons) == ("invalid", (mark,))
@@ -243,7 +243,7 @@ def test_maximum_is_shown_but_not_tested(compared: Compared, noise: Floats) -> N
     assert len(report.untested) == 4
 
 
-def test_requested_metric_is_tested_instead(compared: Compared, noise: Floats) -> None:
+def test_statistic_is_tested_if_it_is_requested(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 2, Policy(metrics=("latency:p90",)), statistic="p90")
 
     assert one_verdict(report) == "worse"
@@ -260,7 +260,7 @@ def test_noise_gives_inconclusive_and_states_the_detectable_change(compared: Com
     assert 0.15 < row.detectable < 0.5
 
 
-def test_two_modes_are_flagged_and_both_are_stated(compared: Compared) -> None:
+def test_runs_in_two_groups_have_a_flag_and_the_values_of_both_groups_are_stated(compared: Compared) -> None:
     old = 1000.0 * np.array([10, 15, 10.1, 15.1, 10.2, 15.2, 9.9, 14.9, 10, 15, 10, 10])
     new = 1000.0 * np.linspace(9.9, 10.1, 12)
 
@@ -270,7 +270,7 @@ def test_two_modes_are_flagged_and_both_are_stated(compared: Compared) -> None:
     assert diff_words.remark(row).endswith("; the old runs form two groups, around 10\u00a0µs and 15\u00a0µs")
 
 
-def test_thresholds_come_from_the_policy_and_its_overrides(compared: Compared, noise: Floats) -> None:
+def test_threshold_of_a_row_is_that_of_the_policy_or_of_an_override(compared: Compared, noise: Floats) -> None:
     policy = Policy(thresholds_percent=Bands(centre=20, high=20, tail=20), row=(Override(threshold_percent=2, payload_bytes=16),))
 
     report = compared(noise[0], noise[1] * 1.1, policy)
@@ -380,7 +380,7 @@ def test_gate_without_a_tested_row_never_succeeds(compared: Compared, noise: Flo
 
 
 def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99") -> Comparison:
-    """Compare pairs of runs. On the new side, some runs (run number to samples in ``short``) have few samples."""
+    """Compare pairs of runs. On the new side, some runs have few samples: ``short`` maps a run number to its samples."""
     values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
     old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
     samples = [short.get(run, 20_000) for run in range(pairs)]
@@ -388,7 +388,7 @@ def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99") -> 
 
 
 @pytest.mark.parametrize("pairs", [7, 9, 12])
-def test_run_with_too_few_samples_is_left_out_of_the_row_and_named_and_other_runs_are_judged(pairs: int) -> None:
+def test_run_with_too_few_samples_is_named_and_left_out_of_the_row_and_other_runs_are_judged(pairs: int) -> None:
     report = in_short_runs(pairs, {3: 9_070})
 
     row = only(report)

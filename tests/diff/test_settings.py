@@ -49,7 +49,7 @@ def test_report_names_the_across_option_if_only_the_configuration_differs(log: P
     assert "add --across settings --across waiting." in done.stdout
     assert (done.returncode, followed.returncode) == (4, 0)
     assert "not comparable" not in followed.stdout
-    assert "Changed too: waiting" not in followed.stdout  # The header states what is compared.
+    assert "Changed too: waiting" not in followed.stdout  # The header of the report already states the difference in waiting.
 
 
 def test_gate_without_a_tested_row_does_not_pass(log: Path) -> None:
@@ -71,7 +71,7 @@ def test_unknown_field_of_across_is_refused_with_the_most_similar_field(log: Pat
     assert "label.NAME (is settings meant?)" in done.stderr
 
 
-def test_log_without_settings_is_compared_as_before(log: Path) -> None:
+def test_log_without_settings_is_compared_with_a_log_with_settings(log: Path) -> None:
     shown = run_tacholog_text("diff", log, other(log, "")).stdout
 
     assert "not comparable" not in shown
@@ -89,7 +89,7 @@ def test_setting_that_only_a_newer_version_has_does_not_forbid_a_comparison(log:
     assert "high-water-mark" not in shown
 
 
-def test_comparison_across_settings_states_both_settings(log: Path) -> None:
+def test_comparison_across_settings_states_the_settings_of_both_sides(log: Path) -> None:
     new = other(log, "settings high_water_mark=500 io_threads=2 sockets=push-pull\n")
 
     shown = run_tacholog_text("diff", log, new, "--across", "settings").stdout

@@ -50,7 +50,7 @@ def test_comment_is_short_for_any_number_of_rows(change: float, side: Side) -> N
     assert MOST_LINES + requirements.MOST_LINES < 60
 
 
-def test_comment_is_short_and_states_that_the_host_changed_in_the_worst_case() -> None:
+def test_comment_with_rows_of_each_verdict_and_a_changed_host_is_short_and_states_the_change_of_the_host() -> None:
     generator = np.random.default_rng(8)
     pairs = np.arange(12)
     places = list(2 * pairs + pairs % 2), list(2 * pairs + 1 - pairs % 2)
@@ -73,7 +73,7 @@ def test_comment_is_short_and_states_that_the_host_changed_in_the_worst_case() -
     assert not [line for line in lines[len(above) :] if "Host changed" in line and not line.startswith("|")]
 
 
-def test_comment_shows_the_worst_row_first_and_counts_the_others(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_shows_the_worst_row_first_and_counts_the_rows_of_each_verdict(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1] * np.array([[1.1], [1.5], [0.7], [1.0]])))
 
     lines = text.splitlines()
@@ -83,7 +83,7 @@ def test_comment_shows_the_worst_row_first_and_counts_the_others(compared: Compa
     assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
 
 
-def test_comment_without_a_change_states_this_with_its_numbers(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_without_a_change_states_this_with_the_numbers_of_rows(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.startswith("### old → new: 0 worse, 4 no change")
@@ -133,7 +133,7 @@ def test_value_of_a_row_is_the_median_of_runs_with_its_interval(side: Side) -> N
     assert (row.value, row.low, row.high, row.confidence, row.runs, row.unit) == (4300.0, 4000.0, 4600.0, 1 - 2 / 64, 6, "ns")
 
 
-def test_few_runs_have_a_value_without_an_interval(side: Side) -> None:
+def test_value_of_a_row_with_few_runs_has_no_interval(side: Side) -> None:
     (row,) = row_values(side(VALUES[:, :5]))
 
     assert (row.value, row.low, row.high, row.confidence, row.runs) == (4200.0, None, None, None, 5)

@@ -1,4 +1,4 @@
-"""The whole rule on artificial campaigns with a known truth. The results are printed at the end of the tests."""
+"""Tests the complete decision rule on artificial campaigns whose true change is known. The results are printed at the end of the tests."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[E
 
 
 def lay_out_nothing(pairs: int) -> LaidOut:
-    """Return the design of rows that are compared in pairs, without runs."""
+    """Return the design of a paired comparison, without positions of runs."""
     nothing = np.zeros(0, np.int64)
     return LaidOut("paired", nothing, nothing, pairs, pairs)
 
@@ -186,7 +186,7 @@ def test_rows_five_percent_slower_are_found(figure: Figure) -> None:
     assert others.any(axis=1).mean() <= FALSE
 
 
-def test_single_slower_row_of_a_gate_is_found_whatever_the_report_contains(figure: Figure) -> None:
+def test_single_slower_row_of_a_gate_is_found_in_nine_of_ten_reports(figure: Figure) -> None:
     generator = np.random.default_rng(21)
     old, new = iid(generator, (2, REPORTS, 4, PAIRS))
     new[:, 0] += np.log(1.05)
@@ -215,7 +215,7 @@ def test_more_slower_rows_make_a_report_more_likely_to_have_a_worse_row(changed:
 def test_sessions_of_one_build_are_rarely_called_better_or_worse(figure: Figure) -> None:
     generator = np.random.default_rng(19)
     sessions = 8
-    shared = 0.02 * generator.standard_normal((2, REPORTS, 1, sessions))  # The common effect of a session on all its rows.
+    shared = 0.02 * generator.standard_normal((2, REPORTS, 1, sessions))  # The effect that all rows of a session share.
     old, new = iid(generator, (2, REPORTS, ROWS, sessions)) + shared
 
     shift = unpaired_shift(old.reshape(-1, sessions), new.reshape(-1, sessions))
@@ -239,7 +239,7 @@ def test_change_of_two_percent_is_below_the_threshold_and_mostly_no_change_or_in
     assert share(found, "better").mean() == 0
 
 
-def test_report_gives_the_same_verdicts_as_its_parts(compared: Callable[..., Comparison]) -> None:
+def test_report_gives_the_same_verdicts_as_the_functions_of_these_simulations(compared: Callable[..., Comparison]) -> None:
     generator = np.random.default_rng(15)
     old, new = iid(generator, (2, ROWS, PAIRS))
     new[:4] += np.log(1.05)

@@ -45,7 +45,7 @@ def test_unpaired_p_value_is_that_of_the_exact_rank_sum_test(olds: int, news: in
     assert unpaired_shift(old, new).p == pytest.approx(expected)
 
 
-def test_many_runs_use_the_normal_approximation() -> None:
+def test_p_value_of_many_runs_is_that_of_the_normal_approximation() -> None:
     differences, old, new = draws(ROWS, 60), draws(ROWS, 60), draws(ROWS, 50)
 
     assert paired_shift(differences).p == pytest.approx([stats.wilcoxon(row, method="exact").pvalue for row in differences], abs=0.01)
@@ -138,7 +138,7 @@ def test_two_clusters_are_detected_and_a_single_outlier_is_not() -> None:
     assert flagged[2] < 0.02
 
 
-def test_holm_multiplies_the_smallest_by_the_count_and_never_decreases() -> None:
+def test_holm_multiplies_the_smallest_p_value_by_the_number_of_p_values_and_keeps_their_order() -> None:
     assert adjusted_each(np.array([0.04, 0.01, 0.03, 0.5])) == pytest.approx([0.09, 0.04, 0.09, 0.5])
     assert adjusted_each(np.array([0.6, 0.9])) == pytest.approx([1.0, 1.0])
     assert adjusted_each(np.array([])).shape == (0,)

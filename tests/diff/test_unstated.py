@@ -76,7 +76,7 @@ def test_network_card_must_be_known_if_the_transport_reaches_over_a_network(tran
     assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
 
 
-def test_condition_that_iperf3_does_not_state_is_named_with_the_key_that_states_it(tmp_path: Path) -> None:
+def test_condition_that_iperf3_does_not_state_is_named_with_the_key_to_state_this_condition(tmp_path: Path) -> None:
     said = CliRunner().invoke(diff, [*eight_pairs(tmp_path), "--only", "unreplicated_same"])
 
     assert (
@@ -111,8 +111,8 @@ def test_named_key_of_a_condition_is_the_key_that_is_read(side: Side, noise: NDA
     assert not report.warns("single_values")
 
 
-def test_logs_without_a_share_of_loss_are_not_called_silent_about_loss(compared: Compared, noise: NDArray[np.float64]) -> None:
-    """Counts of lost messages without a share, like lost=0 in latency lines of perftest."""
+def test_logs_that_state_only_the_number_of_lost_messages_are_not_said_to_state_no_loss(compared: Compared, noise: NDArray[np.float64]) -> None:
+    """For example, latency lines of perftest state lost=0, but no share."""
     none = np.zeros(12)
     said = {"metric": "messages_lost", "statistic": "total", "unit": "messages"}
 
@@ -149,7 +149,7 @@ def test_inconclusive_row_with_a_conclusive_looking_interval_explains_the_interv
     old = np.full((40, 12), 10_000.0)
     new = old * (1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12))
     new[0] = old[0] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
-    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))  # significant, and perhaps too small
+    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))  # A significant change that may be below the threshold.
 
     report = compared(old, new)
     significant = next(row for row in report.rows if row.key.payload_bytes == 32)
@@ -168,7 +168,7 @@ def test_inconclusive_row_with_a_conclusive_looking_interval_explains_the_interv
 
 
 @pytest.mark.parametrize("show", [text, markdown, html])
-def test_values_of_a_row_were_measured_by_runs_and_the_ratio_is_named(compared: Compared, show: Callable[[Comparison], str]) -> None:
+def test_values_of_a_row_are_those_of_single_runs_and_the_ratio_is_an_estimate(compared: Compared, show: Callable[[Comparison], str]) -> None:
     old = np.array([10.0, 10.2, 9.9, 10.1, 10.0, 10.3]) * 1000
     new = np.array([11.0, 11.3, 10.9, 11.0, 11.1, 11.2]) * 1000
 
@@ -177,7 +177,7 @@ def test_values_of_a_row_were_measured_by_runs_and_the_ratio_is_named(compared: 
 
     assert row.old
     assert row.new
-    assert (row.old.median, row.new.median) == (10_100, 11_100)  # The slower of the two middle values; the midpoints are 10050 and 11050.
+    assert (row.old.median, row.new.median) == (10_100, 11_100)  # The slower of the two middle values, and not the mean of both.
     assert row.old.values == tuple(old)
     assert row.ratio_kind == "hodges_lehmann_pairs"
     shown = show(report).replace("Estimated", "estimated")
@@ -186,7 +186,7 @@ def test_values_of_a_row_were_measured_by_runs_and_the_ratio_is_named(compared: 
     assert "Old and new are each the value of one run" in shown
 
 
-def test_lower_of_the_two_middle_rates_is_shown(compared: Compared) -> None:
+def test_value_of_a_row_of_rates_is_the_lower_of_the_two_middle_values(compared: Compared) -> None:
     rates = np.array([100.0, 102, 99, 101, 100, 103]) * 1e6
 
     (row,) = compared(rates, rates * 2, metric="goodput", statistic="mean", unit="bit_per_s", test="throughput", basis=None).rows
@@ -201,8 +201,8 @@ def test_ratio_of_single_values_is_their_quotient(compared: Compared) -> None:
     assert "estimated" not in text(report)
 
 
-def test_iperf3_text_with_three_streams_is_another_row_than_one_stream(tmp_path: Path) -> None:
-    """They were once one row: 16.7 -> 52.1 Gbit/s, better."""
+def test_iperf3_text_with_three_streams_and_with_one_stream_are_two_rows(tmp_path: Path) -> None:
+    """An older version made one row of both: 16.7 -> 52.1 Gbit/s, better."""
     old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-three-streams-omit.log"))
     report = compare(load([Path(old)]), load([Path(new)]), Policy())
 

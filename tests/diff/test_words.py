@@ -106,7 +106,7 @@ def test_p_value_next_to_an_interval_is_called_adjusted(compared: Compared, nois
     assert not any(re.search("pairs, p[\u00a0 ]", show(report)) for report in reports)
 
 
-def test_single_runs_and_medians_of_several_runs_are_named_as_such(compared: Compared, side: Side) -> None:
+def test_row_states_whether_its_values_are_medians_of_several_runs(compared: Compared, side: Side) -> None:
     values = np.array([[10_000.0, 10_100, 10_200, 10_050, 10_020, 10_080]])
     few, blocks = (
         compare(side(values, range(6), reliability=known), side(values * 1.01, range(6, 12), session="second", reliability=known), Policy())
@@ -119,7 +119,7 @@ def test_single_runs_and_medians_of_several_runs_are_named_as_such(compared: Com
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side, other_host: Host, show: Callable[[Comparison], str]) -> None:
+def test_rows_of_different_or_unknown_machines_have_no_ratio(side: Side, other_host: Host, show: Callable[[Comparison], str]) -> None:
     values = np.array([[10_000.0, 10_100]])
     report = compare(side(values), side(values * 2, host=other_host), Policy())
     unknown = compare(side(values, host=None, basis="rtt"), side(values), Policy())
@@ -180,7 +180,7 @@ def test_report_states_that_better_rows_of_one_machine_are_not_among_the_rows_of
 
 
 def test_row_name_does_not_contain_a_version_that_only_one_side_has(side: Side) -> None:
-    """A tool that measures itself has a different version on each side."""
+    """If the measured system is the measuring tool itself, its version is different on each side."""
     values, options = np.full((1, 12), 10_000.0) + 10.0 * np.arange(12), {"paired": '{"warmup_s": 0.2}', "alone": '{"warmup_s": 0.4}'}
     old = side(values, OLD_TURNS, tool_version="0.3.0")
     new = side(values * 0.8, NEW_TURNS, tool_version="0.4.0")
@@ -292,10 +292,10 @@ def test_text_and_markdown_state_once_what_is_common_to_all_rows_of_a_verdict(si
         assert said.count("Another CPU") == 1
         assert "In all of these rows: medians of 12 and 12 runs; CPU model: Made-up CPU" in said
     rows = [line for line in text(report).splitlines() if line.startswith("  latency")]
-    assert [len(line.split()) for line in rows] == [10] * 4  # The name and two values, without a remark.
+    assert [len(line.split()) for line in rows] == [10] * 4  # A row has its name and two values, but no remark.
 
 
-def test_row_that_the_other_side_has_only_under_other_conditions_names_them(side: Side, noise: NDArray[np.float64]) -> None:
+def test_row_that_the_other_side_has_only_under_other_conditions_names_these_conditions(side: Side, noise: NDArray[np.float64]) -> None:
     waits = [*["busy-poll"] * 6, *["blocking"] * 6]
     old = side(noise[0][:1], OLD_TURNS)
     old.results["waiting"] = waits
@@ -318,7 +318,7 @@ def test_row_that_only_one_side_has_does_not_name_conditions(side: Side, noise: 
     assert "under other conditions than" not in text(report)
 
 
-def test_size_of_a_change_stays_next_to_its_ratio_even_if_all_rows_changed_alike(compared: Compared) -> None:
+def test_size_of_a_change_stays_next_to_its_ratio_even_if_all_rows_changed_equally(compared: Compared) -> None:
     old = np.full((3, 12), 10_000.0) + 10.0 * np.arange(12)
 
     said = text(compared(old, old * 1.1))
@@ -358,10 +358,10 @@ def test_conditions_common_to_all_rows_are_stated_once_in_words(side: Side) -> N
     assert not any("{" in show(report) for show in (text, markdown))
 
 
-# --- which way a report points where nothing is proven, and how far a band reaches
+# --- the direction of unproven differences, and the limits of a band
 
 
-def test_rows_with_unproven_differences_state_the_direction_and_those_towards_worse_come_first(checkout: Path) -> None:
+def test_unproven_differences_have_a_direction_and_differences_towards_worse_come_first(checkout: Path) -> None:
     data = load([checkout / "data/perftest"])
 
     report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
@@ -395,7 +395,7 @@ def test_rows_towards_worse_are_counted_if_no_row_could_be_tested(compared: Comp
     ("statistic", "said"),
     [("p50", "9.1 % lower to 10 % higher"), ("p99", "20 % lower to 25 % higher"), ("p99.9", "33 % lower to 50 % higher")],
 )
-def test_band_states_how_far_it_reaches_in_both_directions(compared: Compared, statistic: str, said: str) -> None:
+def test_both_limits_of_a_band_are_stated(compared: Compared, statistic: str, said: str) -> None:
     report = compared(np.array([[10_000.0]]), np.array([[20_000.0]]), statistic=statistic)
 
     assert f"; band: {said}, assumed" in line_of(report.rows[0]).remark

@@ -1,4 +1,4 @@
-"""Reading lines in bulk gives exactly the records that reading them one by one gives."""
+"""The same records are read from lines in bulk and from the same lines one by one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ others = st.sampled_from(
 
 
 def steady(low: int, count: int) -> list[str]:
-    """Return answers whose minimum and maximum grow apart as in a real log."""
+    """Return answers whose minimum falls and whose maximum rises, as in a real log."""
     return [answer(max(low - index // 3, 0), index % 3, low + index, index / 7) for index in range(count)]
 
 
@@ -106,16 +106,16 @@ def test_lines_read_in_bulk_equal_lines_read_one_by_one(lines: list[str], end: s
     ],
     ids=["summaries", "intervals of throughput", "intervals of latency"],
 )
-def test_long_run_is_read_in_bulk(line: Callable[[int], str], records: int) -> None:
+def test_many_consecutive_lines_with_one_layout_are_read_in_bulk(line: Callable[[int], str], records: int) -> None:
     text = "********** New data length is 1024\n" + "".join(line(index) + "\n" for index in range(records))
 
     batches = list(Scan(LogText(io.BytesIO(text.encode())), "rti").batches())
 
-    # The format reads the first and the last line by itself.
+    # The first and the last line are read separately.
     assert sum(len(batch) for batch in batches if isinstance(batch, RecordBlock)) == records - 2
 
 
-def test_doubtful_line_affects_only_itself() -> None:
+def test_line_with_an_implausible_value_affects_only_itself() -> None:
     lines = [summary(1024, 20000 + index, 30, 0, 0.0) for index in range(300)]
     lines[150] = summary(1024, 20000, 30, 0, 5000.0)
 
@@ -125,7 +125,7 @@ def test_doubtful_line_affects_only_itself() -> None:
     assert scan.account.records == 299
 
 
-def test_printed_zero_among_other_values_is_a_bound() -> None:
+def test_minimum_that_is_printed_as_0_is_a_bound_also_if_lines_are_read_in_bulk() -> None:
     lines = [answer(0, 1, 100 + index, 1.5) for index in range(300)]
 
     all_events, _ = events("********** New data length is 64\n" + "\n".join(lines) + "\n", 2)
@@ -148,14 +148,14 @@ def test_long_log_of_each_layout_is_read_in_bulk(log: LongLog) -> None:
 
 
 @pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
-def test_long_log_gives_the_same_in_bulk_and_line_by_line(log: LongLog) -> None:
+def test_long_log_gives_the_same_records_in_bulk_and_line_by_line(log: LongLog) -> None:
     check_bulk(log.format, log.text(2000).encode())
 
 
 @pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
 @settings(deadline=None, max_examples=10, derandomize=True)
 @given(seed=st.integers(0, 2**32))
-def test_long_log_with_changed_numbers_gives_the_same_in_bulk_and_line_by_line(log: LongLog, seed: int) -> None:
+def test_long_log_with_changed_numbers_gives_the_same_records_in_bulk_and_line_by_line(log: LongLog, seed: int) -> None:
     """A changed digit does not change the layout of the line: only the checks of its numbers notice it."""
     chance = random.Random(seed)  # noqa: S311
     text = bytearray(log.text(60, seed).encode())

@@ -15,17 +15,17 @@ SUB = "[1] {}.000  size 1024 total {} lost {} delta {} lost {} rate {} kS/s {} M
 
 
 def intervals(log: Log, definition: str) -> list[Record]:
-    """Return the records of single seconds with a definition."""
+    """Return the records that cover one second and have the given definition."""
     return [record for record in log.records if record.scope == "interval" and record.conditions.definition == definition]
 
 
 def summaries(log: Log) -> list[Record]:
-    """The derived records."""
+    """Return the records of whole runs."""
     return [record for record in log.records if record.scope == "summary"]
 
 
 def values(record: Record, metric: str) -> dict[str, float | None]:
-    """The numbers of one metric by statistic."""
+    """Return the values of a metric by statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
@@ -94,7 +94,7 @@ def test_pause_between_two_publishers_is_excluded_from_the_mean() -> None:
     assert values(summary, "message_rate") == {"mean": 1000}
 
 
-def test_second_of_a_ping_is_half_of_a_round_trip_to_one_peer() -> None:
+def test_record_of_a_second_of_a_ping_has_half_of_the_round_trip_to_one_peer() -> None:
     first = intervals(read(LOGS / "ping.log"), "ddsperf-ping")[0]
 
     assert (first.payload_bytes, first.samples, first.participant) == (2048, 99, "peer 1")
@@ -127,7 +127,7 @@ def test_summary_marks_percentiles_that_cannot_be_computed_from_those_of_single_
     ]
 
 
-def test_two_seconds_of_pings_have_one_report_whose_percentiles_are_those_of_the_run() -> None:
+def test_percentiles_of_a_run_with_a_single_report_are_those_of_this_report() -> None:
     (summary,) = summaries(read(LOGS / "ping-one-report.log"))
 
     assert values(summary, "latency") == {"mean": 12_826, "min": 8_351, "max": 3_133_346, "p50": 9_353, "p90": 9_839, "p99": 41_837}
@@ -185,7 +185,7 @@ def test_rate_of_a_publisher_is_the_offered_rate_with_three_digits() -> None:
     rates = [record.numbers[0] for record in intervals(log, "ddsperf-publisher")]
     assert [(rate.value, rate.resolution) for rate in rates] == [(270e3, 1e3), (201e3, 1e3), (469e3, 1e3), (828e3, 1e3), (483e3, 1e3)]
     (summary,) = summaries(log)
-    # The subscriber left before the last second.
+    # The subscriber ended before the last second.
     assert values(summary, "offered_rate") == {"mean": pytest.approx((201e3 + 469e3 + 828e3) / 3)}
     assert summary.payload_bytes is None
 

@@ -28,7 +28,7 @@ Throughput                    : 7738 MB/s
 
 
 def latencies(record: Record) -> list[tuple[str, float | None, str]]:
-    """The latencies of a record in microseconds, with their bounds."""
+    """Return the latencies of a record in microseconds, with their bounds."""
     return [(n.statistic, n.value / 1000 if n.value else None, n.bound) for n in record.numbers if n.metric == "latency"]
 
 
@@ -51,7 +51,7 @@ def test_block_of_a_receiver_is_one_way_latency_in_whole_microseconds_and_has_no
     )
 
 
-def test_log_of_a_receiver_has_one_record_per_block_and_no_other_line() -> None:
+def test_log_of_a_receiver_has_one_record_per_block_and_no_unknown_line() -> None:
     log = read(LOGS / "latency-6.2-receiver.log")
 
     assert [r.payload_bytes for r in log.records] == [1024, 1024, 65536, 65536, 4194304, 4194304, None, None]
@@ -87,7 +87,7 @@ def test_lines_of_the_recorder_are_unknown() -> None:
     assert read(LOGS / "latency-6.2-sender.log").unknown == [1, 11, 21, 31, 41, 51, 61, 71]
 
 
-def test_run_has_only_the_conditions_that_all_its_senders_state_alike() -> None:
+def test_run_has_only_the_conditions_for_which_all_its_senders_state_the_same_value() -> None:
     first = (LOGS / "latency-6.2-sender.log").read_text().split("$ ")[2]
 
     assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy", settings='{"buffers": "1"}')
@@ -157,7 +157,7 @@ def test_file_of_latencies_must_have_only_complete_integers_in_its_beginning() -
     assert not formats()["ecal"].detect("2\n1\nend\n").fits
 
 
-def test_published_grid_becomes_a_record_for_each_size_and_column() -> None:
+def test_published_table_gives_a_record_for_each_size_and_column() -> None:
     log = read(LOGS / "performance-5.12.rst")
 
     assert len(log.records) == 64
@@ -177,7 +177,7 @@ def test_all_records_of_a_row_have_its_line() -> None:
     assert [list(event.lines) for event in events[:5]] == [[60], [], [], [], [62]]
 
 
-def test_megabytes_of_a_grid_are_2_to_the_power_of_20() -> None:
+def test_megabyte_of_a_published_table_is_2_to_the_power_of_20_bytes() -> None:
     last = [r for r in read(LOGS / "performance-5.11.rst").records if r.payload_bytes == 32 * 2**20]
 
     assert [latencies(r) for r in last] == [[("mean", us, "=")] for us in (6642, 2471, 5880, 2078)]
@@ -187,7 +187,7 @@ def test_statements_of_a_document_about_its_runs_are_kept() -> None:
     assert read(LOGS / "performance-5.12.rst").account.facts.environment == {"ecal_runs": "5000", "ecal_buffers": "1"}
 
 
-def test_table_of_pipes_gets_unit_and_samples_from_the_text_before_it() -> None:
+def test_table_with_vertical_bars_gets_its_unit_and_samples_from_the_text_above_it() -> None:
     first, second, *_, last = read(LOGS / "readme-5.4.md").records
 
     assert (first.payload_bytes, first.participant, latencies(first), first.samples) == (1024, "Win10 AMD64", [("mean", 13, "=")], 20000)
@@ -280,13 +280,13 @@ def test_latency_of_the_performance_samples_is_the_time_per_message() -> None:
     assert (sender.side, sender.number("message_rate", "mean")) == (None, None)
 
 
-def test_truncated_layer_is_not_another_layer() -> None:
+def test_truncated_name_of_a_layer_is_not_read_as_zero_copy() -> None:
     text = (LOGS / "pubsub-throughput.log").read_text().replace("LAYER: SHM ZERO-COPY\n", "LAYER: SHM ZERO-COP\n")
 
     assert [record.conditions.data_path for record in read_text(text, "ecal").records] == ["copy"]
 
 
-def test_count_below_zero_is_impossible_and_not_huge() -> None:
+def test_count_that_was_printed_below_zero_is_impossible_and_not_a_huge_number() -> None:
     copied, handed_over = read(LOGS / "pubsub-throughput.log").records
 
     assert copied.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=16777216, line=7)
@@ -298,7 +298,7 @@ def test_count_below_zero_is_impossible_and_not_huge() -> None:
     assert handed_over.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=None, marks=("impossible",), line=18)
 
 
-def test_seconds_of_perftool_are_intervals_of_either_side() -> None:
+def test_each_second_of_perftool_is_an_interval_of_the_publisher_or_of_the_subscriber() -> None:
     sent, _, received, _ = read(LOGS / "perftool.log").records
 
     assert (sent.scope, sent.side, sent.number("messages_sent", "total")) == (
@@ -311,7 +311,7 @@ def test_seconds_of_perftool_are_intervals_of_either_side() -> None:
     assert received.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=10, resolution=0.1)
 
 
-def test_loss_that_perftool_does_not_know_is_not_stated() -> None:
+def test_log_of_perftool_without_a_loss_does_not_state_a_loss_of_zero() -> None:
     early, received = read(LOGS / "perftool-2023.log").records
 
     assert early.number("send_call", "mean") == Number(metric="send_call", statistic="mean", value=105_000, resolution=1000)
@@ -330,15 +330,15 @@ def test_service_calls_and_many_topics_are_read() -> None:
     [
         ("Message min latency           : 7 us @ 1\n", ""),  # A row is missing.
         ("Message min latency           : 7 us @ 1\n", "Message min latency           : 7 u\n"),  # A row is truncated.
-        ("7 us @ 1", "9 us @ 1"),  # The minimum is above the mean.
-        ("76 us @ 286", "76 us @ 300"),  # There is no message 300 of 300.
-        ("64 kB", "128 kB"),  # The value of another block.
-        ("64 kB", "32 kB"),  # The value of another block.
+        ("7 us @ 1", "9 us @ 1"),  # The minimum is now above the mean.
+        ("76 us @ 286", "76 us @ 300"),  # Message numbers of 300 messages end at 299.
+        ("64 kB", "128 kB"),  # A value of another block.
+        ("64 kB", "32 kB"),  # A value of another block.
         ("8 us", "8 us us"),  # Two merged lines.
-        ("7 GB/s", "9 GB/s"),  # The value of another block.
+        ("7 GB/s", "9 GB/s"),  # A value of another block.
     ],
 )
-def test_rows_that_do_not_belong_together_are_broken(what: str, instead: str) -> None:
+def test_block_with_missing_damaged_or_contradictory_rows_is_broken(what: str, instead: str) -> None:
     assert len(read_text(RECEIVED, "ecal").records) == 1
 
     log = read_text(RECEIVED.replace(what, instead), "ecal")
@@ -360,7 +360,7 @@ def test_block_at_the_end_of_a_truncated_log_is_broken() -> None:
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("latency-6.2-receiver.log", ": 29 kMsg/s"),  # The unit ends the number.
+        ("latency-6.2-receiver.log", ": 29 kMsg/s"),  # The unit after the number shows that no digit is missing.
         ("latency-6.2-receiver.log", ": 29 kMsg/"),
         ("latency-6.2-receiver.log", ": 2"),
         ("latency-5.10.log", ": 48804 Msg"),
@@ -384,14 +384,14 @@ def test_block_is_read_if_the_last_row_of_the_log_ends_with_its_unit_or_repeats_
 
 
 def test_truncated_last_row_of_a_receiver_does_not_affect_its_block() -> None:
-    (record,) = read_text(RECEIVED[: RECEIVED.index("3 kMsg/s")], "ecal").records  # "12", of 123
+    (record,) = read_text(RECEIVED[: RECEIVED.index("3 kMsg/s")], "ecal").records  # The row ends with "12" instead of "123 kMsg/s".
 
     assert latencies(record) == [("mean", 8, "="), ("min", 7, "="), ("max", 76, "=")]
     assert (record.samples, record.payload_bytes) == (300, 64 * 1024)
     assert [number.value for number in record.numbers if number.metric == "size_over_latency"] == [7738 * 2**20 * 8]
 
 
-def test_round_trip_at_the_end_of_a_log_is_read_because_its_unit_ends_it() -> None:
+def test_round_trip_at_the_end_of_a_log_is_read_only_with_its_unit_which_shows_that_no_digit_is_missing() -> None:
     text = (LOGS / "latency-5.3.log").read_text(encoding="utf-8")
     there_and_back = text[: text.index(" us") + len(" us")]
 
@@ -430,7 +430,7 @@ def test_block_of_a_receiver_can_be_inside_the_block_of_a_sender() -> None:
     assert log.broken == []
 
 
-def test_grid_of_5_6_has_its_unit_next_to_the_size_and_iceoryx_in_its_last_column() -> None:
+def test_published_table_of_5_6_has_its_unit_next_to_the_size_and_iceoryx_in_its_last_column() -> None:
     log = read(LOGS / "performance-5.6.rst")
 
     means = {

@@ -47,7 +47,7 @@ def test_log_of_a_tool_without_closing_text_does_not_state_how_its_run_ended(nam
     assert (account.status, account.reason) == (None, None)
 
 
-def test_closing_text_of_one_run_does_not_apply_to_the_next() -> None:
+def test_closing_text_of_one_run_does_not_apply_to_the_next_run() -> None:
     text = (LOGS / "rti/3.0.1-latency-pub.log").read_text()
     stopped = text[: text.index("Finishing test")]
 

@@ -17,23 +17,23 @@ from tacholog.formats.testing import Allowances, Claim, Distance, format_tests
 from tacholog.schema.metrics import METRICS
 
 HERE = Path(__file__).parent
-NAMES = [name for name in sorted(formats()) if (HERE / name).is_dir()]  # Formats of other packages have their logs elsewhere.
+NAMES = [name for name in sorted(formats()) if (HERE / name).is_dir()]  # The logs of formats of other packages are not in this folder.
 SAMPLES = {name: sorted(path for path in (HERE / name).iterdir() if path.name != "README.md") for name in NAMES}
 SMALL = {name: [path for path in paths if path.stat().st_size < 20_000] or paths[:1] for name, paths in SAMPLES.items()}
 
 
 def iperf3_word(name: str, value: object, true: Mapping[str, object], change: str) -> bool:
     """Whether a row of iperf3 may have this value without the lines before it."""
-    if name == "publishers":  # Before the first row, no line shows that "[  9] local 127.0.0.1 port ..." is missing.
+    if name == "publishers":  # If the line "[  9] local 127.0.0.1 port ..." is missing before the first row, no other line shows this.
         return change not in ("cut", "none") and isinstance(value, int) and value < int(str(true.get(name) or 0))
     if name == "participant":  # "[  5] 0.00-1.00 sec ..." names its stream, unless earlier lines state that it is the only one.
         more = {*str(value).split(", ")} - {*str(true.get(name)).split(", ")}
         return more <= {word for word in str(value).split(", ") if "stream" in word}
-    return name == "definition" and value == "iperf3-either-side"  # The same row, without the header that states whether it was sent or received.
+    return name == "definition" and value == "iperf3-either-side"  # The row lost its header, which states the side.
 
 
 def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the names of the numbers of a row of iperf3 if it is unknown whether they were sent or received."""
+    """Yield the numbers of a row of iperf3 with the metrics that they get if it is unknown whether the data was sent or received."""
     unsaid = {"bit_per_s": "transfer_rate", "bytes": "bytes_transferred"}
     for metric, statistic, value, bound, resolution in claim.numbers:
         if METRICS[metric].unit in unsaid:
@@ -47,14 +47,14 @@ def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> 
 
 APART = Allowances(may_lack_size=True)
 ALLOWED = {
-    # "Message min latency : 7 us @ 1" of one block, "Message max latency : 76 us @ 286" of the next.
+    # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
     "ecal": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=ecal_word),
-    # "Ping : msgSize=16 msgPerSec=500" on one line, "round trip time (sec):..." on the next.
+    # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". Each may be from another result.
     "hmbdc": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     "iceoryx2": APART,
     # "****** ICEORYX ********" states the transport of all rows after it.
     "iceperf": Allowances(moved=Distance.CONTEXT),
-    # "Starting Test: protocol: TCP, ... 131072 byte blocks" of the client precedes the rows of the server if "Server output:" is lost.
+    # If "Server output:" is lost, the line "Starting Test: protocol: TCP, ... 131072 byte blocks" of the client applies to the rows of the server.
     "iperf3": Allowances(
         may_lack_size=True,
         moved=Distance.SIZE,
@@ -64,15 +64,15 @@ ALLOWED = {
         extra_words=frozenset({("definition", "iperf3-either-side")}),
     ),
     "performance_test": APART,
-    # "latency = 2.3 us" of one block, "loc_cpus_used = 200 % cpus" of the next: rows have only a name and a number, and blocks are similar.
+    # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
-    # The same for the members of its JSON: '"latency_max": 61,' of one interval, '"cpu": 12.88' of another.
-    # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of the other together state a paced load.
+    # Members of its JSON may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
+    # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),
-    # "---> percentile 75.000 = 4.094" of one run among the lines of another.
+    # The line "---> percentile 75.000 = 4.094" of one run may be among the lines of another run.
     "sockperf": Allowances(may_lack_size=True, mixed=Distance.LINES),
 }
-# One cell of a row is missing, so the row is not a record. Results of the other side, which are not read, are nested in these results.
+# In the first log, a row has no record because a cell is missing. The second log contains results of the other side, which are not read.
 NOT_MOVED = (HERE / "rti/cell-missing.txt", HERE / "iperf3/udp-two-streams-server-output.json")
 
 for one in NAMES:

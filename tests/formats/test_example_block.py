@@ -1,4 +1,4 @@
-"""The example in docs/add-a-format.md of a format for a tool that prints blocks: it reads its log, and passes the tests of each format."""
+"""docs/add-a-format.md has an example format for a tool that prints blocks. It reads its log, and passes the tests that each format must pass."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_example_of_a_block_reads_its_log_and_passes_the_tests_of_each_format(package: Path) -> None:
+def test_example_format_for_blocks_reads_its_log_and_passes_the_tests_for_formats(package: Path) -> None:
     path = os.pathsep.join(folder for folder in (str(package), os.environ.get("PYTHONPATH", "")) if folder)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_blocks.py")],

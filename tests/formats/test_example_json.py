@@ -1,4 +1,4 @@
-"""The example in docs/add-a-format.md of a format for JSON: it reads real logs, and passes the tests of each format."""
+"""docs/add-a-format.md has an example format for JSON. It reads real logs, and passes the tests that each format must pass."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_page_shows_what_the_format_reads(package: Path) -> None:
     assert run(package, ROOT, "tacholog", *example[1].split()) == example[2]
 
 
-def test_example_passes_the_tests_of_each_format(package: Path) -> None:
+def test_example_format_for_json_passes_the_tests_for_formats(package: Path) -> None:
     (package / "test_fio.py").write_text(TESTS)
 
     output = run(package, package, "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_fio.py"))

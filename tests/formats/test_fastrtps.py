@@ -70,7 +70,7 @@ def test_recovery_time_of_a_banner_applies_to_the_rows_below_it() -> None:
     assert log.broken == []
 
 
-def test_time_of_a_publisher_without_its_waits_has_its_own_definition() -> None:
+def test_sending_time_without_recovery_times_has_a_separate_definition() -> None:
     text = (LOGS / "throughput-1.9.3.log").read_text()
     assert {r.conditions.definition for r in read(LOGS / "throughput-1.9.3.log").records[:99]} == {"fastrtps-demand-1.9.1"}
 
@@ -80,7 +80,7 @@ def test_time_of_a_publisher_without_its_waits_has_its_own_definition() -> None:
     assert [r.conditions.definition for r in old.records] == ["fastrtps-demand-1.7"]
 
 
-def test_count_below_zero_is_impossible_and_not_huge() -> None:
+def test_count_that_was_printed_below_zero_is_impossible_and_not_a_huge_number() -> None:
     (record,) = read(LOGS / "throughput-underflow.log").records
 
     assert record.samples is None
@@ -119,11 +119,11 @@ def test_table_of_2014_belongs_to_the_publisher() -> None:
 @pytest.mark.parametrize(
     ("what", "instead"),
     [
-        ("17200", "17300"),  # The rates are those of other samples.
+        ("17200", "17300"),  # The rates are not those of 17300 samples.
         ("137.901", "137.90"),  # Truncated.
-        ("137.901", "139.901"),  # The value of another row.
+        ("137.901", "139.901"),  # A value of another row.
         ("  100,", "  101,"),  # 17200 samples are not a multiple of 101.
-        ("201,", "301,"),  # More than were sent.
+        ("201,", "301,"),  # More samples were lost than sent.
         ("1005207", "0"),  # A time of zero.
         ("   1024,", "   0,"),  # A size of zero.
         ("16996,", ""),  # A cell is missing.
@@ -142,7 +142,7 @@ def test_row_without_the_header_of_its_table_is_broken() -> None:
     assert read_text(row + "\n", "fastrtps").broken == ["text:1: a row without the header of its table"]
 
 
-def test_row_of_another_table_is_detected_by_its_size() -> None:
+def test_row_of_another_table_is_detected_because_its_size_is_smaller_than_the_size_before_it() -> None:
     lines = (LOGS / "throughput-1.9.3.log").read_text().splitlines(keepends=True)
     without_second_header = [line for index, line in enumerate(lines) if not (index > 120 and not line.lstrip()[:1].isdigit())]
 
@@ -152,7 +152,7 @@ def test_row_of_another_table_is_detected_by_its_size() -> None:
     assert "sizes only grow within a table" in log.broken[0]
 
 
-def test_lines_of_a_subscriber_are_a_record_with_its_own_rate() -> None:
+def test_lines_of_a_subscriber_are_a_record_with_the_rate_that_the_subscriber_states() -> None:
     (record,) = read(LOGS / "throughput-2.9.1-subscriber.log").records
 
     assert record == Record(
@@ -185,7 +185,7 @@ def test_lines_of_a_subscriber_out_of_order_are_broken() -> None:
     assert log.broken[0] == "text:6: these lines are cut short, garbled or out of order"
 
 
-def test_three_decimals_mean_half_of_a_round_trip() -> None:
+def test_latencies_with_three_decimals_are_half_of_a_round_trip() -> None:
     first, second = read(LOGS / "latency-2.9.1.log").records
 
     assert first.conditions == Conditions(basis="rtt/2", load_mode="closed", definition="fastrtps-latency-1.9.4")
@@ -214,7 +214,7 @@ def test_clock_overhead_is_in_microseconds_for_any_printed_unit() -> None:
     assert read(LOGS / "latency-1.9.2.log").account.facts.environment == {"clock_overhead_ns": "18.4725"}
 
 
-def test_two_decimals_without_samples_are_round_trips() -> None:
+def test_latencies_with_two_decimals_are_round_trips_if_the_table_has_no_column_of_samples() -> None:
     first, _ = read(LOGS / "latency-0.5.1.log").records
 
     assert (first.samples, first.conditions.basis, first.conditions.definition) == (10000, "rtt", "fastrtps-latency-0.5.1")
@@ -222,7 +222,7 @@ def test_two_decimals_without_samples_are_round_trips() -> None:
     assert first.number("latency", "std") == Number(metric="latency", statistic="std", value=12_000, resolution=1000)
 
 
-def test_two_decimals_with_samples_have_an_unknown_basis() -> None:
+def test_latencies_with_two_decimals_have_an_unknown_basis_if_the_table_has_a_column_of_samples() -> None:
     log = read(LOGS / "latency-1.1.log")
 
     assert {(r.conditions.basis, r.conditions.definition) for r in log.records} == {(None, "fastrtps-latency-1.1")}
@@ -295,7 +295,7 @@ def test_file_of_one_size_has_minimum_and_average() -> None:
     )
 
 
-def test_file_with_unknown_content_is_named() -> None:
+def test_file_whose_content_only_its_name_states_is_broken_with_this_reason() -> None:
     (broken,) = read(LOGS / "latency-average-2.9.1.csv").broken
 
     assert broken.startswith("latency-average-2.9.1.csv:2: only the file's name says whether these are minima or averages")
@@ -313,7 +313,7 @@ def test_quoted_rates_belong_to_the_headings_above_them() -> None:
     assert (record.conditions.demand, record.conditions.reliability, value(record, "goodput")) == (500, "reliable", 38.4677e6)
 
 
-def test_number_of_quoted_rates_must_equal_that_of_headings() -> None:
+def test_table_with_fewer_quoted_rates_than_headings_is_broken() -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace(',"77.165"', ""), "fastrtps")
 
     assert log.records == []
@@ -328,7 +328,7 @@ def test_quoted_heading_with_zero_bytes_or_messages_is_broken(heading: str) -> N
     assert log.broken == ["text:2: a heading with a message size or a demand that cannot be"]
 
 
-def test_run_that_the_tool_gave_up_is_failed() -> None:
+def test_run_in_which_the_tool_prints_an_error_is_failed() -> None:
     text = (LOGS / "latency-1.1.log").read_text().replace("TEST OF SIZE: 16 ENDS", "Error in test ")
 
     assert (read_text(text, "fastrtps").account.status, read_text(text, "fastrtps").account.reason) == ("failed", "Error in test")
@@ -364,7 +364,7 @@ RECEIVED = {"messages_received": 16996, "messages_lost": 201, "loss": 204 / 1720
         ("16833.643,    137.90", {"message_rate": 16833.643}),
         ("16833.643,    1", {"message_rate": 16833.643}),
         ("16833.643,", {"message_rate": 16833.643}),
-        ("16833.643", {}),  # The cell is not complete: it is not the last cell.
+        ("16833.643", {}),  # Without the comma after it, the cell may be incomplete.
         ("1009645,   1", {}),
         ("1009645,", {}),
     ],
@@ -403,8 +403,8 @@ def test_each_generation_of_the_throughput_table_keeps_its_complete_cells(sample
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("throughput-2.9.1-publisher.log", "201,     100964"),  # The time of the samples is unknown: there is no rate and no definition.
-        ("throughput-0.4.log", "5.00698e+06, 500"),  # The demand may have been 5000.
+        ("throughput-2.9.1-publisher.log", "201,     100964"),  # The last cell is needed for rate and definition.
+        ("throughput-0.4.log", "5.00698e+06, 500"),  # The demand may have been 5000: its last digits may be missing.
         ("throughput-0.4.log", "5.00698e+06,"),
     ],
 )
@@ -417,20 +417,20 @@ def test_truncated_last_row_of_a_throughput_table_is_refused_if_its_complete_cel
     assert [broken.partition(": ")[2] for broken in log.broken] == ["a row of this table is cut short or garbled"]
 
 
-def test_decimal_commas_are_refused_also_if_the_spreadsheet_changed_50_percent_to_a_half() -> None:
+def test_decimal_commas_are_refused_also_if_a_spreadsheet_changed_the_heading_50_percent() -> None:
     log = read(LOGS / "latency-decimal-commas-dual-host.csv")
 
     why = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
-    assert log.broken == [f"latency-decimal-commas-dual-host.csv:{line}: {why}" for line in range(2, 13)]  # A stray letter follows the last row.
+    assert log.broken == [f"latency-decimal-commas-dual-host.csv:{line}: {why}" for line in range(2, 13)]  # Line 13 contains a single letter.
     assert (log.records, log.unknown) == ([], [])
 
 
-def test_reach_within_a_process_differs_from_reach_between_processes() -> None:
+def test_reach_is_the_process_only_if_the_log_states_intraprocess() -> None:
     log = read(LOGS / "latency-intraprocess.log")
 
     assert (log.account.facts.conditions.reach, log.account.facts.conditions.subscribers) == ("process", 1)
     assert [value(record, "latency") for record in log.records] == [1152, 1132, 3163, 34246]
-    assert log.unknown == [1]  # Line 1 is the command.
+    assert log.unknown == [1]  # Line 1 is the command of the user.
     between = read_text((LOGS / "latency-intraprocess.log").read_text(encoding="utf-8").replace("intraprocess ", ""))
     assert (between.account.facts.conditions.reach, between.unknown) == (None, [1])
 

@@ -27,7 +27,7 @@ def test_each_of_the_two_tables_is_a_record_of_the_subscriber() -> None:
     assert drops.number("messages_lost", "min") == Number(metric="messages_lost", statistic="min", value=0.01, resolution=0.01, bound="<")
 
 
-def test_csv_file_has_both_tables_in_one_row_with_six_digits() -> None:
+def test_row_of_a_csv_file_is_one_record_with_the_numbers_of_both_tables_in_six_digits() -> None:
     log = read(LOGS / "video.csv")
 
     assert (log.broken, log.unknown) == ([], [])

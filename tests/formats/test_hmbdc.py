@@ -17,11 +17,11 @@ RESULT = "round trip time (sec):(1996/1988):mean=0.000584529 std_dev=0.00142221 
 
 
 def latency(statistic: str, value: float | None, resolution: float | None = 1.0, line: int | None = None) -> Number:
-    """Return a number of a latency."""
+    """Return a statistic of the latency."""
     return Number(metric="latency", statistic=statistic, value=value, resolution=resolution, line=line)
 
 
-def test_pinger_gives_round_trips_with_the_rate_and_size_of_its_first_line() -> None:
+def test_result_of_a_pinger_is_a_round_trip_with_the_rate_and_size_of_the_line_before_it() -> None:
     log = read(LOGS / "17-6-ipc-0cpy-ping.log")
 
     assert log.records[2] == Record(
@@ -44,13 +44,13 @@ def test_pinger_gives_round_trips_with_the_rate_and_size_of_its_first_line() -> 
     assert log.unknown == [1, 6, 7, 12, 13, 18, 19, 24, 25, 30, 31, 36]
 
 
-def test_record_has_both_of_its_lines() -> None:
+def test_record_states_both_lines_from_which_it_was_read() -> None:
     event = next(event for event in read(LOGS / "17-6-ipc-0cpy-ping.log").events if isinstance(event.what, Record))
 
     assert list(event.lines) == [4, 5]
 
 
-def test_regular_message_with_an_attachment_is_copied() -> None:
+def test_message_sent_without_zero_copy_has_the_data_path_copy() -> None:
     record = read(LOGS / "17-6-rmcast-loopback-ping.log").records[0]
 
     assert (record.payload_bytes, record.samples, record.conditions.data_path) == (1000, 789, "copy")
@@ -58,14 +58,14 @@ def test_regular_message_with_an_attachment_is_copied() -> None:
     assert record.number("latency", "std") == latency("std", 99634600, 100, line=5)
 
 
-def test_ponger_gives_one_way_latency_without_a_size() -> None:
+def test_result_of_a_ponger_is_a_one_way_latency_without_a_size() -> None:
     record = read(LOGS / "17-6-ipc-0cpy-pong.log").records[0]
 
     assert (record.payload_bytes, record.samples, record.side, record.conditions.basis) == (None, 11890, "subscriber", "one-way")
     assert [number.value for number in record.numbers] == [40380369, 185378000, 290, 1368964495]
 
 
-def test_ponger_in_the_same_process_has_its_own_record() -> None:
+def test_ponger_in_the_process_of_the_pinger_has_separate_records() -> None:
     log = read(LOGS / "17-6-interthread-both.log")
 
     assert [(record.conditions.basis, record.payload_bytes) for record in log.records[:4]] == [
@@ -77,7 +77,7 @@ def test_ponger_in_the_same_process_has_its_own_record() -> None:
     assert len(log.records) == 10
 
 
-def test_size_without_an_answer_is_a_record_with_zero_samples_and_no_latency() -> None:
+def test_message_size_without_any_answer_is_a_record_with_zero_samples_and_no_latency() -> None:
     log = read(LOGS / "15-29-ipc-regular-ping.log")
 
     assert log.records[5].numbers == (
@@ -137,14 +137,14 @@ def test_latency_below_zero_is_impossible_and_unknown() -> None:
         (PINGS + PINGS + RESULT, ["1: a line without the result that belongs to it", "2: a result behind two lines that each wait for one"]),
     ],
 )
-def test_doubtful_result_is_broken(text: str, reasons: list[str]) -> None:
+def test_result_that_is_damaged_or_contradicts_itself_or_has_no_line_before_it_is_broken(text: str, reasons: list[str]) -> None:
     log = read_text(text, "hmbdc")
 
     assert log.broken == [f"text:{reason}" for reason in reasons]
     assert log.records == []
 
 
-def test_each_result_of_the_sample_is_a_record_with_its_bounds_and_sizes() -> None:
+def test_each_result_of_the_performance_sample_is_a_record_with_its_bounds_and_sizes() -> None:
     log = read(LOGS / "perf-sample-14-2.txt")
 
     assert [
@@ -172,7 +172,7 @@ def test_size_of_zero_bytes_is_broken() -> None:
     assert len(log.records) == 7
 
 
-def test_sample_states_the_data_path_the_reliability_and_which_results_are_not_its_own() -> None:
+def test_results_of_the_performance_sample_have_data_path_and_reliability_and_those_of_qperf_have_a_separate_definition() -> None:
     records = read(LOGS / "perf-sample-14-2.txt").records
 
     assert [record.conditions.data_path for record in records] == [None, None, "pointer", "zero-copy", "copy", None, None, None]
@@ -181,7 +181,7 @@ def test_sample_states_the_data_path_the_reliability_and_which_results_are_not_i
     assert {record.conditions.definition for record in records[:2]} == {"hmbdc-sample-reference"}
 
 
-def test_range_is_two_numbers_with_the_resolution_of_their_units() -> None:
+def test_printed_range_is_two_numbers_with_the_resolution_of_their_units() -> None:
     first = read(LOGS / "perf-sample-14-2.txt").records[0]
 
     assert first.numbers == (
@@ -190,7 +190,7 @@ def test_range_is_two_numbers_with_the_resolution_of_their_units() -> None:
     )
 
 
-def test_commands_machines_and_notes_of_the_sample_are_stored_by_row_and_letter() -> None:
+def test_commands_machines_and_notes_are_stored_with_the_row_number_or_the_letter_of_their_machine() -> None:
     facts = read(LOGS / "perf-sample-15.17-1.txt").account.facts
 
     assert facts.system_version == "12-41"
@@ -226,7 +226,7 @@ def test_row_of_the_older_sample_keeps_the_command_that_was_copied_to_it_by_mist
 @pytest.mark.parametrize(
     "command", ["qperf; rm -rf /", "qperf $(id)", "for s in 1 2; do qperf -m ${a[7]}; done", "qperf 'open", "for s in x; do qperf -m $s; done"]
 )
-def test_command_with_unknown_shell_syntax_stays_text(command: str, tmp_path: Path) -> None:
+def test_command_with_unknown_shell_syntax_is_stored_as_text(command: str, tmp_path: Path) -> None:
     path = tmp_path / "sample.txt"
     path.write_text((LOGS / "perf-sample-14-2.txt").read_text().replace("[b] qperf", f"[b] {command}"))
 
@@ -251,7 +251,7 @@ def test_command_with_unknown_shell_syntax_stays_text(command: str, tmp_path: Pa
         ("reliable UDP    ", "reliable UDP", "30: a result beside a name that is no transport's, or out of its column"),
     ],
 )
-def test_manipulated_row_is_broken(old: str, new: str, reason: str) -> None:
+def test_changed_row_of_the_performance_sample_is_broken(old: str, new: str, reason: str) -> None:
     text = (LOGS / "perf-sample-14-2.txt").read_text()
 
     log = read_text(text.replace(old, new, 1), "hmbdc")
@@ -260,7 +260,7 @@ def test_manipulated_row_is_broken(old: str, new: str, reason: str) -> None:
     assert len(log.records) == 7
 
 
-def test_sample_that_ends_within_a_block_gives_no_record_for_it() -> None:
+def test_performance_sample_that_ends_within_a_block_gives_no_record_for_this_block() -> None:
     lines = (LOGS / "perf-sample-14-2.txt").read_text().splitlines(keepends=True)
 
     log = read_text("".join(lines[:31]), "hmbdc")
@@ -268,7 +268,7 @@ def test_sample_that_ends_within_a_block_gives_no_record_for_it() -> None:
     assert log.broken == ["text:30: the table ends within this transport"]
 
 
-def test_text_hundreds_of_nanoseconds_is_a_range() -> None:
+def test_text_hundreds_of_nanoseconds_is_a_range_from_100_to_1000_nanoseconds() -> None:
     text = (LOGS / "perf-sample-14-2.txt").read_text().replace("~2us (shared poniter passing)", "hundreds of nano seconds")
 
     assert [(n.value, n.resolution, n.bound) for n in read_text(text, "hmbdc").records[2].numbers] == [
@@ -277,7 +277,7 @@ def test_text_hundreds_of_nanoseconds_is_a_range() -> None:
     ]
 
 
-def test_sample_with_its_older_title_is_read_and_is_not_called_one_way() -> None:
+def test_performance_sample_with_an_older_title_is_read_and_its_latencies_are_not_called_one_way() -> None:
     log = read(LOGS / "perf-sample-12-41.txt")
 
     assert [

@@ -1,4 +1,4 @@
-"""Properties of each format for any bytes: other encodings of a log give the same records, and binary lines affect at most their result."""
+"""Properties of each format for any bytes: a log gives the same records in other encodings, and a binary line affects only the result around it."""
 
 from __future__ import annotations
 
@@ -82,19 +82,19 @@ def test_log_gives_the_same_records_in_each_encoding(name: str, path: Path, dres
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: value.name if isinstance(value, Path) else value)
-def test_binary_line_is_unknown_and_affects_at_most_its_own_result(name: str, path: Path) -> None:
+def test_binary_line_is_unknown_and_affects_at_most_the_result_in_which_it_stands(name: str, path: Path) -> None:
     for stranger in STRANGERS.values():
         assert_it_costs_only_what_it_stands_in(stranger, path, name)
 
 
 @pytest.mark.parametrize("stranger", LONG)
 @pytest.mark.parametrize("name", FIRST)
-def test_line_of_ten_megabytes_is_unknown_and_affects_at_most_its_own_result(name: str, stranger: str) -> None:
+def test_line_of_ten_megabytes_is_unknown_and_affects_at_most_the_result_in_which_it_stands(name: str, stranger: str) -> None:
     assert_it_costs_only_what_it_stands_in(LONG[stranger], FIRST[name], name)
 
 
 def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
-    """Insert a line into a sample, and check that it is unknown and that the records are unchanged."""
+    """Insert a line into a sample, and check that the line is unknown and that no record is changed."""
     lines = with_line_end(path).splitlines(keepends=True)
     plain = {wherever(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
     index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
@@ -104,7 +104,7 @@ def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: st
     assert index + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
     assert scan.account.total == len(lines) + 1
     contents = {wherever(event.what) for event in events if isinstance(event.what, Record)}
-    if name == "iperf3":  # Where streams are announced, a binary line may be another announcement: then the number of streams is unknown.
+    if name == "iperf3":  # Among announcements of streams, a binary line may be a damaged announcement. The number of streams is then unknown.
         plain |= {re.sub(r"\bpublishers=\d+", "publishers=None", record) for record in plain}
     assert {record for record in contents - plain if "derived" not in record} == set()
 

@@ -13,7 +13,7 @@ from tacholog.schema.records import Number, Record
 LOGS = Path(__file__).parent / "iceoryx2"
 
 
-def test_line_is_the_mean_of_half_a_round_trip_over_one_kind_of_service() -> None:
+def test_each_line_is_a_record_with_the_mean_of_half_a_round_trip_over_one_kind_of_service() -> None:
     first = read(LOGS / "0.9.3-publish-subscribe.log").records[0]
 
     assert first == Record(
@@ -37,14 +37,14 @@ def test_each_kind_of_service_is_a_transport() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_requests_have_another_definition_than_messages_and_no_size() -> None:
+def test_requests_and_messages_have_different_definitions_and_requests_have_no_size() -> None:
     log = read(LOGS / "0.9-posted.log")
 
     assert [record.conditions.definition for record in log.records] == ["iceoryx2-publish-subscribe"] * 4 + ["iceoryx2-request"] * 2
     assert [(record.payload_bytes, record.numbers[0].value) for record in log.records[3:]] == [(8192, 245), (None, 328), (None, 379)]
 
 
-def test_lines_of_cargo_are_chatter_and_the_command_of_the_user_and_the_truncated_line_are_not() -> None:
+def test_lines_of_cargo_are_chatter_but_not_the_command_of_the_user_and_not_the_truncated_line() -> None:
     log = read(LOGS / "0.9-posted.log")
 
     assert log.unknown == [7]
@@ -61,7 +61,7 @@ def test_lines_of_cargo_are_chatter_and_the_command_of_the_user_and_the_truncate
     ],
 )
 @pytest.mark.parametrize("time", ["Time: 0.0001 s, Latency: 5000", "Time: 0.0001, Latency: 5000"])
-def test_lines_according_to_the_sources_that_no_sample_has_are_read(start: str, time: str, end: str, expected: tuple[object, ...]) -> None:
+def test_lines_that_are_known_only_from_the_source_code_are_read(start: str, time: str, end: str, expected: tuple[object, ...]) -> None:
     (record,) = read_text(f"{start}{time}{end}\n", "iceoryx2").records
 
     assert (record.conditions.definition, record.conditions.transport, record.payload_bytes, record.samples) == expected
@@ -73,7 +73,7 @@ def test_first_versions_print_no_iterations_no_sizes_and_no_unit_of_time() -> No
     assert [(record.conditions.transport, record.payload_bytes, record.samples) for record in log.records] == [("process_local", None, None)]
 
 
-def test_latency_that_differs_from_the_time_per_two_iterations_is_broken() -> None:
+def test_line_whose_latency_is_not_the_time_divided_by_twice_the_iterations_is_broken() -> None:
     line = (LOGS / "0.9.3-publish-subscribe.log").read_text(encoding="utf-8").splitlines()[0]
 
     assert read_text(f"{line}\n", "iceoryx2").broken == []

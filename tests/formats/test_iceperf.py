@@ -29,11 +29,11 @@ Finished!
 
 
 def means(log: Log) -> list[tuple[int | None, float | None, float | None]]:
-    """Return size, mean in nanoseconds and its resolution for each record."""
+    """Return for each record its size, its mean in nanoseconds, and the resolution of the mean."""
     return [(record.payload_bytes, number.value, number.resolution) for record in log.records for number in record.numbers]
 
 
-def test_row_is_the_mean_of_half_a_round_trip() -> None:
+def test_row_is_a_record_with_the_mean_of_half_a_round_trip() -> None:
     first = read(LOGS / "2.0.3-leader.log").records[0]
 
     assert first == Record(
@@ -64,7 +64,7 @@ def test_kilobyte_is_1024_bytes() -> None:
     assert [size for size, _, _ in means(read(LOGS / "2.0.3-leader.log"))] == [1024 * 2**power for power in range(13)]
 
 
-def test_sections_are_transports_and_data_paths() -> None:
+def test_heading_of_a_section_gives_the_transport_and_the_data_path() -> None:
     records = read(LOGS / "manual.log").records
 
     transports = [
@@ -86,7 +86,7 @@ def test_no_complete_log_has_a_broken_or_unknown_line() -> None:
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_hanging_run_states_its_last_position() -> None:
+def test_reason_of_a_run_that_hung_names_the_size_at_which_it_stopped() -> None:
     account = read(LOGS / "stuck.log").account
 
     assert (account.status, account.reason) == ("truncated", "MESSAGE QUEUE: the run stopped at 1 kB, before its table was complete")
@@ -124,7 +124,7 @@ def test_broken_row_affects_only_itself() -> None:
     assert means(log) == [(2048, 17_000, 1000)]
 
 
-def test_repeated_size_belongs_to_another_table() -> None:
+def test_rows_after_a_repeated_size_are_broken_because_they_may_be_from_another_table() -> None:
     row = "|                 1 |                   63 |\n"
 
     log = read_text(TABLE.replace(row, row * 2), "iceperf")
@@ -133,7 +133,7 @@ def test_repeated_size_belongs_to_another_table() -> None:
     assert len(log.broken) == 2
 
 
-def test_less_than_a_nanosecond_is_a_bound() -> None:
+def test_mean_that_is_printed_as_zero_is_below_its_resolution() -> None:
     log = read_text(TABLE.replace("                  63 |", "                   0 |"), "iceperf")
 
     assert log.records[0].numbers == (Number(metric="latency", statistic="mean", value=1, resolution=1, bound="<"),)
@@ -152,14 +152,14 @@ def test_version_0_16_has_no_heading_for_its_only_transport() -> None:
     assert (log.broken, log.unknown, log.account.status, log.account.reason) == ([], [], None, None)
 
 
-def test_list_of_sizes_ends_in_a_comma_and_a_blank() -> None:
+def test_log_whose_list_of_sizes_ends_with_a_comma_and_a_blank_is_read() -> None:
     log = read(LOGS / "manual-1.0.log")
 
     assert [record.numbers[0].value for record in log.records][:4] == [4_400, 2_400, 2_800, 4_000]
     assert (len(log.records), log.broken, log.unknown, log.account.status) == (13, [], [], None)
 
 
-def test_reason_for_a_missing_table_names_no_missing_heading() -> None:
+def test_reason_for_a_missing_table_names_no_transport_if_its_heading_is_missing() -> None:
     account = read_text("Measurement for 1 kB payload ... done\n", "iceperf").account
 
     assert account.reason == "the run stopped at 1 kB, before its table was complete"
@@ -176,7 +176,7 @@ def test_reason_for_a_missing_table_names_no_missing_heading() -> None:
         ("2000 round trips for each payload.\n", "row outside of its table, so that what it measured is not known"),
     ],
 )
-def test_refused_row_states_what_is_missing_above_it(lost: str, reason: str) -> None:
+def test_reason_of_a_broken_row_names_what_is_missing_above_the_row(lost: str, reason: str) -> None:
     log = read_text(TABLE.replace(lost, ""), "iceperf")
 
     assert [line.partition(": ")[2] for line in log.broken] == [reason, reason]

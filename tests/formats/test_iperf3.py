@@ -70,7 +70,7 @@ def test_rows_of_one_second_are_intervals() -> None:
     assert (log.unknown, log.broken) == ([], [])
 
 
-def test_streams_have_names_and_their_sum_has_none_and_the_warm_up_is_left_out() -> None:
+def test_streams_have_names_but_their_sum_has_no_name_and_the_warm_up_is_left_out() -> None:
     log = logged("tcp-three-streams-omit.log")
 
     assert [record.participant for record in log.records[:4]] == ["stream 5", "stream 7", "stream 9", None]
@@ -84,7 +84,7 @@ def test_streams_have_names_and_their_sum_has_none_and_the_warm_up_is_left_out()
 
 
 @pytest.mark.parametrize(("old", "new"), [("Reverse mode", "Reverse mode"), ("Reverse mode, remote", "Reverse mode remote")])
-def test_interval_without_a_stated_side_has_no_side_whatever_precedes_it(changed: Changed, old: str, new: str) -> None:
+def test_interval_without_a_stated_side_has_no_side_whatever_the_lines_before_it_state(changed: Changed, old: str, new: str) -> None:
     log = changed("iperf3/tcp-reverse.log", old, new)
 
     assert log.records[0].numbers[0] == Number(metric="transfer_rate", statistic="mean", value=46.6e9, resolution=1e8)
@@ -97,7 +97,7 @@ def test_interval_without_a_stated_side_has_no_side_whatever_precedes_it(changed
 
 
 @pytest.mark.parametrize("name", ["tcp-both-ways.log", "server-both-ways.log"])
-def test_both_directions_at_the_same_time_are_separate(name: str) -> None:
+def test_two_simultaneous_directions_are_separate_records(name: str) -> None:
     directions = {(record.side, record.participant): values_of(record) for record in summaries(logged(name))}
 
     rates = {key: numbers.get(("offered_goodput", "mean")) or numbers.get(("goodput", "mean")) for key, numbers in directions.items()}
@@ -130,12 +130,12 @@ def test_text_and_json_state_the_same_number_of_streams_and_that_the_server_send
     assert {record.participant for record in log.records} == participants
 
 
-def test_four_streams_in_both_directions_are_two_per_direction() -> None:
+def test_four_streams_in_both_directions_are_two_publishers_per_direction() -> None:
     assert {record.conditions.publishers for record in logged("server-udp-two-streams-both-ways.log").records} == {2}
 
 
 def test_server_whose_rows_have_the_columns_of_a_sender_is_the_sender(changed: Changed) -> None:
-    """The rows of ``tcp.log`` as the server of a test in reverse prints them: it sends, and no line states the direction."""
+    """The log has the rows of ``tcp.log``, as the server of a test in reverse prints them: the server sends, and no line states this."""
     log = changed("iperf3/tcp.log", "Connecting to host 127.0.0.1, port 5299", "Accepted connection from 127.0.0.1, port 45260")
 
     assert {record.participant for record in log.records} == {"server to client"}
@@ -248,7 +248,7 @@ def test_bytes_of_the_sender_in_json_are_not_those_of_the_receiver() -> None:
         ("loss", "total"): pytest.approx(0.05952558778717175),
     }
     assert (received.samples, received.conditions.load_mode) == (133795 - 7970, "paced")
-    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # In datagrams of 1400 bytes.
+    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # The rate of datagrams of 1400 bytes.
 
 
 def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None:
@@ -262,7 +262,7 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None
     ]
 
 
-def test_rate_of_a_receiver_is_over_its_own_duration_for_any_end_time() -> None:
+def test_rate_of_a_receiver_uses_the_duration_of_the_receiver_and_not_the_end_time() -> None:
     log = logged("tcp-eight-streams-late-receiver.json")
 
     assert not log.broken
@@ -279,7 +279,7 @@ def test_receiver_whose_rate_fits_none_of_its_durations_is_broken() -> None:
     sender = read_text(text.replace('"end":\t1.105129', '"end":\t1.010055').replace('"sum_received"', '"sum_lost"'), "iperf3")
 
     assert {why.partition(": ")[2] for why in late.broken} == {"members of this result are missing, out of place, or contradict each other"}
-    assert len({record.participant for record in late.records if record.conditions.definition == "iperf3-received"}) == 8  # 7 streams and the sum.
+    assert len({record.participant for record in late.records if record.conditions.definition == "iperf3-received"}) == 8  # 7 streams, and the sum.
     assert not [record for record in sender.records if record.conditions.definition == "iperf3-received"]
 
 
@@ -295,20 +295,20 @@ def test_summary_without_its_header_or_its_dashes_is_never_an_interval(tmp_path:
         assert {record.numbers[2].value for record in log.records if record.number("duration", "total")} <= {1e9, 1e7}
 
 
-def test_conditions_of_a_test_do_not_apply_to_the_output_of_the_server(changed: Changed) -> None:
+def test_conditions_that_the_client_states_do_not_apply_to_the_output_of_the_server(changed: Changed) -> None:
     server = changed("iperf3/tcp-verbose.log", "Server output:\nAccepted connection from", "Server\nAccepted").records[-1]
 
     assert (server.side, server.payload_bytes) == ("subscriber", None)
 
 
-def test_both_directions_in_json_are_separate() -> None:
+def test_two_directions_in_json_are_separate_records() -> None:
     rates = [(record.side, record.participant, values_of(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
 
     assert rates[1] == ("subscriber", None, 35142594208.121483)
     assert rates[3] == ("subscriber", "server to client", 14026366945.422491)
 
 
-def test_figures_that_never_arrived_from_the_other_side_are_impossible_and_not_zero() -> None:
+def test_figures_of_the_other_side_that_never_arrived_are_impossible_and_not_zero() -> None:
     for record in (summaries(logged("tcp-interrupted.log"))[1], summaries(logged("server-udp-reverse.json"))[-2]):
         assert anywhere([record])[0].numbers == (
             Number(metric="goodput", statistic="mean", value=None, marks=("impossible",)),
@@ -331,7 +331,7 @@ def test_run_that_did_not_end_well_states_why(name: str, status: str, reason: st
     assert (account.status, account.reason) == (status, reason)
 
 
-def test_interleaved_rows_of_a_client_and_of_a_server_belong_to_neither() -> None:
+def test_interleaved_rows_of_a_client_and_of_a_server_are_not_attributed_to_either() -> None:
     client, server = ((LOGS / name).read_text().splitlines(keepends=True) for name in ("tcp-interrupted.log", "server-udp-two-streams-both-ways.log"))
     opening = next(index for index, line in enumerate(server) if line.startswith("Accepted"))
 
@@ -443,7 +443,7 @@ def test_single_udp_row_for_both_sides_exists_only_in_the_oldest_versions(tmp_pa
     assert len(read(tmp_path / "some.log").broken) == 1
 
 
-def test_json_before_3_7_states_no_side_and_is_read_by_its_sender() -> None:
+def test_side_in_json_before_3_7_is_known_although_the_json_does_not_state_it() -> None:
     log = logged("tcp-3.6.json")
 
     sent, received, cpu = summaries(log)
@@ -465,7 +465,7 @@ def test_json_before_3_7_states_no_side_and_is_read_by_its_sender() -> None:
     assert (log.broken, log.unknown, log.account.facts.tool_version) == ([], [], "3.6")
 
 
-def test_json_of_3_0_has_six_digits_and_this_resolution() -> None:
+def test_numbers_in_json_of_3_0_have_six_digits_and_the_resolution_of_the_last_digit() -> None:
     log = logged("tcp-3.0.11.json")
 
     sent, received, _ = anywhere(summaries(log))
@@ -488,7 +488,7 @@ def test_old_udp_json_has_the_bytes_of_the_sender_and_the_datagram_count_of_the_
     interval, both, _ = log.records
     assert (interval.side, values_of(interval)["messages_sent", "total"]) == ("publisher", 10000)
     assert (both.scope, both.side, both.conditions.definition) == ("summary", "both", "iperf3-udp")
-    # 10,000 datagrams of 8192 bytes were sent. "packets": 9996 counts up to the last one that arrived, and is not the number of sent datagrams.
+    # 10,000 datagrams of 8192 bytes were sent. "packets": 9996 is the number of the last datagram that arrived.
     assert values_of(both) == {
         ("offered_goodput", "mean"): 834711189.017002,
         ("bytes_sent", "total"): 81920000,
@@ -503,8 +503,8 @@ def test_old_udp_json_has_the_bytes_of_the_sender_and_the_datagram_count_of_the_
 @pytest.mark.parametrize(
     ("old", "new", "sides"),
     [
-        ('"reverse":\t0', '"reverse":\t1', {None}),  # "retransmits" belong to the sender, so this is a contradiction: no record.
-        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # They show the side by themselves.
+        ('"reverse":\t0', '"reverse":\t1', {None}),  # Only a sender has "retransmits", so "reverse" contradicts them: no record.
+        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # "retransmits" are enough to know the side.
         ('"connecting_to"', '"accepted_connection"', {None}),
     ],
 )
@@ -534,12 +534,12 @@ def test_json_of_newer_versions_without_a_stated_side_is_damaged(changed: Change
     assert len(log.broken) == 14
 
 
-def test_stream_with_a_rate_over_its_end_time_lasted_until_then() -> None:
+def test_stream_whose_rate_is_over_its_end_time_has_the_end_time_as_duration() -> None:
     text = (LOGS / "tcp-3.6.json").read_text().replace('"num_streams":\t1', '"num_streams":\t2')
 
     received = next(record for record in read_text(text, "iperf3").records if record.participant == "stream 5" and record.side == "subscriber")
 
-    # "end": 11.8287, "seconds": 11.6717 and 142.238 Mbit/s of 210311680 bytes, which fits 11.8287 s.
+    # The stream states "end": 11.8287 and "seconds": 11.6717. 210311680 bytes at 142.238 Mbit/s take 11.8287 s.
     assert values_of(received)["goodput", "mean"] == 142238119.17342892
     assert values_of(received)["duration", "total"] == pytest.approx(11.828709840774536e9)
 
@@ -556,19 +556,19 @@ def test_udp_row_after_the_text_of_a_summary_is_a_summary_without_a_separator_li
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_old_udp_row_without_a_sign_of_its_scope_is_neither_interval_nor_summary(changed: Changed) -> None:
+def test_old_udp_row_is_broken_if_no_line_states_whether_it_is_an_interval_or_a_summary(changed: Changed) -> None:
     log = changed("iperf3/udp-3.0-summary.log", "Test Complete. Summary Results:\n", "")
 
     assert log.records == []
     assert log.broken == ["text:2: a row of which nothing says whether it is an interval or a summary"]
 
 
-def test_sent_datagrams_in_an_old_row_are_those_that_arrived_or_were_missed() -> None:
+def test_number_of_sent_datagrams_is_not_read_from_an_old_summary() -> None:
     log = logged("udp-3.1.log")
 
     *intervals, both = log.records
     assert [values_of(record)["messages_sent", "total"] for record in intervals] == [81, 90, 90, 90, 89, 90, 90, 90, 90, 89]
-    # "Sent 889 datagrams" is true here, but for 10 datagrams such a log states "Sent 1" (esnet/iperf issue 698). So it is not used.
+    # "Sent 889 datagrams" is not used: it is true in this log, but other logs state "Sent 1" for 10 datagrams (esnet/iperf issue 698).
     assert values_of(both) == {
         ("offered_goodput", "mean"): 1.04e6,
         ("bytes_sent", "total"): round(1.24 * MIB, 2),
@@ -580,7 +580,7 @@ def test_sent_datagrams_in_an_old_row_are_those_that_arrived_or_were_missed() ->
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
 
 
-def test_old_udp_summary_of_a_server_does_not_know_the_sent_bytes() -> None:
+def test_old_udp_summary_of_a_server_has_no_sent_bytes() -> None:
     """The summary of esnet/iperf issue 560 after the rows of issue 314."""
     summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
     summary += "[  5]   0.00-6.91   sec  0.00 Bytes  0.00 bits/sec  7.998 ms  2304/3014 (76%)\n"
@@ -598,7 +598,7 @@ def test_old_udp_summary_of_a_server_does_not_know_the_sent_bytes() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_old_udp_interval_that_starts_again_is_a_summary_without_its_header() -> None:
+def test_old_udp_row_that_begins_before_the_last_interval_ended_is_broken() -> None:
     text = (LOGS / "server-udp-3.1.log").read_text()
 
     log = read_text(text + "[  5]   0.00-10.04  sec  11.8 MBytes  9.89 Mbits/sec  0.060 ms  0/1515 (0%)\n", "iperf3")
@@ -607,14 +607,14 @@ def test_old_udp_interval_that_starts_again_is_a_summary_without_its_header() ->
     assert summaries(log) == []
 
 
-def test_old_rows_of_the_warm_up_are_left_out_and_the_clock_restarts_after_them() -> None:
+def test_old_rows_of_the_warm_up_are_left_out_although_times_restart_at_zero_after_them() -> None:
     log = logged("udp-3.1.3-reverse-omit.log")
 
     assert [(record.scope, record.side, values_of(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_impossible_jitter_of_years_affects_only_itself() -> None:
+def test_jitter_of_years_is_impossible_and_affects_no_other_number() -> None:
     summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
     summary += "[  4]   0.00-30.00  sec  3.94 MBytes  1.10 Mbits/sec  53142390297.363 ms  4/15 (27%)\n[  4] Sent 15 datagrams\niperf Done.\n"
     *intervals, both = read_text((LOGS / "udp-3.1.3-jitter-overflow.log").read_text() + summary, "iperf3").records
@@ -625,7 +625,7 @@ def test_impossible_jitter_of_years_affects_only_itself() -> None:
     assert values_of(both)["offered_goodput", "mean"] == 1.10e6
 
 
-def test_figures_of_the_sender_that_a_server_never_received_are_impossible_and_not_zero() -> None:
+def test_figures_that_a_server_never_received_from_the_sender_are_impossible_and_not_zero() -> None:
     log = logged("server-output-3.1.4.log")
 
     by_server = [record for record in log.records if record.participant == "server output, stream 5"]
@@ -638,7 +638,7 @@ def test_figures_of_the_sender_that_a_server_never_received_are_impossible_and_n
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_datagrams_in_both_directions_are_separate_in_each_row() -> None:
+def test_rows_of_datagrams_in_both_directions_are_separate_for_each_side() -> None:
     log = logged("udp-both-ways.log")
 
     intervals = [record for record in log.records if record.scope == "interval"]
@@ -663,7 +663,7 @@ def test_each_row_of_several_streams_in_both_directions_is_read() -> None:
     assert values_of(log.records[5])["messages_sent", "total"] == 78
 
 
-def test_negative_count_of_datagrams_affects_neither_other_figures_of_its_side_nor_the_other_side() -> None:
+def test_negative_count_of_datagrams_affects_no_other_figure_of_its_side_and_not_the_other_side() -> None:
     log = logged("server-udp-omit.json")
 
     _, interval, both, sent, received, _ = anywhere(log.records)
@@ -687,7 +687,7 @@ def test_output_of_the_server_within_the_json_of_the_client_is_not_a_result_of_t
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
 
 
-def test_stream_that_sent_in_its_intervals_does_not_receive_in_its_summary(changed: Changed) -> None:
+def test_summary_of_a_stream_with_another_direction_than_its_intervals_is_broken(changed: Changed) -> None:
     log = changed("iperf3/server-both-ways.log", "[  5][RX-S]   0.00-2.00", "[  5][TX-S]   0.00-2.00")
 
     assert [why.partition(": ")[2] for why in log.broken] == ["a row that does not fit its header"]
@@ -695,7 +695,7 @@ def test_stream_that_sent_in_its_intervals_does_not_receive_in_its_summary(chang
 
 
 def test_old_udp_summary_of_a_sender_below_the_header_of_intervals_is_not_received_data() -> None:
-    """The first header, the intervals and the dashes are lost."""
+    """In this log, the first header, the intervals and the dashes are missing."""
     text = (LOGS / "udp-3.1.log").read_text()
 
     log = read_text(text[: text.index("[ ID]")] + text[text.rindex("[ ID]") :], "iperf3")
@@ -705,7 +705,7 @@ def test_old_udp_summary_of_a_sender_below_the_header_of_intervals_is_not_receiv
 
 
 def test_stated_side_is_the_same_in_both_sums_from_3_17_on() -> None:
-    """As in esnet/iperf issue 1784: received data has its own name, but states the side of the sender."""
+    """As in esnet/iperf issue 1784: ``sum_received`` states the side of the sender, like ``sum_sent``."""
     text = (LOGS / "udp.json").read_text()
     before, name, after = text.rpartition('"sum_received"')
     newer = before.replace("iperf 3.12", "iperf 3.18") + name + after.replace('"sender":\tfalse', '"sender":\ttrue', 1)
@@ -784,10 +784,10 @@ def test_lines_between_results_affect_no_result(name: str, sender: float | None,
 
     rates = {record.side: rate(record) for record in summaries(log) if record.conditions.definition != "iperf3-cpu"}
     assert (rates.get("publisher"), rates.get("subscriber"), log.broken) == (sender, receiver, broken)
-    assert log.unknown in ([], [1])  # Line 1 is the command.
+    assert log.unknown in ([], [1])  # Line 1 is the command of the user.
 
 
-def test_server_keeps_the_figures_of_the_receiver() -> None:
+def test_summary_of_a_server_has_the_figures_of_the_receiver() -> None:
     receiver, _ = summaries(logged("server-udp-verbose.log"))
 
     assert values_of(receiver) == {
@@ -825,7 +825,7 @@ def test_column_of_round_trips_does_not_affect_intervals() -> None:
     assert rates == [1.99e9, 1.99e9, 2.00e9]
 
 
-def test_summary_with_its_side_cut_off_is_broken_and_not_an_interval() -> None:
+def test_summary_whose_side_is_cut_off_is_broken_and_not_an_interval() -> None:
     log = read(LOGS.parent / "iperf3_samples" / "udp-summary-without-word.log", "iperf3")
 
     assert log.broken == ["udp-summary-without-word.log:15: a summary that does not say whose it is, or is cut short"]
@@ -841,7 +841,7 @@ def test_damaged_member_is_shown_at_its_line() -> None:
     assert [(record.scope, rate(record)) for record in log.records[:2]] == [("interval", 1_048_576), ("summary", 931_968)]
 
 
-def test_run_without_arrivals_is_a_loss_of_all_messages() -> None:
+def test_run_in_which_no_message_arrived_has_lost_all_messages() -> None:
     sent, received = summaries(logged("udp-total-loss.log"))
 
     assert values_of(sent)["messages_sent", "total"] == 301955
@@ -855,7 +855,7 @@ def test_run_without_arrivals_is_a_loss_of_all_messages() -> None:
     assert {number.metric for number in received.numbers if number.marks == ("derived",)} == {"messages_lost", "loss"}
 
 
-def test_missing_arrivals_in_a_test_that_did_not_end_are_not_a_loss(changed: Changed) -> None:
+def test_unfinished_test_in_which_no_message_arrived_has_no_loss(changed: Changed) -> None:
     for end in ("", "iperf3: interrupt - the client has terminated\n"):
         log = changed("iperf3/udp-total-loss.log", "iperf Done.\n", end)
 
@@ -863,7 +863,7 @@ def test_missing_arrivals_in_a_test_that_did_not_end_are_not_a_loss(changed: Cha
         assert log.broken == ["text:10: nothing received in a test that did not end: the receiver's figures may never have arrived"]
 
 
-def test_single_row_for_both_sides_without_datagrams_is_a_loss_of_all() -> None:
+def test_single_row_for_both_sides_without_received_datagrams_has_lost_all_datagrams() -> None:
     text = (LOGS / "udp-3.1.log").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if "%)" in line)
     nothing = f"{row[: row.index(' ms')].rpartition('  ')[0]}  0.000 ms  0/0 (0%)"
@@ -874,7 +874,7 @@ def test_single_row_for_both_sides_without_datagrams_is_a_loss_of_all() -> None:
 
 
 def without_arrivals(text: str) -> str:
-    """Return the JSON of a UDP test without arrivals."""
+    """Return the JSON of a UDP test, changed so that no datagram arrived."""
     document = json.loads(text)
     end = document["end"]
     nothing = {"packets": 0, "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0}
@@ -884,7 +884,7 @@ def without_arrivals(text: str) -> str:
     return json.dumps(document, indent="\t")
 
 
-def test_run_without_arrivals_is_a_loss_of_all_messages_in_json_too() -> None:
+def test_json_of_a_run_in_which_no_message_arrived_has_lost_all_messages() -> None:
     text = without_arrivals((LOGS / "udp.json").read_text(encoding="utf-8"))
     by_definition = {record.conditions.definition: values_of(record) for record in summaries(read_text(text))}
     assert by_definition["iperf3-sent"]["messages_sent", "total"] == 133892
@@ -895,7 +895,7 @@ def test_run_without_arrivals_is_a_loss_of_all_messages_in_json_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["tcp-sorted-keys.json", "tcp-wrapped.json", "tcp-one-line.json"])
-def test_json_gives_the_same_in_any_order_inside_another_document_and_on_one_line(name: str) -> None:
+def test_json_gives_the_same_records_with_sorted_members_inside_another_document_and_on_one_line(name: str) -> None:
     log = logged(name)
 
     assert sorted(anywhere(log.records), key=repr) == sorted(anywhere(logged("tcp.json").records), key=repr)
@@ -905,7 +905,7 @@ def test_json_gives_the_same_in_any_order_inside_another_document_and_on_one_lin
 
 @pytest.mark.parametrize("name", sorted(path.name for path in LOGS.glob("*.json") if "stream" not in path.name and "overflow" not in path.name))
 @pytest.mark.parametrize("layout", ["sorted", "reversed", "wrapped", "list", "one line", "list on one line"])
-def test_each_document_gives_the_same_in_each_layout(name: str, layout: str) -> None:
+def test_each_document_gives_the_same_records_in_each_layout(name: str, layout: str) -> None:
     text = (LOGS / name).read_text(encoding="utf-8")
     document = json.loads(text)
     changed = {
@@ -931,7 +931,7 @@ def turned(value: object) -> object:
     return [turned(member) for member in value] if isinstance(value, list) else value
 
 
-def test_long_sorted_document_keeps_its_results_for_any_number_of_waiting_members() -> None:
+def test_long_document_with_sorted_members_keeps_all_its_results() -> None:
     document = json.loads((LOGS / "tcp.json").read_text(encoding="utf-8"))
     document["intervals"] *= 400
     log = read_text(json.dumps(document, sort_keys=True, indent=4), "iperf3")
@@ -996,7 +996,7 @@ def test_blank_before_a_separator_line_changes_nothing(changed: Changed) -> None
 
 
 @pytest.mark.parametrize(("lost", "value"), [("0", 0), ("17179869184", None)])
-def test_receiver_of_bytes_without_datagram_counts_did_not_lose_all_datagrams(changed: Changed, lost: str, value: float | None) -> None:
+def test_receiver_that_received_bytes_but_counts_no_datagrams_did_not_lose_all_datagrams(changed: Changed, lost: str, value: float | None) -> None:
     text = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", f"0.002 ms  {lost}/0 (0%)")
     received = summaries(text)[1]
     assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == ("iperf3-received", value)
@@ -1004,14 +1004,17 @@ def test_receiver_of_bytes_without_datagram_counts_did_not_lose_all_datagrams(ch
     assert values_of(received)["goodput", "mean"] == 300e6
 
 
-def test_receiver_of_bytes_in_json_did_not_lose_all_datagrams_either(changed: Changed) -> None:
+def test_json_of_a_receiver_that_received_bytes_but_counts_no_datagrams_has_no_loss(changed: Changed) -> None:
     log = changed("iperf3/udp.json", '"packets":\t133795', '"packets":\t0')
 
     received = summaries(log)[-2]
-    assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == ("iperf3-received", None)  # 7970 of 0
+    assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == (
+        "iperf3-received",
+        None,
+    )  # 7970 datagrams of 0 were lost.
 
 
-def test_several_documents_on_one_line_are_read_as_on_separate_lines() -> None:
+def test_several_documents_on_one_line_give_the_same_records_as_on_separate_lines() -> None:
     document = json.dumps(json.loads((LOGS / "tcp.json").read_text()))
 
     on_lines, together = read_text(f"{document}\n" * 3), read_text(f"{document}{document} {document}\n")

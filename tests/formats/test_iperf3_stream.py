@@ -19,7 +19,7 @@ def sides(log: Log) -> list[tuple[str, str | None, float | None]]:
     return [(record.scope, record.side, rate) for record, rate in rates if rate]
 
 
-def test_each_event_gives_the_records_of_the_document() -> None:
+def test_events_give_records_of_intervals_and_of_the_summary() -> None:
     log = read(LOGS / "tcp-stream.json")
 
     assert (log.format, log.broken, log.unknown, log.account.status) == ("iperf3", [], [], "ok")
@@ -36,7 +36,7 @@ def test_each_event_gives_the_records_of_the_document() -> None:
 
 
 @pytest.mark.parametrize("name", ["tcp", "udp-two-streams-reverse"])
-def test_records_of_the_stream_equal_those_of_the_document(name: str) -> None:
+def test_stream_of_events_gives_the_same_records_as_the_single_document(name: str) -> None:
     assert anywhere(read(LOGS / f"{name}-stream.json").records) == anywhere(read(LOGS / f"{name}.json").records)
 
 

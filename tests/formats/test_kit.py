@@ -47,7 +47,7 @@ def test_format_imports_only_the_kit_and_its_own_package(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", KIT, ids=lambda path: path.name)
-def test_kit_imports_no_module_that_is_built_on_it(path: Path) -> None:
+def test_kit_imports_no_module_that_imports_the_kit(path: Path) -> None:
     assert [name for name in imported(path) if not name.startswith(("tacholog.formats.kit", "tacholog.schema"))] == []
 
 
@@ -86,7 +86,7 @@ def test_docstring_of_the_kit_names_all_parts_of_the_kit() -> None:
     ],
     ids=["printed", "printed 0", "printed below zero", "counted", "counted below zero", "impossible"],
 )
-def test_number_of_a_record_on_several_lines_can_state_its_line(number: kit.Number) -> None:
+def test_number_can_state_its_line_if_its_record_has_several_lines(number: kit.Number) -> None:
     assert number.line == 7
 
 

@@ -75,7 +75,7 @@ def test_each_line_is_claimed_once() -> None:
     assert sorted(claimed) == list(range(1, 16))
 
 
-def test_member_outside_of_results_is_an_immediate_fact() -> None:
+def test_member_outside_of_results_becomes_a_fact_as_soon_as_it_is_read() -> None:
     assert findings(DOCUMENT)[1] == Finding(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
 
 
@@ -95,7 +95,7 @@ def test_garbled_line_without_brackets_affects_only_its_result(garbled: str) -> 
     assert records(DOCUMENT.replace('"size" : 64,', garbled)) == [(128, 2250.0)]
 
 
-def test_members_after_a_lost_bracket_have_no_path_and_give_no_record() -> None:
+def test_results_give_no_record_after_a_bracket_is_lost() -> None:
     text = DOCUMENT.replace("    },\n", "")
 
     assert records(text) == []
@@ -107,7 +107,7 @@ def test_log_that_ends_within_a_result_keeps_the_earlier_results() -> None:
     text = DOCUMENT.partition("2.25")[0] + "2"
 
     assert records(text) == [(64, 1500.0)]
-    assert [line for line, _ in broken(text, whole=False)] == [11]  # The line at which the log ends.
+    assert [line for line, _ in broken(text, whole=False)] == [11]  # The log ends at line 11.
 
 
 @pytest.mark.parametrize("value", ['"64"', "true", "null", "64.0", "18446744073709551616", "[64]"])
@@ -121,7 +121,7 @@ def test_number_below_zero_is_impossible() -> None:
     assert (first.numbers[0].value, first.numbers[0].marks, first.numbers[0].line) == (None, ("impossible",), 6)
 
 
-def test_name_with_a_slash_is_a_single_name() -> None:
+def test_member_whose_name_contains_a_slash_is_not_read_as_a_path() -> None:
     text = '{\n"jobs": [ {\n"us/mean": 7,\n"us": { "mean": 1.5 },\n"size": 64\n} ]\n}'
 
     assert records(text) == [(64, 1500.0)]
@@ -135,11 +135,11 @@ def test_deep_and_endless_documents_are_read_in_limited_memory() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', "[1]", '{"a": ', "{" * 100_000, ""])
-def test_text_that_is_not_a_json_object_gives_none(text: str) -> None:
+def test_text_that_is_not_a_valid_json_object_is_parsed_as_none(text: str) -> None:
     assert parse_json(text) is None
 
 
-def test_text_with_a_number_out_of_range_gives_none() -> None:
+def test_text_with_a_number_out_of_range_is_parsed_as_none() -> None:
     assert parse_json('{"a": 1e99999999999999999999}', parse_float=Decimal) is None
 
 

@@ -1,4 +1,4 @@
-"""Lines that are read in bulk: their properties, the findings on them, and that no line disappears."""
+"""Lines that are read in bulk: their properties, findings on them, and tests that no line is lost."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_letters_represent_digits() -> None:
     assert amounts.cells.tolist() == [[5.84, 3], [3.20, 2]]
 
 
-def test_finding_of_a_format_on_many_lines_is_valid() -> None:
+def test_correct_finding_on_many_lines_is_accepted() -> None:
     lines = five_lines()
 
     assert defect_of(BulkFinding(lines, None), 5) is None
@@ -104,7 +104,7 @@ def test_impossible_finding_on_many_lines_is_refused(wrong: Callable[[Lines], Bu
     assert defect_of(wrong(five_lines()), 5) is not None
 
 
-def test_lines_of_a_run_are_claimed_once_and_wait_like_other_lines_until_the_next_line() -> None:
+def test_consecutive_lines_are_claimed_once_and_wait_until_the_next_line_like_other_lines() -> None:
     waiting = WaitingLines()
     lines = five_lines()
     waiting.give_run(lines)
@@ -132,7 +132,7 @@ def test_records_are_placed_only_on_unclaimed_lines() -> None:
     assert [line.number for line in waiting.late] == [1, 3, 5]
 
 
-def test_line_after_a_bulk_step_is_read_by_itself_and_then_lines_are_read_in_bulk_again() -> None:
+def test_line_after_a_bulk_step_is_read_separately_and_lines_after_it_are_read_in_bulk_again() -> None:
     read: list[str] = []
 
     def one(line: Line) -> list[Finding]:
@@ -185,7 +185,7 @@ def test_line_start_is_found_only_at_the_start_of_a_line(head: str, found: bool)
     assert LineStart(r"alpha \d\r?$").is_in(head) == found
 
 
-def test_array_is_rounded_like_its_numbers() -> None:
+def test_array_is_rounded_in_the_same_way_as_single_numbers() -> None:
     chance = random.Random(1)  # noqa: S311
     values = [float(chance.randint(1, 10**digits)) * step for digits in range(1, 21) for step in (1000, 1, 0.1, 0.001) for _ in range(50)]
 

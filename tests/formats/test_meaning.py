@@ -37,7 +37,7 @@ LATENCIES = [
     ("ecal/performance-5.12.rst", "one-way", None, "ecal-published"),
     ("ecal/service-and-topics.log", "rtt", "closed", "ecal-service-rtt"),
     ("fastrtps/latency-0.5.1.log", "rtt", "closed", "fastrtps-latency-0.5.1"),
-    # A full round trip up to 1.9.0, half of one from 1.9.1: the log does not state which.
+    # Versions up to 1.9.0 print a round trip, versions from 1.9.1 on half of it. This log does not state its version.
     ("fastrtps/latency-1.1.log", None, "closed", "fastrtps-latency-1.1"),
     ("fastrtps/latency-2.9.1.log", "rtt/2", "closed", "fastrtps-latency-1.9.4"),
     ("qperf/tcp-lat-plain.log", "rtt/2", "closed", "qperf-latency"),
@@ -52,16 +52,16 @@ LATENCIES = [
 # Log, test, metric, statistic, and the printed number multiplied by its unit.
 UNITS = [
     ("rti/3.0.1-throughput-sub.log", "throughput", "goodput", "mean", 6.1 * 1e6),  # Mbps
-    ("sockperf/throughput-udp.log", "throughput", "offered_goodput", "mean", 515.849 * MIB * 8),  # MBps of 2^20 bytes.
+    ("sockperf/throughput-udp.log", "throughput", "offered_goodput", "mean", 515.849 * MIB * 8),  # The tool prints MBps of 2^20 bytes.
     (
         "sockperf/throughput-giga-size.log",
         "throughput",
         "offered_goodput",
         "mean",
         0.240 * 1000 * MIB * 8,
-    ),  # ... and GBps of 1000 MBps.
-    ("iperf3/tcp.log", "throughput", "bytes_sent", "total", 5.84 * GIB),  # A transfer in GBytes of 2^30 ...
-    ("iperf3/tcp.log", "throughput", "offered_goodput", "mean", 16.7 * 1e9),  # ... at Gbits of 10^9.
+    ),  # The tool prints GBps of 1000 MBps.
+    ("iperf3/tcp.log", "throughput", "bytes_sent", "total", 5.84 * GIB),  # The tool prints transfers in GBytes of 2^30 bytes.
+    ("iperf3/tcp.log", "throughput", "offered_goodput", "mean", 16.7 * 1e9),  # The tool prints rates in Gbits of 10^9 bits.
     ("qperf/multi-vv.log", "throughput", "goodput", "mean", 1.59 * 1e9 * 8),  # GB/sec
     ("qperf/bits.log", "throughput", "goodput", "mean", 11.944 * 1e9),  # Gb/sec
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean", 242 * MIB * 8),
@@ -88,7 +88,7 @@ DERIVED = [
     ("fastrtps/throughput-2.9.1-subscriber.log", "demand", "messages_received", "total"),
     ("ddsperf/sub.log", "throughput", "goodput", "mean"),
 ]
-# Log, test, metric, statistic: a value close to 2^64, or a latency of zero.
+# Log, test, metric, statistic: the printed value is close to 2^64, or a latency of zero.
 IMPOSSIBLE = [
     ("fastrtps/throughput-underflow.log", "demand", "messages_received", "total"),
     ("fastrtps/throughput-underflow.log", "demand", "message_rate", "mean"),
@@ -133,7 +133,7 @@ def test_number_has_the_unit_of_the_tool(log: str, test: str, metric: str, stati
     number = record(log, test, lambda candidate: bool(candidate.number(metric, statistic))).number(metric, statistic)
 
     assert number
-    if log.startswith("ddsperf"):  # The tool prints no summary: its intervals contain the printed values.
+    if log.startswith("ddsperf"):  # ddsperf prints no summary: the printed value is that of an interval.
         values = [n.value for candidate in read(HERE / log).records if candidate.scope == "interval" and (n := candidate.number(metric, statistic))]
         assert value in [pytest.approx(v) for v in values]
     else:

@@ -111,7 +111,7 @@ def test_each_of_several_subscribers_has_a_separate_record() -> None:
     assert log.account.facts.environment["affinity_sub3_achieved"] == "1"
 
 
-def test_aggregate_of_several_subscribers_has_their_lowest_value_and_their_sum() -> None:
+def test_aggregate_of_several_subscribers_has_their_lowest_rate_and_the_sum_of_their_rates() -> None:
     records = read(LOGS / "three-subscribers-tcp.log").records
     record = next(r for r in records if r.conditions.definition == "perftest-aggregate" and r.payload_bytes == 65536)
 
@@ -233,7 +233,7 @@ def test_open_loop_has_its_own_definition_and_states_the_lateness(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["latency-udp.log", "throughput-udp.log", "demand-udp.log"])
-def test_result_truncated_after_a_complete_pair_is_broken_or_lacks_numbers_but_never_looks_like_another(name: str, tmp_path: Path) -> None:
+def test_result_truncated_after_a_complete_pair_is_broken_or_lacks_numbers_but_never_has_wrong_numbers(name: str, tmp_path: Path) -> None:
     lines = (LOGS / name).read_text().splitlines()
     for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split(" ")
@@ -245,7 +245,7 @@ def test_result_truncated_after_a_complete_pair_is_broken_or_lacks_numbers_but_n
         assert read(cut).broken == [f"cut.log:3: {kind} line is cut short or garbled"] or "offered_rate_per_s=" in pairs[-1], number
 
 
-def test_unknown_outcome_of_a_warm_up_gives_no_warm_up(changed: Changed) -> None:
+def test_warm_up_with_an_unknown_outcome_leaves_the_condition_warmup_unknown(changed: Changed) -> None:
     assert changed("native/latency-udp.log", "outcome=fixed", "outcome=fi").records[0].conditions.warmup is None
 
 
@@ -261,17 +261,17 @@ def test_configuration_becomes_the_conditions_of_the_run() -> None:
 
     assert facts.conditions == Conditions(
         transport="udp",
-        reach="network",  # For a log from before reach was stated.
+        reach="network",  # Not in the log, which is older than the statement of reach.
         data_path="copy",
         payload_touched="write+read",
         reliability="best-effort",
         load_mode="closed",
         waiting="busy-poll",
-        tuning="none",  # For a log from before tuning was an option.
+        tuning="none",  # Not in the log, which is older than the option for tuning.
         warmup="fixed",
         publishers=1,
         subscribers=1,
-        batch_bytes=0,  # For a log from before batches existed.
+        batch_bytes=0,  # Not in the log, which is older than batches.
         planned_duration_s=0.02,
     )
     assert facts.environment["affinity_pub_achieved"] == "0"
@@ -290,7 +290,7 @@ def test_configuration_becomes_the_conditions_of_the_run() -> None:
         ("transport=new", None),
     ],
 )
-def test_reach_of_a_transport_is_that_of_the_log_or_that_of_earlier_versions(config: str, reach: str | None, changed: Changed) -> None:
+def test_reach_that_the_log_does_not_state_is_that_of_the_transport_in_earlier_versions(config: str, reach: str | None, changed: Changed) -> None:
     assert changed("native/latency-udp.log", "transport=udp", config).account.facts.conditions.reach == reach
 
 
@@ -355,7 +355,7 @@ def test_impossible_line_is_broken_and_affects_only_itself(changed: Changed, sam
     log = changed(f"native/{sample}", old, new)
 
     assert log.broken == [f"text:{broken}"]
-    lost = broken.split(": ")[1].startswith(("latency", "throughput", "cost", "sustain"))  # The other lines have no result, or were added.
+    lost = broken.split(": ")[1].startswith(("latency", "throughput", "cost", "sustain"))  # Other lines hold no result.
     assert len(log.records) == len(read(LOGS / sample).records) - lost
 
 
@@ -407,7 +407,7 @@ def test_quoted_text_is_unescaped(changed: Changed) -> None:
     assert log.account.facts.reason == 'a "quoted" tab\t and \\ back'
 
 
-def test_byte_that_must_not_be_shown_stays_an_escape(changed: Changed) -> None:
+def test_escaped_control_character_in_quoted_text_stays_an_escape(changed: Changed) -> None:
     escaped = r"\x1B]0;owned\x07 \x9B2J \xC2\x9B2J \xE2\x80\xAE \x7F\x0D"
 
     log = changed("native/latency-udp.log", "transport=udp", f'transport="{escaped}"')
@@ -424,7 +424,7 @@ def test_batch_size_is_a_condition_of_each_message_size() -> None:
     assert log.account.facts.conditions.batch_bytes == 4096
 
 
-def test_probe_is_a_round_trip_under_load_next_to_any_other_measurement() -> None:
+def test_probes_of_a_throughput_test_are_a_separate_record_of_round_trips_under_load() -> None:
     log = read(LOGS / "throughput-probes-shm.log")
     records = [record for record in log.records if record.scope == "summary"]
     probed = records[1]
@@ -452,7 +452,7 @@ def test_result_with_an_unknown_key_is_broken_and_not_mixed_with_another_result(
     assert "latency" not in {record.test for record in log.records if record.samples and record.conditions.definition != "perftest-sending"}
 
 
-def test_cost_of_a_message_is_the_processor_time_of_both_sides_and_of_the_broker() -> None:
+def test_processor_time_per_message_includes_both_sides_and_the_broker() -> None:
     log = read(LOGS / "throughput-nats.log")
     costs = [record for record in log.records if record.number("cpu_per_message", "mean")]
 
@@ -463,7 +463,7 @@ def test_cost_of_a_message_is_the_processor_time_of_both_sides_and_of_the_broker
 
 
 @pytest.mark.parametrize("what_stands_of_the_broker", ["companion name=nats-server", "companion name=nats-se\ncut"])
-def test_cost_without_the_share_of_its_broker_is_broken(what_stands_of_the_broker: str) -> None:
+def test_processor_time_per_message_without_the_time_of_the_broker_is_broken(what_stands_of_the_broker: str) -> None:
     original = (LOGS / "throughput-nats.log").read_text()
     cut = original.replace("companion name=nats-server", what_stands_of_the_broker).replace(" companion_ns=130000000", "")
 
@@ -474,7 +474,7 @@ def test_cost_without_the_share_of_its_broker_is_broken(what_stands_of_the_broke
     assert [record.samples for record in log.records if any(number.metric == "cpu_per_message" for number in record.numbers)] == [298946]
 
 
-def test_lines_of_two_runs_that_wrote_at_the_same_time_are_not_combined() -> None:
+def test_lines_of_two_runs_that_wrote_into_one_log_at_the_same_time_are_not_combined() -> None:
     first, second = ((LOGS / name).read_text().splitlines() for name in ("latency-udp.log", "latency-late-udp.log"))
     mixed = [line for pair in zip_longest(first, second) for line in pair if line is not None]
 
@@ -502,7 +502,7 @@ def test_settings_of_a_transport_are_one_condition_with_sorted_names() -> None:
     assert log.account.facts.conditions.reliability == "reliable"
 
 
-def test_library_of_a_middleware_is_the_system_and_perftest_the_tool() -> None:
+def test_library_of_a_middleware_is_the_system_and_perftest_is_the_tool() -> None:
     facts = read(LOGS / "throughput-zeromq-ipc.log").account.facts
 
     assert (facts.system, facts.system_version, facts.tool_version) == ("ZeroMQ", "4.3.4", "0.3.0")
@@ -510,7 +510,7 @@ def test_library_of_a_middleware_is_the_system_and_perftest_the_tool() -> None:
     assert (facts.environment["way_expected"], facts.environment["way_agrees"]) == ("local", "yes")
 
 
-def test_log_without_settings_states_none() -> None:
+def test_log_without_settings_and_library_leaves_both_unknown() -> None:
     assert read(LOGS / "throughput-udp.log").account.facts.conditions.settings is None
     assert read(LOGS / "throughput-udp.log").account.facts.system is None
 

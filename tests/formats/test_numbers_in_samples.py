@@ -1,4 +1,4 @@
-"""The stated positions of the numbers in the samples are right, and only numbers that a tool does not print have none."""
+"""The stated positions of the numbers in the samples are right, and only numbers that a tool does not print have no position."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ HERE = Path(__file__).parent
 FORMATS = ("ddsperf", "ecal", "fastrtps", "hmbdc", "iceoryx2", "iceperf", "native", "performance_test", "qperf", "sockperf")
 #: Numbers that are not printed, or not printed as a number, although they are not marked as derived.
 NOT_PRINTED = {
-    "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop." means one.
-    "hmbdc": {"latency"},  # The text "hundreds of nano seconds".
+    "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop." means that one message was lost.
+    "hmbdc": {"latency"},  # The tool prints the text "hundreds of nano seconds".
     "native": {"loss", "cpu_per_message", "trials_passed"},
 }
 SAMPLES = [path for name in FORMATS for path in sorted((HERE / name).iterdir()) if path.name != "README.md"]
 
 
 def is_one_line_of_json(path: Path) -> bool:
-    """Whether no position is known in this log, because it is a single line of JSON that is parsed at once."""
+    """Whether no position is known in this log, because it is a single line of JSON that is parsed as a whole."""
     return path.parent.name == "performance_test" and path.suffix == ".json"
 
 
@@ -45,7 +45,7 @@ def test_each_printed_number_has_a_position(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_findings_contain_only_plain_texts(path: Path) -> None:
-    """A text that knows its position can be neither written as JSON nor sent to another process."""
+    """Texts with a position, which formats use while they read, cannot be written as JSON or sent to another process."""
     with path.open("rb") as file:
         scan = Scan(LogText(file), path.parent.name)
         contents = [event.what for event in scan if isinstance(event.what, Record | Facts)]

@@ -1,4 +1,4 @@
-"""The numbers of many lines read together equal those of each line read alone."""
+"""Numbers that are read from many lines together equal the numbers that are read from each line separately."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.depth import tries
 
 from tacholog.formats.kit.bulk import numbers_of
 
-# As in a bulk of lines: up to 15 digits with or without a dot. Other characters have become blanks.
+# Numbers as in lines that are read in bulk: up to 15 digits with or without a dot. All other characters were replaced by blanks.
 WHOLE = st.from_regex(r"[0-9]{1,15}", fullmatch=True)
 WITH_A_DOT = st.tuples(WHOLE, st.integers(0, 15)).map(lambda pair: f"{pair[0][: pair[1]]}.{pair[0][pair[1] :]}")
 
@@ -21,7 +21,7 @@ def fixed(digits: str, decimals: int) -> str:
 
 @st.composite
 def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
-    """Draw rows of numbers. Most columns have the same number of decimals in each row, as tools print them; some do not."""
+    """Draw rows of numbers. Most columns have the same number of decimals in each row, as in the output of tools."""
     decimals = draw(st.lists(st.sampled_from([None, 0, 1, 2, 3, 6, 14, -1]), min_size=1, max_size=5))
 
     def word(count: int | None) -> str:
@@ -64,6 +64,6 @@ def test_numbers_of_any_form_are_read(text: str, rows: int, numbers: list[list[f
     assert numbers_of(text.encode(), rows).tolist() == numbers
 
 
-def test_numbers_that_do_not_fill_their_rows_are_refused() -> None:
+def test_text_with_too_few_numbers_for_its_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot reshape"):
         numbers_of(b"1 2 3 ", 2)

@@ -40,7 +40,7 @@ def changed(log: bytes, chance: random.Random, share: float) -> bytes:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", NAMES)
-def test_number_affects_at_most_its_result(name: str, seed: int, tmp_path: Path) -> None:
+def test_number_out_of_range_affects_at_most_its_own_result(name: str, seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)  # noqa: S311
     samples = [path for path in sorted((HERE / name).iterdir()) if path.name != "README.md" and path.stat().st_size < 60_000]
     for number, sample in enumerate(chance.sample(samples, min(2, len(samples)))):

@@ -58,10 +58,10 @@ def test_row_has_rates_and_the_counts_computed_from_them() -> None:
     assert derived == {"loss", "messages_received", "messages_sent", "messages_lost"}
 
 
-def test_rates_are_the_printed_rates_for_any_duration_of_a_row() -> None:
+def test_rates_are_the_printed_rates_even_if_a_row_covers_more_than_a_second() -> None:
     log = read(LOGS / "80ff298-five-subscribers.log")
 
-    # A publisher at 10 Hz, and five subscribers of 4 MiB each. The rows took 1.4, 1.3, 1.4 and 1.4 s.
+    # A publisher at 10 Hz, and five subscribers of 4 MiB each. The rows cover 1.4, 1.3, 1.4 and 1.4 s.
     assert [values(row)["offered_rate_mean_messages_per_s"] for row in rows(log, "throughput")] == [9, 9, 10, 9]
     assert [values(row)["message_rate_mean_messages_per_s"] for row in rows(log, "throughput")] == [48, 45, 49, 47]
     assert [values(row)["goodput_mean_bit_per_s"] for row in rows(log, "throughput")] == [
@@ -73,7 +73,7 @@ def test_rates_are_the_printed_rates_for_any_duration_of_a_row() -> None:
     (counts,) = rows(log, "throughput", "summary")
     received = 48 * 1.399811 + 45 * 1.299662 + 49 * 1.399944 + 47 * 1.399907
     assert values(counts)["messages_received"] == pytest.approx(received)
-    # Nothing is known about the time before the first row.
+    # The first row is left out, because the time before it is unknown.
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx((received - 48 * 1.399811) / (1.299662 + 1.399944 + 1.399907))
 
 
@@ -185,13 +185,13 @@ def test_row_without_samples_has_no_latency() -> None:
 
 
 @pytest.mark.parametrize("huge", ["inf", "1.798e+308", "nan", "-1"])
-def test_extremes_of_no_samples_are_impossible(huge: str) -> None:
+def test_minimum_that_is_infinite_or_negative_is_impossible(huge: str) -> None:
     log = read_text(SUBSCRIBER.replace("0.0712", huge), "performance_test")
 
     assert rows(log, "latency")[0].number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
 
 
-def test_main_side_of_a_round_trip_measures_round_trips() -> None:
+def test_latencies_of_a_process_in_the_round_trip_mode_main_are_round_trips() -> None:
     log = read(LOGS / "layout-round-trip.log")
 
     assert {record.conditions.basis for record in rows(log, "latency")} == {"rtt"}
@@ -281,7 +281,7 @@ def test_latencies_between_hosts_without_a_common_clock_are_unknown_and_their_ro
 def test_second_without_messages_lowers_the_rate_of_the_run() -> None:
     (counts,) = rows(read(LOGS / "57791ae-two-hosts.log"), "throughput", "summary")
 
-    # 50 per second for 1.003882 s, 53 for 1.089199 s, and less than one for 1.004381 s, which is printed as 0: its bytes are those of one message.
+    # 50 messages per second for 1.003882 s, then 53 for 1.089199 s, then less than one for 1.004381 s, printed as 0 (with the bytes of one message).
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx((50 * 1.003882 + 53 * 1.089199) / 3.097462)
     total = 8 * (3_082_678 * 1.003882 + 3_304_264 * 1.089199 + 56_444 * 1.004381)
     assert values(counts)["goodput_mean_bit_per_s"] == pytest.approx(total / 3.097462)
@@ -300,7 +300,7 @@ def test_seconds_without_messages_count_only_between_other_seconds() -> None:
     text = SUBSCRIBER.replace(f"{first}\n{second}\n{third}", "\n".join(moved))
     (counts,) = rows(read_text(text, "performance_test"), "throughput", "summary")
 
-    # 97 per second at first, then none for two seconds, 100 for 1.000171 s and 99 for 1.00015 s. The second after these is not part of the run.
+    # Messages per second: 97, 0 for two seconds, 100 for 1.000171 s, 99 for 1.00015 s. The empty second after them is not part of the run.
     received = 100 * 1.000171 + 99 * 1.00015
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx(received / 4.000321)
     assert values(counts)["messages_received"] == pytest.approx(97 * 1.000188 + received)
@@ -320,11 +320,11 @@ def test_latencies_of_version_036a5f5_are_cumulative_since_the_start() -> None:
         ("std", pytest.approx(282_346.2575, rel=1e-6), ("derived",)),  # The square root of 7.971940520818639e-8 s^2.
     ]
     assert [part.samples for part in parts[:3]] == [100, 100, 100]
-    # The second row states 200 messages with a mean of 0.0003081402500000002 s, the first row 100 with 0.00028963948 s.
+    # The second row states 200 messages with a mean of 0.0003081402500000002 s, the first row 100 messages with a mean of 0.00028963948 s.
     assert values(parts[1])["latency_mean_ns"] == pytest.approx(2 * 308_140.25 - 289_639.48)
 
 
-def test_intervals_of_a_run_add_up_to_the_whole_run() -> None:
+def test_intervals_of_a_run_together_have_the_samples_and_the_mean_of_the_whole_run() -> None:
     log = read(LOGS / "036a5f5-cumulative.json")
     parts = [(part.samples or 0, values(part)["latency_mean_ns"] or 0, values(part)["latency_std_ns"] or 0) for part in rows(log, "latency")]
     (summary,) = rows(log, "latency", "summary")
@@ -335,7 +335,7 @@ def test_intervals_of_a_run_add_up_to_the_whole_run() -> None:
     assert sum(count * part for count, part, _ in parts) / samples == pytest.approx(mean, rel=1e-12)
     squares = sum(count * (deviation**2 + (part - mean) ** 2) for count, part, deviation in parts)
     assert squares / samples == pytest.approx(std**2, rel=1e-7)
-    # Each second lost the fraction of its rate: about 115 messages in total.
+    # The printed rate of each second lacks its decimals: about 115 messages are missing in total.
     assert sum(values(row)["messages_received"] or 0 for row in rows(log, "throughput")) == pytest.approx(11403.4, abs=0.01)
 
 
@@ -348,7 +348,7 @@ def test_log_of_cumulative_latencies_that_ends_early_is_marked_as_partial() -> N
     assert all({"derived", "partial"} <= set(number.marks) for number in summary.numbers)
 
 
-def test_unknown_version_is_recognised_by_its_counts() -> None:
+def test_latencies_of_an_unknown_version_are_read_as_cumulative_if_its_counts_show_this() -> None:
     text = (LOGS / "036a5f5-cumulative.json").read_text(encoding="utf-8").replace('"036a5f5"', '"0123456"')
 
     (summary,) = rows(read_text(text, "performance_test"), "latency", "summary")
@@ -356,7 +356,7 @@ def test_unknown_version_is_recognised_by_its_counts() -> None:
     assert summary.samples == 11509
 
 
-def test_version_with_more_members_is_read_by_name() -> None:
+def test_json_of_a_version_with_more_members_is_read_by_the_names_of_the_members() -> None:
     log = read(LOGS / "eff2a50-subscriber.json")
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
 
@@ -366,8 +366,8 @@ def test_version_with_more_members_is_read_by_name() -> None:
     assert [latency.samples, values(counts)["messages_received"], values(counts)["messages_lost"]] == pytest.approx([11500, 11385.23, 0], abs=0.01)
 
 
-def test_number_of_messages_is_at_least_that_which_their_rate_needs() -> None:
-    """The tool truncates the fraction of the rate: 100 messages in 1.000019 s are printed as 99. Its JSON also counts the latencies."""
+def test_number_of_messages_is_computed_although_the_printed_rate_is_truncated() -> None:
+    """The tool cuts off the decimals of a rate: 100 messages in 1.000019 s are printed as 99. Its JSON also has the number of latencies."""
     document = read_document((LOGS / "eff2a50-subscriber.json").read_text(encoding="utf-8"))
 
     assert isinstance(document, ExperimentDocument)
@@ -376,13 +376,13 @@ def test_number_of_messages_is_at_least_that_which_their_rate_needs() -> None:
     assert [received for received, _ in counts] == [counted for _, counted in counts]
 
 
-def test_table_with_an_additional_column_is_read_by_name() -> None:
+def test_table_with_an_additional_column_is_read_by_the_names_of_the_columns() -> None:
     text = SUBSCRIBER.replace("received,\tsent", "received,\tsomething new,\tsent").replace("97,\t\t0,", "97,\t\t5,\t\t0,")
 
     assert [record.samples for record in rows(read_text(text, "performance_test"), "latency")] == [98]
 
 
-def test_row_without_its_table_is_broken() -> None:
+def test_row_without_the_header_of_its_table_is_broken() -> None:
     header = next(line for line in SUBSCRIBER.splitlines() if line.startswith("T_experiment"))
 
     assert len(read_text(SUBSCRIBER.replace(header, ""), "performance_test").broken) == 4
@@ -391,7 +391,7 @@ def test_row_without_its_table_is_broken() -> None:
 
 
 def test_last_row_without_its_end_keeps_its_complete_cells() -> None:
-    last = SUBSCRIBER[: SUBSCRIBER.index("1.5,\t\t\nMax") + 1]  # "... 1", truncated from 1.5 % of processor time.
+    last = SUBSCRIBER[: SUBSCRIBER.index("1.5,\t\t\nMax") + 1]  # The row ends with "1", truncated from 1.5 % of processor time.
     log = read_text(last, "performance_test")
 
     assert log.broken == []
@@ -533,7 +533,7 @@ def test_consecutive_screens_give_a_summary() -> None:
     log = read(LOGS / "layout-screen.log")
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
 
-    # The minimum number of messages for rates of 97 and 100 per second. No message arrived in the first second.
+    # The smallest numbers of messages that give rates of 97 and 100 per second. No message arrived in the first second, which has no record.
     assert [record.samples for record in rows(log, "latency")] == [98, 101]
     assert values(latency) == {
         "latency_min_ns": 60_000,
@@ -574,7 +574,7 @@ def test_damaged_row_of_a_screen_affects_only_that_screen(old: str, new: str) ->
     assert all("partial" in number.marks for number in rows(log, "latency", "summary")[0].numbers)
 
 
-def test_screen_without_usage_and_last_screen_of_a_log_are_read() -> None:
+def test_last_screen_of_a_log_is_read_even_if_its_system_usage_is_missing() -> None:
     log = read_text(SCREEN[: SCREEN.rindex("  system usage")], "performance_test")
     cut = read_text(SCREEN[: SCREEN.rindex("| recv | sent")], "performance_test")
 
@@ -583,7 +583,7 @@ def test_screen_without_usage_and_last_screen_of_a_log_are_read() -> None:
     assert [event.what.reason for event in cut.events if isinstance(event.what, Broken)] == ["the screen ends before its samples"]
 
 
-def test_samples_of_a_screen_with_a_truncated_time_do_not_get_the_time_of_the_previous_screen() -> None:
+def test_screen_whose_time_is_missing_is_broken_and_does_not_get_the_time_of_the_previous_screen() -> None:
     offset = SCREEN.index("| T_experiment | 2.000600")
     text = SCREEN[:offset] + SCREEN[offset:].replace("| T_experiment | 2.000600", "", 1)
     above = text.rindex("| recv | sent", 0, offset)
@@ -609,7 +609,7 @@ def test_latency_below_the_resolution_of_a_screen_is_not_zero() -> None:
     assert [(n.bound, n.value, n.marks) for n in latencies if n] == [("<", 1000, ()), ("=", 71_000, ("derived", "partial"))]
 
 
-def test_relay_with_the_old_name_of_the_communication_states_no_load() -> None:
+def test_log_of_a_relay_states_no_load_mode_even_with_the_old_name_of_the_communication() -> None:
     head, table = (LOGS / "layout.log").read_text(encoding="utf-8").split("---EXPERIMENT-START---")
     plain = read_text(f"{head}---EXPERIMENT-START---{table}", "performance_test")
     relay = read_text(f"{head}With security: 0\nRoundtrip Mode: RELAY\n\n---EXPERIMENT-START---{table}", "performance_test")

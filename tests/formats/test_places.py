@@ -20,11 +20,11 @@ SAMPLES = [
     path for name in ("rti", "iperf3", "resources") for path in sorted((HERE / name).iterdir()) if path.suffix in {".log", ".csv", ".json", ".txt"}
 ]
 UNITS = (1, 1e3, 1e6, 1e9, 1e-2, *(bits * 1024**power for bits in (1, 8) for power in range(5)), *(1000**power for power in range(5)))
-ON_ONE_LINE = {"tcp-one-line.json", "tcp-stream.json", "udp-two-streams-reverse-stream.json"}  # All JSON of these logs is parsed at once.
+ON_ONE_LINE = {"tcp-one-line.json", "tcp-stream.json", "udp-two-streams-reverse-stream.json"}  # The JSON of these logs is parsed as a whole.
 
 
 def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]:
-    """Return the texts on a line at the positions of its numbers."""
+    """Return the texts that a line has at the positions of the numbers of its record."""
     assert record is not None
     return {(n.metric, n.statistic): None if n.value_start is None else line[n.value_start : n.value_end] for n in record.numbers}
 
@@ -45,7 +45,7 @@ def test_each_number_has_the_position_at_which_the_line_prints_it(before: str) -
     }
 
 
-def test_number_does_not_depend_on_its_position() -> None:
+def test_numbers_are_equal_even_if_their_positions_differ() -> None:
     number, other = (Number(metric="loss", statistic="total", value=0.5, value_start=start, value_end=start + 3) for start in (3, 17))
 
     assert number == other
@@ -54,7 +54,7 @@ def test_number_does_not_depend_on_its_position() -> None:
 
 
 @pytest.mark.parametrize("log", [LONG_LOGS[name] for name in PLACED], ids=PLACED)
-def test_numbers_of_many_lines_have_the_positions_of_single_lines(log: LongLog) -> None:
+def test_numbers_that_are_read_in_bulk_have_the_same_positions_as_numbers_of_single_lines(log: LongLog) -> None:
     text = log.text(200)
     lines = text.split("\n")
     at_once, one_by_one = (

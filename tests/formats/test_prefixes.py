@@ -79,7 +79,7 @@ def found_in(log: Log) -> list[object]:
 
 
 @pytest.mark.parametrize("sample", tries(SAMPLES[:6], SAMPLES))
-def test_log_gives_the_same_for_any_prefix(sample: str) -> None:
+def test_log_gives_the_same_records_with_any_prefix(sample: str) -> None:
     text = (FORMATS / sample).read_text(encoding="utf-8")
     plain = read_text(text)
 
@@ -154,7 +154,7 @@ def test_start_time_stated_in_a_log_has_precedence_over_the_time_of_its_first_li
     assert read_text(prefixed(text, PREFIXES["GitHub Actions"])).facts.start_time == read_text(text).facts.start_time
 
 
-def test_one_line_in_ten_may_lack_the_prefix_but_not_more() -> None:
+def test_one_line_in_ten_may_lack_the_prefix_but_no_more_lines() -> None:
     line = f"2024-05-14T09:12:01Z {LINE}\n"
 
     assert len(read_text(f"On that day:\n{line * 9}").records) == 9
@@ -163,7 +163,7 @@ def test_one_line_in_ten_may_lack_the_prefix_but_not_more() -> None:
     assert "cut it off with sed -E " in str(error.value)
 
 
-def test_result_without_the_prefix_of_the_others_is_broken() -> None:
+def test_result_without_the_prefix_of_the_other_lines_is_broken() -> None:
     line = f"2024-05-14T09:12:01Z {LINE}\n"
 
     log = read_text(f"{line * 9}{LINE}\n")
@@ -197,7 +197,7 @@ def test_hostile_lines_are_examined_in_a_limited_number_of_steps() -> None:
         assert [line_read.number for line_read in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
 
 
-def test_word_before_most_lines_is_named_if_a_format_fits_without_it() -> None:
+def test_word_before_most_lines_is_named_if_the_log_has_a_known_format_without_this_word() -> None:
     lines = (Path(__file__).parent / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"200:  {line}" for line in lines]
     titled[1:1] = ["Warning:  UDP block size 4096 exceeds TCP MSS 1448, may result in fragmentation / drops", "**", "**"]
@@ -213,7 +213,7 @@ def test_word_before_most_lines_of_an_unknown_log_is_not_named() -> None:
     assert "sed -E" not in str(error.value)
 
 
-def test_time_printed_by_the_tool_itself_is_not_a_prefix_that_other_lines_lack() -> None:
+def test_time_that_the_tool_itself_prints_in_most_lines_is_not_reported_as_a_prefix() -> None:
     row = "[  {at}.032] | cnt:     10 | mean_loop_dt (ms): 101.202 | loop_freq (Hz):     9.9 | mean_snd_dt (ms): 101.153\n"
     text = "$ ./ecal_perftool pub topic 25 1024000\n" + "".join(row.format(at=at) for at in range(4355, 4359))
 
@@ -231,7 +231,7 @@ def test_indentation_and_hostile_words_before_each_line_are_removed(behind: str)
 
 
 @pytest.mark.parametrize("word", ["/;~!%\a", "/;~!%@,#&=", "x\\w", "\0"])
-def test_no_command_is_given_for_a_word_that_no_command_can_name(word: str) -> None:
+def test_no_command_to_remove_a_word_is_suggested_if_a_command_cannot_contain_this_word(word: str) -> None:
     lines = (FORMATS / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"{word}  {line}" for line in lines]
 
@@ -241,7 +241,7 @@ def test_no_command_is_given_for_a_word_that_no_command_can_name(word: str) -> N
 
 
 def test_command_for_a_long_prefix_takes_little_memory() -> None:
-    """A command that lists how often each part may repeat took half a gigabyte for these syslog prefixes."""
+    """An older command that listed the number of repetitions of each part took half a gigabyte for these syslog prefixes."""
     head = "<13>1 2024-01-01T00:00:00Z host program 17 - - "
     behind = "".join(f"{head * 8}{LINE}\n" for _ in range(20))
     prefix = LogText(io.BytesIO(behind.encode())).prefix

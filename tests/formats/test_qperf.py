@@ -123,11 +123,11 @@ def test_sent_data_is_offered_and_only_received_data_is_goodput() -> None:
 @pytest.mark.parametrize(
     ("name", "metric", "value", "samples", "line"),
     [
-        ("udp-lat-times-differ.log", "latency", 10_718, 46_648 + 46_649, 2),  # 1.00 s on one side, 1.01 s on the other.
-        ("udp-bw-times-differ.log", "goodput", 39_110_656 * 8, 38_194, 3),  # 1.06 s and 1.00 s
+        ("udp-lat-times-differ.log", "latency", 10_718, 46_648 + 46_649, 2),  # The test took 1.00 s on one side and 1.01 s on the other side.
+        ("udp-bw-times-differ.log", "goodput", 39_110_656 * 8, 38_194, 3),  # The test took 1.06 s and 1.00 s.
     ],
 )
-def test_figures_may_differ_as_much_as_the_times_of_both_sides(name: str, metric: str, value: float, samples: int, line: int) -> None:
+def test_figures_of_both_sides_may_differ_as_much_as_their_times(name: str, metric: str, value: float, samples: int, line: int) -> None:
     (record,) = logged(name).records
 
     assert (record.number(metric, "mean"), record.samples) == (
@@ -136,7 +136,7 @@ def test_figures_may_differ_as_much_as_the_times_of_both_sides(name: str, metric
     )
 
 
-def test_bits_are_not_bytes_and_the_number_of_digits_is_the_requested_one() -> None:
+def test_rates_in_bits_are_not_read_as_bytes_and_have_the_requested_number_of_digits() -> None:
     record = logged("bits.log").records[0]
 
     assert record.payload_bytes == 1_000_000
@@ -144,7 +144,7 @@ def test_bits_are_not_bytes_and_the_number_of_digits_is_the_requested_one() -> N
     assert record.number("cpu_cost", "publisher") == Number(metric="cpu_cost", statistic="publisher", value=1.3267e9, resolution=1e5, line=7)
 
 
-def test_unscaled_rows_give_the_same_numbers() -> None:
+def test_rows_with_unscaled_units_are_read() -> None:
     latency, bandwidth = logged("unscaled.log").records
 
     assert latency.numbers[0] == Number(metric="latency", statistic="mean", value=3443, resolution=1, line=2)
@@ -152,7 +152,7 @@ def test_unscaled_rows_give_the_same_numbers() -> None:
     assert (bandwidth.payload_bytes, bandwidth.samples, bandwidth.conditions.planned_duration_s) == (65536, 87007, 1)
 
 
-def test_rows_by_node_are_local_and_remote() -> None:
+def test_rows_of_the_two_nodes_have_the_statistics_local_and_remote() -> None:
     record = logged("by-node.log").records[0]
 
     assert record.number("messages_sent", "local") == Number(metric="messages_sent", statistic="local", value=398_346, line=6)
@@ -183,7 +183,7 @@ def test_run_without_rows_is_failed(name: str, reason: str) -> None:
     assert log.records == []
 
 
-def test_command_quit_has_no_rows_and_is_not_failed() -> None:
+def test_run_of_the_command_quit_is_not_failed_although_it_has_no_rows() -> None:
     log = logged("precise-and-quit.log")
 
     assert log.account.status is None
@@ -217,12 +217,12 @@ def test_block_without_a_row_or_with_contradictions_is_broken(old: str, new: str
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("rem_send_msgs    =  146,692 ", "rem_send_msgs    =  155,689 "),  # 146,691 of these came back.
-        ("msg_rate         =      293 K/sec", "msg_rate         =      299 K/sec"),  # For 293,383 messages in a second.
-        ("recv_msgs         =  24,282 ", "recv_msgs         =  26,282 "),  # At 24.3 thousand per second.
+        ("rem_send_msgs    =  146,692 ", "rem_send_msgs    =  155,689 "),  # Of these messages, 146,691 came back: 155,689 messages are too many.
+        ("msg_rate         =      293 K/sec", "msg_rate         =      299 K/sec"),  # 293,383 messages were received in one second.
+        ("recv_msgs         =  24,282 ", "recv_msgs         =  26,282 "),  # The rate is 24.3 thousand messages per second.
     ],
 )
-def test_counts_of_another_test_make_a_block_broken(old: str, new: str) -> None:
+def test_block_with_a_count_of_another_test_is_broken(old: str, new: str) -> None:
     text = (LOGS / "multi-vv.log").read_text()
     assert old in text
     log = read_text(text.replace(old, new), "qperf")
@@ -231,7 +231,7 @@ def test_counts_of_another_test_make_a_block_broken(old: str, new: str) -> None:
     assert len(log.records) == 2
 
 
-def test_message_of_zero_bytes_makes_a_block_broken() -> None:
+def test_block_with_a_message_size_of_zero_bytes_is_broken() -> None:
     log = read_text(PLAIN.replace("150 K/sec", "0.0 K/sec").replace("100 bytes", "0.0 bytes"), "qperf")
 
     assert [str(broken) for broken in log.broken] == ["text:1: a message of no bytes, of which qperf prints no row"]
@@ -255,14 +255,14 @@ def test_unknown_row_is_unknown_and_affects_no_other_row() -> None:
     assert len(log.records) == 1
 
 
-def test_counts_without_their_last_blank_are_read() -> None:
+def test_counts_without_the_blank_at_their_end_are_read() -> None:
     band, latency = read(LOGS / "stripped-counts.log").records
 
     assert (band.numbers[0].value, band.numbers[1].value) == (8.03e9 * 8, 123e3)
     assert (latency.numbers[0].value, latency.numbers[1].value, latency.samples) == (33_900, 29.5e3, 147_697 + 147_698)
 
 
-def test_count_below_a_thousand_without_its_last_blank_may_be_truncated_and_is_unknown() -> None:
+def test_count_below_a_thousand_without_the_blank_at_its_end_is_unknown_because_it_may_be_truncated() -> None:
     text = (LOGS / "stripped-counts.log").read_text(encoding="utf-8").replace("rem_recv_msgs   =  147,698", "rem_recv_msgs   =      147")
 
     latency = read_text(text, "qperf").records[-1]
@@ -341,7 +341,7 @@ def test_blank_before_the_name_of_a_test_changes_nothing() -> None:
     assert len(log.unknown) == 1
 
 
-def test_name_of_an_unknown_test_makes_the_run_fail() -> None:
+def test_run_in_which_the_tool_rejects_the_name_of_a_test_is_failed() -> None:
     log = read_text("tcp_lat:\n    latency  =  6.67 us\nxrc_bw: bad test; try: qperf --help tests\n")
 
     assert (log.account.facts.status, log.account.facts.reason) == ("failed", "xrc_bw: bad test; try: qperf --help tests")

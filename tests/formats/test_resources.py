@@ -31,7 +31,7 @@ def test_each_process_is_a_record_of_resources() -> None:
     }
 
 
-def test_resources_counted_by_a_shell_on_another_host_are_lower_bounds_and_coarse_times() -> None:
+def test_shell_on_another_host_counts_resources_as_lower_bounds_and_times_with_low_resolution() -> None:
     records = list(read(LOGS / "over-ssh.log").records)
 
     assert [(record.participant, record.conditions.definition) for record in records] == [
@@ -48,7 +48,7 @@ def test_resources_counted_by_a_shell_on_another_host_are_lower_bounds_and_coars
     }
 
 
-def test_processor_time_of_zero_is_below_the_unit_of_the_kernel() -> None:
+def test_processor_time_of_zero_is_less_than_one_microsecond() -> None:
     finding = next(iter(parse([Line(1, USED.replace("5000", "0"))])))
 
     assert isinstance(finding.what, Record)

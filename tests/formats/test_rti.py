@@ -73,7 +73,7 @@ def test_results_are_found_between_prose_and_scripts() -> None:
     assert log.unknown == [1, 3, 5, 6, 7, 9, 14, 18]
 
 
-def test_lost_samples_have_a_count_and_the_printed_share() -> None:
+def test_lost_samples_are_read_as_a_count_and_as_the_printed_share() -> None:
     lossy = read(LOGS / "document.md").records[2]
 
     assert lossy.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=215763)
@@ -117,7 +117,7 @@ def test_truncated_line_is_named_and_affects_only_itself() -> None:
     assert [record.payload_bytes for record in log.records] == [32, 64]
 
 
-def test_printed_zero_is_a_bound_of_one_unit() -> None:
+def test_latency_that_is_printed_as_zero_is_below_one_microsecond() -> None:
     line = "Length: 16 Latency: Ave 0 us Std 0.2 us Min 0 us Max 9 us 50% 0 us 90% 1 us 99% 1 us 99.99% 9 us 99.9999% 9 us\n"
 
     record = read_text(line, "rti").records[0]
@@ -132,7 +132,7 @@ def test_impossible_size_is_refused(size: str) -> None:
     assert read_text(line, "rti").broken == ["text:1: a message size that cannot be"]
 
 
-def test_loss_count_at_the_end_of_a_log_without_its_percentage_may_be_truncated() -> None:
+def test_count_of_lost_samples_without_percentage_at_the_end_of_a_log_is_broken_because_it_may_be_truncated() -> None:
     line = "Length: 32 Packets: 10000000 Packets/s(ave): 47913 Mbps(ave): 12.3 Lost: 21"
 
     assert read_text(line, "rti").broken == ["text:1: the log ends within this line"]

@@ -34,7 +34,7 @@ def test_banner_is_the_configuration_of_the_run_and_the_conditions_of_each_recor
     assert log.account.facts.environment["rti_nic"] == "eth0"
 
 
-def test_mode_comes_from_the_banner_because_both_modes_print_the_same_lines() -> None:
+def test_load_mode_is_read_from_the_banner_because_all_modes_print_the_same_results() -> None:
     assert read(LOGS / "3.0.1-throughput-pub.log").records[0].conditions.load_mode == "max-rate"
     assert read(LOGS / "3.0.1-throughput-sub.log").records[0].conditions.load_mode is None
 
@@ -57,7 +57,7 @@ def test_condition_missing_in_a_banner_is_not_taken_from_the_previous_run(tmp_pa
     assert read(both).records[-1].conditions.load_mode is None
 
 
-def test_ping_pong_with_a_rate_is_still_a_ping_pong() -> None:
+def test_latency_test_with_a_rate_is_a_closed_loop() -> None:
     conditions = read(LOGS / "notices-pub.log").account.facts.conditions
 
     assert (conditions.load_mode, conditions.offered_rate_per_s) == ("closed", 1000)
@@ -74,7 +74,7 @@ def test_notices_before_a_summary_mark_only_this_summary() -> None:
     assert log.unknown == []
 
 
-def test_clock_with_a_low_resolution_gives_only_the_average() -> None:
+def test_average_of_a_clock_with_a_low_resolution_is_a_separate_record() -> None:
     average, summary = read(LOGS / "low-resolution-clock-pub.log").records
 
     assert (average.payload_bytes, average.conditions.definition) == (None, "rti-low-resolution")
@@ -112,7 +112,7 @@ def test_load_mode_of_perftest_lite_is_not_guessed_from_a_truncated_line(said: s
     assert {record.conditions.load_mode for record in read_text(text, "rti").records} == {mode}
 
 
-def test_custom_type_with_dynamic_data_differs_from_each_of_both() -> None:
+def test_custom_type_with_dynamic_data_differs_from_custom_type_and_from_dynamic_data() -> None:
     banner = "RTI Perftest 3.0.0 (RTI Connext DDS 6.0.0)\n\n{custom}Perftest Configuration:\n\tKeyed: No\n\tDynamic Data: {dynamic}\n\n"
     summary = "Length:   464  Packets:  8146078  Packets/s(ave):  135770  Mbps(ave):   504.0  Lost:     0 (0.00%)\n"
     custom = "Custom Type provided: 'Test'\n\n"

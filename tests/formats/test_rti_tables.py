@@ -68,7 +68,7 @@ def test_appended_runs_without_headers_use_the_header_of_the_first_run() -> None
     assert [n.marks for record in log.records for n in record.numbers if n.marks] == []
 
 
-def test_unit_is_that_of_the_header() -> None:
+def test_unit_of_latencies_is_read_from_the_header() -> None:
     assert values(read_text(NANOSECONDS + ROW, "rti").records[0])["mean"] == 28
 
 
@@ -132,7 +132,7 @@ COUNTS = {"messages_received": 17_168_648, "messages_lost": 12, "message_rate": 
     ("sample", "lost", "kept"),
     [
         ("printer-3.1-csv-sub.csv", 2, {**COUNTS, "loss": 1e-4}),  # 24.
-        # Only the end of the line is missing: all decimals are there.
+        # Only the line end is missing, and no decimal.
         ("printer-3.1-csv-sub.csv", 1, {**COUNTS, "loss": 1e-4, "cpu_of_machine": 24.12}),
         ("printer-3.1-csv-sub.csv", 11, COUNTS),  # 0.0
         ("csv-intervals-sub.csv", 2, {"messages_received": 300_000_000, "messages_lost": 0, "message_rate": 1_104_557, "goodput": 883.6e6}),
@@ -152,7 +152,7 @@ def test_truncated_last_row_of_rates_keeps_its_complete_cells(sample: str, lost:
 @pytest.mark.parametrize(
     ("sample", "lost", "kept"),
     [
-        ("printer-4.2-csv-pub.csv", 1, LATENCIES),  # 61, which may have been 610.
+        ("printer-4.2-csv-pub.csv", 1, LATENCIES),  # The row ends with 61, which may have been 610.
         ("printer-4.2-csv-pub.csv", 2, LATENCIES),
         ("printer-4.3-fine-csv-pub.csv", 2, {**FINE, "p99.9999": 61_250}),
         (
@@ -177,7 +177,7 @@ def test_truncated_last_row_of_latencies_keeps_its_complete_cells(sample: str, l
         ("0.343,                0.324,      0.667,   12.8", {"serialization": 343, "deserialization": 324}),
         ("0.343,                0.324,      0.66", {"serialization": 343, "deserialization": 324}),
         ("0.343,                0.32", {"serialization": 343}),
-        ("0.34", {}),  # Not the processor time, which has two decimals.
+        ("0.34", {}),  # Without a third decimal, this cell may be truncated.
     ],
 )
 def test_time_of_serialisation_is_kept_if_its_cells_are_complete(cut: str, costs: dict[str, float]) -> None:
@@ -198,7 +198,7 @@ def test_interval_truncated_in_its_maximum_keeps_its_other_values() -> None:
 
 
 @pytest.mark.parametrize("sign", [",8", ",", ""])
-def test_row_with_decimal_commas_keeps_the_cells_that_a_comma_and_a_blank_end(sign: str) -> None:
+def test_truncated_row_with_decimal_commas_keeps_the_cells_that_end_with_a_comma_and_a_blank(sign: str) -> None:
     text = (LOGS / "csv-java-pub.csv").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex(",80")] + sign, "rti")
 
@@ -218,9 +218,9 @@ def test_latencies_from_a_spreadsheet_are_refused_if_the_cell_that_shows_their_d
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("printer-3.1-csv-sub.csv", "4688.2,           1"),  # Rates whose losses are incomplete.
-        ("printer-3.1-csv-pub.csv", "18,       6"),  # A mean without a maximum.
-        ("printer-3.1-csv-sub-no-heads.csv", "0.0"),  # The kind of the row is unknown.
+        ("printer-3.1-csv-sub.csv", "4688.2,           1"),  # The loss of these rates is truncated.
+        ("printer-3.1-csv-pub.csv", "18,       6"),  # The maximum is missing.
+        ("printer-3.1-csv-sub-no-heads.csv", "0.0"),  # It is unknown whether the row is an interval or a summary.
         ("printer-3.1-csv-pub-no-heads.csv", "61,            6"),
     ],
 )
@@ -248,7 +248,7 @@ def test_json_of_a_publisher_is_read_without_the_surrounding_document() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_object_of_json_has_its_lines() -> None:
+def test_record_of_a_json_object_states_the_lines_of_the_object() -> None:
     events = [event for event in read(LOGS / "printer-4.2-json-sub.txt").events if isinstance(event.what, Record)]
 
     assert [(event.line, event.last_line) for event in events] == [(4, 14), (15, 25), (26, 33)]
@@ -272,7 +272,7 @@ def test_json_of_java_is_a_complete_document() -> None:
 
 
 @pytest.mark.parametrize("lost", ['"latency_std"', '"CPU": 12.88', '"summary"'])
-def test_object_of_json_without_a_line_is_refused(lost: str) -> None:
+def test_json_object_in_which_a_line_is_missing_is_refused(lost: str) -> None:
     lines = (LOGS / "printer-4.2-json-pub.txt").read_text().splitlines()
     summary = next(index for index, line in enumerate(lines) if "summary" in line)
     gone = next(index for index, line in enumerate(lines) if lost in line and index >= summary)
@@ -283,7 +283,7 @@ def test_object_of_json_without_a_line_is_refused(lost: str) -> None:
     assert log.broken
 
 
-def test_intervals_of_json_of_another_size_without_its_beginning_are_refused() -> None:
+def test_json_intervals_of_another_message_size_whose_beginning_is_missing_are_refused() -> None:
     text = (LOGS / "printer-4.2-json-pub.txt").read_text()
     later = text.replace('"latency_min": 18', '"latency_min": 19').replace('"latency_ave": 18', '"latency_ave": 19').replace(": 18,", ": 19,")
 
@@ -293,7 +293,7 @@ def test_intervals_of_json_of_another_size_without_its_beginning_are_refused() -
     assert log.broken[0].startswith("text:20: minimum or maximum go back")
 
 
-def test_json_of_a_publisher_after_that_of_a_subscriber_is_refused() -> None:
+def test_json_of_a_publisher_that_continues_the_json_of_a_subscriber_is_refused() -> None:
     subscriber, publisher = ((LOGS / f"printer-4.2-json-{side}.txt").read_text() for side in ("sub", "pub"))
 
     log = read_text(subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :], "rti")
@@ -381,7 +381,7 @@ def test_bullet_above_a_garbled_header_does_not_apply_to_the_next_table() -> Non
     assert [record.conditions.reliability for record in read_text(text, "rti").records] == [None, None]
 
 
-def test_raw_latencies_become_intervals_of_a_thousand_and_a_summary() -> None:
+def test_raw_latencies_become_intervals_of_a_thousand_samples_and_a_summary() -> None:
     first, second, summary = read(LOGS / "latency-file.csv").records
 
     assert [first.samples, second.samples, summary.samples] == [1000, 205, 1205]
@@ -457,7 +457,7 @@ def test_pages_of_connext_micro_have_no_99_9999_percent() -> None:
     assert (log.broken, log.format) == ([], "rti")
 
 
-def test_next_version_of_the_page_calls_the_size_bytes_and_has_units_in_all_headers() -> None:
+def test_page_whose_column_of_sizes_is_called_bytes_and_whose_headers_all_have_units_is_read() -> None:
     log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
 
     assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
@@ -492,7 +492,7 @@ def test_page_with_one_row_per_line_has_the_percentile_of_its_header_and_the_con
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_bar_after_a_cell_is_not_part_of_it() -> None:
+def test_vertical_bar_after_a_cell_is_not_part_of_the_cell() -> None:
     log = read(LOGS / "page-micro-2.4.14-throughput-bars.txt")
 
     assert [(r.payload_bytes, r.samples, values(r, "loss")["total"]) for r in log.records] == [
@@ -507,7 +507,7 @@ def test_bar_after_a_cell_is_not_part_of_it() -> None:
     assert log.broken == []
 
 
-def test_bar_alone_means_that_the_processor_time_is_not_stated() -> None:
+def test_cell_that_contains_only_a_vertical_bar_states_no_processor_time() -> None:
     log = read(LOGS / "page-routing-bars.txt")
 
     assert [(record.payload_bytes, values(record)["p99.9999"], values(record, "cpu_of_machine")) for record in log.records] == [
@@ -564,7 +564,7 @@ def test_design_document_of_json_has_other_names_in_the_summary_of_a_subscriber(
     assert (log.records[0].samples, log.broken, log.unknown) == (6_164_888, [], [])
 
 
-def test_grid_of_restructured_text_is_a_table_below_its_title() -> None:
+def test_grid_table_of_restructured_text_is_read_with_the_title_above_it() -> None:
     text = """C++ Best Effort Keyed 1 Gbps
 ````````````````````````````
 
@@ -596,7 +596,7 @@ def test_grid_of_restructured_text_is_a_table_below_its_title() -> None:
     ],
     ids=["headers of two units", "garbled header", "truncated row", "shifted row"],
 )
-def test_rows_of_csv_without_a_clear_place_are_refused(text: str, broken: list[str]) -> None:
+def test_csv_rows_that_do_not_match_their_header_or_have_two_headers_are_refused(text: str, broken: list[str]) -> None:
     assert read_text(text, "rti").broken == [f"text:{why}" for why in broken]
 
 

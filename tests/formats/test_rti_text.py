@@ -25,7 +25,7 @@ def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
-def test_interval_of_latency_is_one_answer_and_the_statistics_so_far() -> None:
+def test_interval_of_latency_has_the_latest_latency_and_the_statistics_since_the_start() -> None:
     first, second, _, _ = read(LOGS / "printer-3.1-legacy-pub.log").records
 
     assert (first.payload_bytes, first.scope, first.side) == (1024, "interval", "publisher")
@@ -34,7 +34,7 @@ def test_interval_of_latency_is_one_answer_and_the_statistics_so_far() -> None:
     assert second.conditions.definition == "rti-one-way-running"
 
 
-def test_interval_of_throughput_has_the_last_second_and_the_mean_so_far() -> None:
+def test_interval_of_throughput_has_the_rate_of_the_last_second_and_the_mean_since_the_start() -> None:
     _, second, summary = read(LOGS / "printer-3.1-legacy-sub.log").records
 
     assert second.scope == "interval"
@@ -44,11 +44,11 @@ def test_interval_of_throughput_has_the_last_second_and_the_mean_so_far() -> Non
     assert summary.scope == "summary"
 
 
-def test_microseconds_have_a_letter_of_their_own_from_4_0_on() -> None:
+def test_micro_sign_that_versions_from_4_0_on_print_is_read() -> None:
     assert values(read(LOGS / "printer-4.3-legacy-pub.log").records[2])["mean"] == 28_000
 
 
-def test_time_of_serialisation_belongs_to_the_previous_summary_even_after_the_last_progress_line() -> None:
+def test_time_of_serialisation_has_the_message_size_of_the_summary_before_it() -> None:
     latency, cost = read(LOGS / "3.0.1-latency-pub.log").records
 
     assert latency.payload_bytes == cost.payload_bytes == 64
@@ -58,14 +58,14 @@ def test_time_of_serialisation_belongs_to_the_previous_summary_even_after_the_la
     assert cost.conditions.definition == "rti-serialization"
 
 
-def test_first_version_prints_no_last_percentile_and_no_unit_after_the_maximum() -> None:
+def test_summary_of_version_5_1_without_the_last_percentile_and_without_a_unit_after_the_maximum_is_read() -> None:
     _, interval, summary = read(LOGS / "legacy-5.1-pub.log").records
 
     assert values(interval) == {"last": 410_000, "mean": 403_000, "std": 7_000, "min": 396_000, "max": 410_000}
     assert list(values(summary)) == ["mean", "std", "min", "max", "p50", "p90", "p99", "p99.99"]
 
 
-def test_loss_without_a_percentage_is_only_a_count() -> None:
+def test_loss_that_is_printed_without_a_percentage_is_read_only_as_a_count() -> None:
     first = read(LOGS / "manual-2.0-sub.log").records[0]
 
     assert values(first, "messages_lost") == {"total": 0}
@@ -112,7 +112,7 @@ def test_share_of_loss_is_read_in_each_spelling(text: str) -> None:
     assert values(read_text(line, "rti").records[0], "loss") == {"total": 0}
 
 
-def test_growing_minimum_belongs_to_another_size_whose_header_is_lost() -> None:
+def test_interval_with_a_larger_minimum_is_broken_because_the_header_of_its_size_is_lost() -> None:
     log = read_text(HEAD.format(64) + ANSWER.format(20, 18, 25) + ANSWER.format(40, 38, 45) + ANSWER.format(40, 38, 45), "rti")
 
     assert [record.payload_bytes for record in log.records] == [64]
@@ -154,7 +154,7 @@ NO_SUMMARY = "no summary of latencies stands before this line"
             id="interval printed in another form",
         ),
         pytest.param(SUMMARY.format(64).replace("50%     19", "50%     91"), "1: the statistics contradict each other", id="median above p90"),
-        # Half of the samples are at most 19, the others 61.
+        # The mean is at most 40: half of the samples are at most 19, and the others at most 61.
         pytest.param(SUMMARY.format(64).replace("Ave     28", "Ave     58"), "1: the statistics contradict each other", id="impossible mean"),
         pytest.param(
             "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9358.5  Lost: 215763 (99.84%)\n",

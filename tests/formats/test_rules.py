@@ -37,13 +37,13 @@ COUNTS = LineRule(
 
 
 def lines(text: str) -> Lines:
-    """Return the lines of a text as in a log."""
+    """Return the lines of a text that are read in bulk."""
     ((run, bulk),) = RunCutter(COUNTS.bulk, 1).cut(text.encode())
     assert bulk is not None
     return Lines(1, run, bulk)
 
 
-def test_rule_of_the_page_reads_the_line_of_the_page() -> None:
+def test_rule_in_the_docs_reads_the_line_in_the_docs() -> None:
     record = RULE.read("1024 B: rtt p50 11.75 us, p99 30.50 us (5000 samples)")
 
     assert isinstance(record, Record)
@@ -70,7 +70,7 @@ def test_line_that_fails_a_check_is_broken_and_a_line_of_another_kind_is_ignored
     assert RULE.read("64 B: rtt p50 31.75 us, p99 30.50 us (5000 sam") is None
 
 
-def test_many_lines_give_the_same_as_single_lines() -> None:
+def test_lines_that_are_read_in_bulk_give_the_same_records_as_single_lines() -> None:
     text = "".join(f"{index} s: {index % 3 * 7} received, {index % 2} lost, {index} {'KM'[index % 2]}B\n" for index in range(1, 40))
     run = lines(text)
     like = COUNTS.read(run.line(0).text)
@@ -85,7 +85,7 @@ def test_many_lines_give_the_same_as_single_lines() -> None:
 
 
 @pytest.mark.parametrize("doubtful", ["5 s: 7 received, 101 lost, 9 KB", "2 s: 7 received, 1 lost, 9 KB"])
-def test_doubtful_line_ends_a_bulk_step(doubtful: str) -> None:
+def test_bulk_step_ends_before_a_line_that_fails_a_check(doubtful: str) -> None:
     good = [f"{index} s: 7 received, 1 lost, 9 KB" for index in range(1, 9)]
     run = lines("".join(f"{line}\n" for line in [*good[:4], doubtful, *good[5:]]))
     like = COUNTS.read(good[0])
@@ -94,7 +94,7 @@ def test_doubtful_line_ends_a_bulk_step(doubtful: str) -> None:
     block = rows_of(run, like)
 
     assert block is not None
-    assert block.lines.tolist() == [2, 3]  # The line before the doubtful line is read like any other line.
+    assert block.lines.tolist() == [2, 3]  # The line before the failing line is part of the step.
 
 
 def test_line_is_checked_with_the_line_before_it() -> None:
@@ -104,7 +104,7 @@ def test_line_is_checked_with_the_line_before_it() -> None:
     assert COUNTS.record(first, second) == Broken("seconds go back")
 
 
-def test_expressions_accept_one_number_or_many() -> None:
+def test_functions_for_checks_accept_single_numbers_and_arrays() -> None:
     low, high = np.array([1.0, 5.0]), np.array([2.0, 4.0])
 
     assert (ascending([1, 2, 2]), ascending([2, 1]), ascending([])) == (True, False, True)
@@ -113,7 +113,7 @@ def test_expressions_accept_one_number_or_many() -> None:
     assert (at_least(0, 1), at_least(7, 1), at_least(np.array([0.0, 7.0]), 1).tolist()) == (1, 7, [1, 7])
 
 
-def test_record_of_another_kind_is_not_continued() -> None:
+def test_bulk_step_does_not_continue_a_record_of_another_kind() -> None:
     run = lines("".join(f"{index} s: 7 received, 1 lost, 9 KB\n" for index in range(1, 9)))
 
     assert COUNTS.columns(run, Record(test="latency", payload_bytes=None, numbers=(), scope="interval")) is None

@@ -1,6 +1,6 @@
 """Properties of each format and each of its sample logs: a new format is tested automatically.
 
-For the properties that formats of other authors must have too, see `tacholog.formats.testing` and test_every_format.py.
+The properties that formats of other authors must have too are in `tacholog.formats.testing` and test_every_format.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Record
 
 HERE = Path(__file__).parent
-#: Packages of others have their logs elsewhere.
+#: The logs of formats of other packages are not in this folder.
 LOGS = [(name, path) for name in sorted(formats()) for path in sorted(HERE.glob(f"{name}/*")) if path.name != "README.md"]
 NAMES = sorted({name for name, _ in LOGS})
 
@@ -73,14 +73,14 @@ def test_each_number_has_a_known_metric(name: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_findings_of_a_format_meet_the_conditions_for_unknown_formats(name: str, path: Path) -> None:
+def test_findings_of_our_formats_meet_the_conditions_that_findings_of_foreign_formats_must_meet(name: str, path: Path) -> None:
     with open_log(path) as text:
         lines = list(text.pieces(RunCutter((), 1), getattr(formats()[name], "LINE_BYTES", LINE_BYTES)))
         for finding in formats()[name].parse(iter(line for line in lines if isinstance(line, Line))):
             assert defect_of(finding, len(lines)) is None
 
 
-def test_each_format_of_this_project_with_results_declares_what_they_state() -> None:
+def test_each_format_of_this_project_with_results_declares_which_conditions_they_state() -> None:
     undeclared = [name for name in NAMES if states_of(name) is None]
 
     assert [result for name in undeclared for result in results_of(name, (path for other, path in LOGS if other == name)) if result.test] == []

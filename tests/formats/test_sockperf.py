@@ -69,14 +69,14 @@ def test_full_rtt_is_a_round_trip() -> None:
     assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=3961, resolution=1, line=23)
 
 
-def test_more_messages_are_sent_than_answered_under_load() -> None:
+def test_result_under_load_has_the_number_of_sent_and_of_answered_messages() -> None:
     record = logged("under-load.log").records[0]
 
     assert record.samples == 273
     assert [record.numbers[index].value for index in (12, 13)] == [545, 273]
 
 
-def test_signal_message_between_the_lines_of_a_result_changes_nothing() -> None:
+def test_message_about_a_signal_between_the_lines_of_a_result_changes_nothing() -> None:
     log = logged("under-load-interrupted-within.log")
 
     (record,) = log.records
@@ -108,7 +108,7 @@ def test_throughput_is_the_sent_data_in_units_of_2_to_the_power_of_20(
     assert log.unknown == []
 
 
-def test_messages_without_a_note_have_the_size_that_the_note_recommends(changed: Changed) -> None:
+def test_message_size_is_the_recommended_size_if_the_note_with_the_size_is_missing(changed: Changed) -> None:
     note = "sockperf: \x1b[2;35mNOTE: test was performed, using msg-size=1400. For getting maximum throughput consider using --msg-size=1472\x1b[0m\n"
 
     log = changed("sockperf/throughput-udp.log", note, "")
@@ -118,7 +118,7 @@ def test_messages_without_a_note_have_the_size_that_the_note_recommends(changed:
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_requested_rate_is_paced_and_a_range_of_sizes_has_two_ends(changed: Changed) -> None:
+def test_requested_rate_is_paced_load_and_a_range_of_sizes_has_a_smallest_and_a_largest_size(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records
@@ -139,7 +139,7 @@ def test_full_log_has_its_summary_and_the_distribution_of_its_packets() -> None:
     assert log.unknown == []
 
 
-def test_parameters_with_fewer_replies_than_messages_belong_to_an_open_loop() -> None:
+def test_full_log_whose_parameters_request_fewer_replies_than_messages_is_an_open_loop() -> None:
     record = logged("full-log-under-load-rtt.csv").records[0]
 
     assert record.conditions == Conditions(
@@ -172,9 +172,9 @@ def test_full_log_without_its_last_packet_is_truncated(changed: Changed) -> None
 @pytest.mark.parametrize(
     ("end", "broken", "status", "reason"),
     [
-        ("1872.337", 0, None, None),  # All decimals are there, so nothing is missing.
+        ("1872.337", 0, None, None),  # The row has all decimals, so it is complete.
         ("1872.33", 1, "truncated", "the full log has 53 of 54 packets"),
-        ("2.950406805, ", 1, "truncated", "the full log has 53 of 54 packets"),  # The latency is not computed from its two times.
+        ("2.950406805, ", 1, "truncated", "the full log has 53 of 54 packets"),  # A missing latency is not computed.
     ],
 )
 def test_last_packet_of_a_full_log_counts_if_its_latency_is_complete(end: str, broken: int, status: str | None, reason: str | None) -> None:
@@ -277,7 +277,7 @@ def test_mean_before_3_6_is_called_avg_lat() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_percentiles_before_2_8_had_two_decimals_and_two_of_them_were_different() -> None:
+def test_percentiles_of_versions_before_2_8_which_have_two_decimals_and_99_5_and_95_are_read() -> None:
     """The layout of the printing function of sockperf 2.5, with invented figures."""
     names = ("99.99", "99.90", "99.50", "99.00", "95.00", "90.00", "75.00", "50.00", "25.00")
     text = (
@@ -307,7 +307,7 @@ def test_percentiles_before_2_8_had_two_decimals_and_two_of_them_were_different(
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_extreme_with_brackets_removed_by_a_web_page_is_still_the_extreme() -> None:
+def test_minimum_and_maximum_are_read_even_if_a_web_page_removed_their_angle_brackets() -> None:
     text = (LOGS / "ping-pong-udp.log").read_text().replace("<MAX>", "MAX").replace("<MIN>", "MIN")
 
     assert read_text(text, "sockperf").records == logged("ping-pong-udp.log").records
@@ -321,7 +321,7 @@ def test_note_split_in_two_by_a_mail_affects_no_result(changed: Changed) -> None
     assert len(log.unknown) == 1
 
 
-def test_lines_of_a_result_without_its_first_lines_are_broken_with_this_reason() -> None:
+def test_lines_of_a_result_whose_first_lines_are_missing_are_broken_with_this_reason() -> None:
     log = read_text("sockperf: Summary: Message Rate is 75439 [msg/sec]\nsockperf: Summary: BandWidth is 105.902 MBps (847.215 Mbps)\n")
 
     assert log.broken == [f"text:{line}: a line of a result whose first lines are missing" for line in (1, 2)]

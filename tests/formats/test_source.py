@@ -56,7 +56,7 @@ def test_record_is_read_from_each_encoding(tmp_path: Path, name: str, data: byte
     assert [record.payload_bytes for record in read(written(tmp_path, data)).records] == [32], name
 
 
-def test_line_of_ten_megabytes_is_cut_and_unknown_and_the_next_line_is_read(tmp_path: Path) -> None:
+def test_line_of_ten_megabytes_is_cut_and_not_recognised_and_the_next_line_is_read(tmp_path: Path) -> None:
     log = read(written(tmp_path, LINE.encode() + b"\n" + b"x" * 10_000_000 + b"\n" + LINE.encode() + b"\n"))
 
     assert len(log.records) == 2
@@ -158,7 +158,7 @@ def test_decompression_bomb_is_stopped_and_the_valid_lines_are_kept(tmp_path: Pa
 
 @pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
 def test_bomb_in_many_small_members_is_stopped_too(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    member = pack(bytes(2_000_000))  # Below the size from which a single member counts as a bomb.
+    member = pack(bytes(2_000_000))  # Each member is smaller than a member that counts as a bomb.
     bomb = pack(f"{LINE}\n".encode() * 3) + member * 100
 
     log = read(written(tmp_path, bomb))
@@ -246,16 +246,16 @@ def test_message_about_a_quoted_line_quotes_it_unchanged(tmp_path: Path) -> None
     assert [record.payload_bytes for record in log.records] == [32]
 
 
-def test_prefix_that_one_line_in_ten_lacks_is_still_a_quote() -> None:
+def test_quote_is_recognised_even_if_one_line_in_ten_has_no_prefix() -> None:
     assert quoted("> x\n" * 9, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "x"]
     assert quoted("> x\n" * 8, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "> x"]
 
 
-def test_command_with_a_prompt_before_its_output_is_not_a_quote() -> None:
+def test_prompt_of_a_shell_before_a_single_command_is_not_a_quote() -> None:
     assert quoted(f"> perftest_cpp -noPrint\n{LINE}\n") == ["> perftest_cpp -noPrint", LINE]
 
 
-def test_indented_and_nested_quotes_stay_so() -> None:
+def test_indentation_and_inner_quotes_stay_after_the_prefix_is_removed() -> None:
     assert quoted(">   a\n>> b\n> c\n") == ["  a", "> b", "c"]
 
 

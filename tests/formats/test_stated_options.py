@@ -61,7 +61,7 @@ def runs(name: str) -> Iterator[tuple[str, Facts]]:
 
 
 def why_environment(name: str, key: str) -> str | None:
-    """Return the reason why a fact is not a condition; ``None`` if there is none."""
+    """Return the reason why a fact is not a condition; ``None`` if there is no reason."""
     return next((why for pattern, why in ENVIRONMENT.get(name, {}).items() if re.fullmatch(pattern, key)), None)
 
 
@@ -73,13 +73,13 @@ def test_each_fact_that_a_tool_prints_is_a_condition_or_is_listed_as_environment
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if any(why is ALSO for why in ENVIRONMENT.get(name, {}).values())])
-def test_samples_that_differ_in_an_option_do_not_compare_as_equal(name: str) -> None:
+def test_samples_that_differ_in_an_option_differ_in_their_conditions(name: str) -> None:
     for (path, old), (other, new) in combinations(runs(name), 2):
         options = {key for key in {*old.environment, *new.environment} if why_environment(name, key) is ALSO}
         differ = {key for key in options & {*old.environment} & {*new.environment} if old.environment[key] != new.environment[key]}
-        if differ and "rti_data_size" not in differ and "lite_datalen" not in differ:  # Each record states the size.
+        if differ and "rti_data_size" not in differ and "lite_datalen" not in differ:  # Left out: the message size, which each record states.
             assert (old.conditions, old.system) != (new.conditions, new.system) or name == "sockperf", (path, other, differ)
-            if name == "sockperf":  # Its parameters apply to the records of one test, not to the log.
+            if name == "sockperf":  # In sockperf, parameters apply to the records of one test and not to the log.
                 assert read(HERE / name / path, name).records[0].conditions != read(HERE / name / other, name).records[0].conditions
 
 

@@ -12,10 +12,10 @@ from tacholog.formats.testing.properties import FormatUnderTest, check_states, f
 
 HERE = Path(__file__).parent
 LOG = HERE / "rti/cell-missing.txt"
-SEED = 19  # Moves the line with the reliability of one table to another table. The format cannot notice this, and needs an allowance for it.
+SEED = 19  # This seed moves the line with the reliability of one table to another table. The format cannot notice this: it needs an allowance.
 
 
-def test_failure_states_the_fault_the_lines_and_the_change_before_it_shows_the_log() -> None:
+def test_failure_message_states_the_fault_the_lines_and_the_change_and_then_the_log() -> None:
     subject = FormatUnderTest("rti", [LOG.read_bytes()], [b"another log\n"], Allowances(), ())
 
     with pytest.raises(AssertionError) as failed:
@@ -29,8 +29,8 @@ def test_failure_states_the_fault_the_lines_and_the_change_before_it_shows_the_l
     assert failed.value.__notes__[0].startswith(f"The change: lines torn, seed {SEED}\nThe log was:\n")
 
 
-def test_failure_names_the_smallest_distance_with_which_its_log_would_pass() -> None:
-    log, seed = (HERE / "ecal/latency-5.3.log").read_bytes(), 8  # "Rec buffer size" of one block, the times of the next.
+def test_failure_message_names_the_smallest_distance_with_which_the_log_would_pass() -> None:
+    log, seed = (HERE / "ecal/latency-5.3.log").read_bytes(), 8  # The change gives a block the times of the next block.
 
     def check(distance: Distance) -> None:
         FormatUnderTest("ecal", [log], [], Allowances(may_lack_size=True, moved=distance), ()).check_moved("torn", seed)
@@ -45,7 +45,7 @@ def test_failure_names_the_smallest_distance_with_which_its_log_would_pass() -> 
     check(Distance.SIZE)
 
 
-def test_failure_states_that_no_distance_is_enough() -> None:
+def test_failure_message_states_if_no_distance_is_enough() -> None:
     sample, other = ((HERE / f"qperf/{name}.log").read_bytes() for name in ("tcp-lat-plain", "tcp-lat-v-100"))
     subject = FormatUnderTest("qperf", [sample], [], Allowances(), ())
     changed = ChangedLog(other, subject.events(other), subject.true(sample))

@@ -18,7 +18,7 @@ from tacholog.formats.registry import formats
 
 HERE = Path(__file__).parent
 PLACES = 12  # The number of positions in each sample. In shorter samples, each line is a position.
-DOCUMENTS = ("page", "cell-missing", "perf-sample")  # Published pages, with a cell on each line or text in columns.
+DOCUMENTS = ("page", "cell-missing", "perf-sample")  # Published pages: each line is a cell, or text is in columns.
 STRANGE = ("a line that no tool of ours prints", "warning: something happened (3 of 12)", "user@host:~$ ls")
 SAMPLES = [
     pytest.param(name, path, id=f"{name}/{path.name}")
@@ -30,7 +30,7 @@ SAMPLES = [
 
 
 def numbers(log: Log) -> list[tuple[object, ...]]:
-    """Return the content of the records, in order, without marks, which the lines around a result may add."""
+    """Return the content of the records in their order, but without marks, because lines around a result may add marks."""
     return [
         (r.test, r.scope, r.payload_bytes, r.participant, r.conditions, n.metric, n.statistic, n.value, n.bound)
         for r in log.records
@@ -50,7 +50,7 @@ def text_of(path: Path) -> str:
 
 
 def positions(lines: list[str]) -> list[int]:
-    """Return the positions where a line is inserted: before each line, or before some of many lines, always the same."""
+    """Return the positions where a line is inserted: before each line, or before some lines of a long sample (the same lines in each run)."""
     every = range(len(lines) + 1)
     return list(every) if len(every) <= PLACES else sorted(random.Random(len(lines)).sample(every, PLACES))  # noqa: S311
 
@@ -61,7 +61,7 @@ def test_unknown_line_affects_only_itself(name: str, path: Path, tmp_path: Path)
         pytest.skip("a document, not a log: a line between its cells may be a cell")
     lines = text_of(path).splitlines(keepends=True)
     original = numbers(read(path, name))
-    is_cut = bool(lines) and not lines[-1].endswith("\n")  # No text follows its last line.
+    is_cut = bool(lines) and not lines[-1].endswith("\n")  # A sample that ends within a line.
     for number, position in enumerate(candidate for candidate in positions(lines) if candidate < len(lines) or not is_cut):
         strange = STRANGE[number % len(STRANGE)]
         log = read_changed("".join([*lines[:position], f"{strange}\n", *lines[position:]]), name, tmp_path)
@@ -84,7 +84,7 @@ def test_blanks_at_line_ends_change_nothing(name: str, path: Path, change: str, 
 
 
 @pytest.mark.parametrize(("name", "path"), [sample for sample in SAMPLES if sample.values[0] in ("ddsperf", "iceperf", "sockperf")])
-def test_blank_lines_between_other_lines_change_nothing_where_none_ends_a_result(name: str, path: Path, tmp_path: Path) -> None:
+def test_blank_lines_change_nothing_in_formats_whose_results_do_not_end_with_a_blank_line(name: str, path: Path, tmp_path: Path) -> None:
     log = read_changed(text_of(path).replace("\n", "\n\n"), None, tmp_path)
 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
@@ -107,7 +107,7 @@ def test_tabs_instead_of_blanks_change_nothing_or_are_named_in_the_message(name:
 
 
 def with_tabs(text: str) -> str:
-    """Return a text as saved by editors that replace the blanks before every eighth column by a tab."""
+    """Return a text as it is saved by editors that replace the blanks before each eighth column by a tab."""
     return "\n".join(
         "".join(
             re.sub(r" {2,}$", "\t", line[offset : offset + 8]) if len(line) >= offset + 8 else line[offset:]

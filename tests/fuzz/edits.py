@@ -32,7 +32,7 @@ class Snapshot(NamedTuple):
 
 
 class Root:
-    """A folder of runs, the settings of its site and its pseudonym key. The dice choose the changes of an edit."""
+    """A folder of runs, the settings of its site and its pseudonym key. ``dice`` is the random generator that chooses the changes of an edit."""
 
     def __init__(self, folder: Path, dice: random.Random) -> None:
         """Make a few runs, and two releases with two runs each, so that there are pages on changes."""
@@ -50,7 +50,7 @@ class Root:
                 shutil.copytree(RELEASED / release / row / run, self.data / "family" / release / run)
 
     def runs(self) -> list[Path]:
-        """Return all runs, also runs inside of others."""
+        """Return all runs, also runs in folders of other runs."""
         return sorted(path.parent for path in self.data.rglob("run.toml"))
 
     def number(self) -> int:
@@ -64,7 +64,7 @@ class Root:
         return self.data / above / f"{self.dice.choice(['r', 'run', 'R', 'index', 'zoe', ''])}{self.number()}"
 
     def name(self, path: Path) -> str:
-        """Return the path in the form for descriptions."""
+        """Return the path as it is printed in descriptions."""
         return path.relative_to(self.folder).as_posix()
 
     def site_toml(self) -> Path:
@@ -394,7 +394,7 @@ def _vary(root: Root, run: Path, values: dict[str, tuple[object, ...]], count: i
 
 
 def _choose(dice: random.Random, settings: dict[str, Any], values: dict[str, tuple[object, ...]]) -> None:
-    """Set one of the keys to another of its values; None removes it."""
+    """Set one of the keys to another allowed value; None removes the key."""
     key: str = dice.choice([*values])
     value = _another(dice, values[key], settings.pop(key, None))
     if value is not None:

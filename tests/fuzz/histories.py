@@ -35,7 +35,7 @@ CHECKED = (57, 161, 184, 323)
 CHECKED_BUILDS = 4
 AGAIN = 0.3  # The share of builds that are repeated.
 NOT_COMPARED = (STAMP, ".buildinfo.bak")  # The stamp also contains digests of paths; its findings are compared separately.
-DEPENDS_ON_CACHE = (" from the cache", "still the one")  # Lines that only state the amount of work.
+DEPENDS_ON_CACHE = (" from the cache", "still the one")  # Lines that state only how much work was done.
 
 
 class Outcome(NamedTuple):
@@ -72,7 +72,7 @@ class Side(NamedTuple):
         return self.folder / ".site-build"
 
     def run(self, root: Root, *words: str | Path, writes: Path, ahead_s: int = 0) -> Outcome:
-        """Run a command on the files of the side. A clock that is ahead makes the files older than those that are always read again."""
+        """Run a command on the files of the side. ``ahead_s`` makes files look older: files that were just written are always read again."""
         variables = {VARIABLE: str(self.cache), "TACHOLOG_PLOTLY": "full", CLOCK_AHEAD_S: str(ahead_s)} | root.key
         done = run_tacholog_text(*words, cwd=root.folder, environment=variables)
         printed = (done.stdout + done.stderr).replace(str(self.folder), "SIDE")
@@ -91,7 +91,7 @@ class Side(NamedTuple):
     def changed_by_a_second_build(self, root: Root) -> list[str]:
         """Build again without a change, and return the files that were written."""
         before = _written(self.site)
-        (self.site / STAMP).unlink()  # With the stamp, there is no second build.
+        (self.site / STAMP).unlink()  # If the stamp were kept, the site would not be built again.
         self.report(root, 0)
         return [f"written again: {name}" for name, time_ns in _written(self.site).items() if before.get(name) != time_ns]
 
@@ -102,7 +102,7 @@ def run_history(seed: int, builds: int, folder: Path) -> History:
     warm, cold = Side(folder / "warm"), Side(folder / "cold")
     events, compared = [*(added(root) for _ in range(root.dice.randint(1, 4))), host_written(root)], 0
     for number in range(builds):
-        root.dice = _dice(seed, number)  # New dice, because damage depends on files whose number varies.
+        root.dice = _dice(seed, number)  # A new generator for each build: the number of files varies, and with it the number of drawn values.
         if number:
             events += filter(None, [edit(root) for _ in range(root.dice.choice([1, 1, 1, 1, 2, 3]))])
             if root.dice.random() < 0.15:
@@ -122,7 +122,7 @@ def run_history(seed: int, builds: int, folder: Path) -> History:
 
 
 def _differences(warm: Outcome, cold: Outcome, *, is_refused: bool = False) -> list[str]:
-    """Compare two outcomes. If no site could be built, the warm side reports that it still has the former site."""
+    """Compare two outcomes. If no site could be built, compare only exit codes: the warm side also reports that it still has the former site."""
     found = [f"an internal error: {line}" for line in (*warm.lines, *cold.lines) if line.startswith("Traceback")]
     if warm.exit_code != cold.exit_code:
         found.append(f"exit code {warm.exit_code}, from nothing {cold.exit_code}")
@@ -187,7 +187,7 @@ def _tell(seed: int, builds: int) -> bool:
 @click.argument("period", metavar="SECONDS|check")
 @click.argument("seed", type=int, required=False)
 def main(period: str, seed: int | None) -> None:
-    """Run histories, and exit with 1 after one with a difference."""
+    """Run histories, and exit with 1 after a history with a difference."""
     if period == CHECK:
         are_equal = [_tell(seed, CHECKED_BUILDS) for seed in CHECKED]
         sys.exit(not all(are_equal))

@@ -4,9 +4,9 @@ Each fuzzer runs for this time with a new seed, from the stored inputs and from 
 findings depend on chance, so it is not part of the gate. In the gate, the tests of the formats read the stored logs, and the test ``kept_inputs`` of
 the build with the address sanitizer gives the decoders their stored inputs (``bench/fuzz/replay.cpp``).
 
-A name is that of a format (``rti``) or of a decoder (``core-stream``). ``formats`` and ``core`` name all of a kind. Without names, all fuzzers run.
-The stored inputs are the sample logs in ``tests/formats/`` and the files in ``bench/fuzz/seeds/``. The number of simultaneous fuzzers is the number
-of processors, and at least two. Findings stay under ``build/fuzz/``.
+A name is that of a format (``rti``) or of a decoder (``core-stream``). ``formats`` names all formats, ``core`` all decoders. Without names, all
+fuzzers run. The stored inputs are the sample logs in ``tests/formats/`` and the files in ``bench/fuzz/seeds/``. The number of simultaneous fuzzers is
+the number of processors, and at least two. Findings stay under ``build/fuzz/``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 # Values that differ only in capitals or punctuation, names of pages, values whose sorted order is not numeric, and private values.
 SYSTEMS = ("RTI Connext DDS", "rti connext dds", "Zed", "zed", "ZED", "Ünï", "Sockets", "A b", "a-b", "Foo #2", "index", "logs", "hosts")
 RELEASES = ("1.0", "1.1", "1.2", "1.10", "2.0-rc1", "2.0", "V1.0", "v1.0")
-HOSTS = ("desk", "lab-7", "vm", "alpha", "Desk", "host-98223e", "host-a2b38a")  # The last two hosts are those of the released runs.
+HOSTS = ("desk", "lab-7", "vm", "alpha", "Desk", "host-98223e", "host-a2b38a")  # The last two hosts are the hosts of the released runs.
 WORDS = ("zoe was here", "/home/zoe/settings", "ssh -l bob alpha", "10.1.2.3 answered", "--password hunter2", "lab-7", "vm up", "project-x started")
 TIMES = ("2026-01-01T12:00:00Z", "2026-01-02T12:00:00Z", "2026-01-03T12:00:00Z", "2026-02-30", "x")
 LOG_NAMES = ("x.log", "zoe.log", "perftest.log", "Index.log", "a b.log", "ü.log", "#.log", "run.log")
@@ -34,7 +34,7 @@ STATED: dict[str, tuple[object, ...]] = {
         None,
     ),
 }
-#: The same for a site.toml, except its systems and its privacy.
+#: The keys of a site.toml that are changed, except its systems and its privacy, and their values.
 SETTINGS: dict[str, tuple[object, ...]] = {
     "name": ("One", "Two & <b>", None),
     "title": ("Three {{x}} `a`", "Four", None),

@@ -20,7 +20,7 @@ def experiment(tree: MakeTree, *configurations: dict[str, object]) -> Path:
     return tree(files)
 
 
-def test_known_keys_are_conditions_and_other_keys_are_labels_if_they_differ_and_options_if_not(tree: MakeTree, tmp_path: Path) -> None:
+def test_known_keys_are_conditions_and_other_keys_are_labels_if_their_values_differ_or_else_options(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(
         tree,
         {"network_loss_percent": "5%", "release": "1.0", "qos": {"depth": 10}, "comment": "a", "hosts": ["x", "y"], "rosbag": True},

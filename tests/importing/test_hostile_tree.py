@@ -56,7 +56,7 @@ def test_ignored_files_are_not_listed(cluster: Path, tmp_path: Path) -> None:
         (b"rtiperftest-\nsub1.log", "rtiperftest-␊sub1.log: the path holds characters that cannot be shown"),
     ],
 )
-def test_names_with_invisible_characters_are_listed_too(cluster: Path, tmp_path: Path, name: bytes, words: str) -> None:
+def test_files_with_invisible_characters_in_their_names_are_listed_and_not_imported(cluster: Path, tmp_path: Path, name: bytes, words: str) -> None:
     folder = os.fsencode(cluster / "throughput-test/hostnetwork-udp/test-0")
     with open(os.path.join(folder, name), "wb") as file:  # noqa: PTH118, PTH123 - pathlib has no names in bytes
         file.write(log_of("sub", 66).encode())
@@ -231,7 +231,7 @@ print("runs", len(list(root.rglob("run.toml"))))
 """
 
 
-def test_full_disk_is_one_line_and_the_next_import_continues(tree: MakeTree, tmp_path: Path) -> None:
+def test_full_disk_is_reported_in_one_line_and_the_next_import_continues(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"x/{number}/{side}.log": log_of(side, number) for number in range(10) for side in ("pub", "sub")})
     (tmp_path / "small").mkdir()
     words = [sys.executable, "-c", FULL, str(logs), str(tmp_path / "small"), "{label.x}/{repetition}/{role}.log"]

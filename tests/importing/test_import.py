@@ -147,7 +147,7 @@ def test_log_without_results_does_not_make_its_run_empty_if_another_log_has_resu
     assert data.logs[["log", "status"]].fillna("").to_numpy().tolist() == [["pub.log", "ok"], ["sub.log", "empty"], ["sub.log", "empty"]]
 
 
-def test_participant_is_stated_in_each_run_of_a_kind_if_one_of_them_has_several(tree: MakeTree, tmp_path: Path) -> None:
+def test_participant_is_stated_in_each_repetition_if_one_repetition_has_several_participants(tree: MakeTree, tmp_path: Path) -> None:
     files = {"x/1/sub0.log": log_of("sub", 1), "x/1/sub1.log": log_of("sub", 2), "x/2/sub0.log": log_of("sub", 3), "y/1/sub0.log": log_of("sub", 4)}
 
     import_logs(tree(files), "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
@@ -280,7 +280,7 @@ def test_invalid_rules_file_is_refused_in_one_line(cluster: Path, tmp_path: Path
     assert len(said.splitlines()) == 1
 
 
-def test_log_that_no_pattern_matches_is_named_and_others_are_imported(cluster: Path, tmp_path: Path) -> None:
+def test_log_that_no_pattern_matches_is_named_and_other_logs_are_imported(cluster: Path, tmp_path: Path) -> None:
     (cluster / "throughput-test/old-sub.log").write_text(log_of("sub", 50))
     (cluster / "plot.png").write_bytes(b"\x89PNG\r\n" + bytes(range(256)))
     (cluster / "throughput-test/hostnetwork-udp/test-0/rtiperftest-sub7.log").write_text("ssh: connect to host b port 22\n")
@@ -313,7 +313,7 @@ def test_logs_that_contradict_their_path_are_imported_and_named(tree: MakeTree, 
     assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
 
 
-def test_value_of_set_is_ignored_if_the_log_states_another(tree: MakeTree, tmp_path: Path) -> None:
+def test_value_of_the_option_set_is_ignored_if_the_log_states_another_value(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/1.log": log_of("pub", kind="latency"), "b/1.log": log_of("sub"), "c/1.log": log_of("pub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
@@ -323,7 +323,7 @@ def test_value_of_set_is_ignored_if_the_log_states_another(tree: MakeTree, tmp_p
     assert load([tmp_path / "data"]).problems.empty
 
 
-def test_start_times_in_paths_number_the_runs_and_are_written_to_their_manifests(tree: MakeTree, tmp_path: Path) -> None:
+def test_runs_are_numbered_by_the_start_times_in_their_paths_and_their_manifests_state_these_times(tree: MakeTree, tmp_path: Path) -> None:
     starts = ("2026-02-01T08:00:00Z", "2026-01-31T12:00:00Z")
     paths = [(f"udp/{start}-{role}.log", role, place) for place, start in enumerate(starts) for role in ("pub", "sub")]
     root = tree({path: log_of(role, value=place) for path, role, place in paths})
@@ -377,13 +377,13 @@ def test_unusable_lines_are_counted(tree: MakeTree) -> None:
     assert "2 broken or unknown lines in 2 logs, which tacholog parse names: a.log, b.log" in said
 
 
-def test_value_of_set_that_no_log_uses_is_named(tree: MakeTree) -> None:
+def test_value_of_the_option_set_that_no_log_uses_is_named(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 
     assert "--set conditions.transport is used by no log, because the paths or rules of all logs state this field" in said
 
 
-def test_pattern_that_matches_no_log_is_answered_with_a_pattern_that_does(cluster: Path, tmp_path: Path) -> None:
+def test_message_about_a_pattern_that_matches_no_log_names_a_pattern_that_matches(cluster: Path, tmp_path: Path) -> None:
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", "logs/{label.x}.log", status=2)
 
     assert f"a pattern that fits their paths: tacholog import {cluster} --to DATA --map 'throughput-test/{{label.folder2}}/test-" in said
@@ -496,7 +496,7 @@ def test_data_folder_inside_the_imported_folder_is_not_imported(cluster: Path) -
     assert "4 runs of 8 logs, 0 of them new" in import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
 
 
-def test_log_without_a_system_needs_a_stated_system(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_that_states_no_system_is_imported_only_with_the_option_for_the_system(tree: MakeTree, tmp_path: Path) -> None:
     summary = (FORMATS / "fastrtps/latency-summary.csv").read_text()
     logs = tree({"cyclonedds/summary.csv": summary})
 
@@ -508,7 +508,7 @@ def test_log_without_a_system_needs_a_stated_system(tree: MakeTree, tmp_path: Pa
     assert run.system == "Cyclone DDS"
 
 
-def test_suggested_load_mode_depends_on_the_test_and_the_number_of_logs_has_the_right_plural(tree: MakeTree) -> None:
+def test_suggested_load_mode_depends_on_the_test_and_the_number_of_logs_is_in_the_right_plural(tree: MakeTree) -> None:
     latency = (FORMATS / "sockperf/under-load.log").read_text()
     throughput = log_of("sub")
 

@@ -14,7 +14,7 @@ COMPOSED = "m\u00fcnchen"
 TAKEN_APART = unicodedata.normalize("NFD", COMPOSED)
 
 
-def test_two_forms_of_a_name_are_one_release(tree: MakeTree, tmp_path: Path) -> None:
+def test_name_with_composed_accents_and_name_with_decomposed_accents_are_one_release(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{COMPOSED}/1/sub.log": log_of("sub"), f"{TAKEN_APART}/2/sub.log": log_of("sub", 1)})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "{release}/{repetition}/{role}.log")

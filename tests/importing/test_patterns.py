@@ -21,7 +21,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ),
         ("{role}.log", "publisher.log", {"role": "publisher"}),
         ("{role}-{label.x}.log", "pub-lisher.log", {"role": "pub", "label.x": "lisher"}),
-        ("{role}{label.x}.log", "publishers.log", {"role": "publisher", "label.x": "s"}),  # The longest word for a role that matches.
+        ("{role}{label.x}.log", "publishers.log", {"role": "publisher", "label.x": "s"}),  # The longest matching word for a role is read.
         ("{transport}-{label.x}.log", "udp-a-b.log", {"transport": "udp", "label.x": "a-b"}),  # The first field takes as few characters as possible.
         ("{transport}{repetition}.log", "udp12.log", {"transport": "udp", "repetition": "12"}),
         ("{repetition}{label.x}", "12b3", {"repetition": "12", "label.x": "b3"}),
@@ -30,7 +30,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ("run-{repetition}/pub.log", "run-1/pub.log.gz", {"repetition": "1"}),
         ("run-{repetition}/{label.x}.log", "run-1/a.log.xz", {"repetition": "1", "label.x": "a"}),
         ("{label.x}.log", "a.log.zst", {"label.x": "a"}),
-        ("{label.x}", "a.log.gz", {"label.x": "a.log.gz"}),  # The pattern matches without removing the ending.
+        ("{label.x}", "a.log.gz", {"label.x": "a.log.gz"}),  # The pattern already matches the path with its file extension.
         ("{label.x}.log.gz", "a.log", None),
         ("{label.x}.log", "a.log.zip", None),
         ("{label.x}.log", ".log", None),
@@ -39,7 +39,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ("./{label.x}", "a", {"label.x": "a"}),
         ("{{{label.x}}}", "{a}", {"label.x": "a"}),
         ("test-{repetition}", "test-x", None),
-        ("test-{repetition}", "test-٣", None),  # A digit, but not one of 0 to 9.
+        ("test-{repetition}", "test-٣", None),  # This character is a digit of another script.
         ("{repetition}", "1234567890123456789", None),
         ("{label.x}/{label.x}.log", "a/a.log", {"label.x": "a"}),
         ("{label.p}/{label.t}-{label.p}.log", "a-b/t-1-a-b.log", {"label.p": "a-b", "label.t": "t-1"}),
@@ -54,7 +54,7 @@ def test_pattern_reads_fields_from_a_path(pattern: str, path: str, values: dict[
     ("pattern", "path", "field"),
     [("{label.x}/{label.x}.log", "a/b.log", "label.x"), ("{label.x}-{label.x}", "a-b", "label.x"), ("{role}/{role}.log", "pub/sub.log", "role")],
 )
-def test_repeated_field_must_have_equal_values(pattern: str, path: str, field: str) -> None:
+def test_field_that_occurs_twice_in_a_pattern_must_have_equal_values(pattern: str, path: str, field: str) -> None:
     found = read_pattern(pattern, "--map").match(path)
 
     assert isinstance(found, Disagreement)

@@ -34,7 +34,7 @@ def test_logs_with_the_same_fields_are_repetitions_in_the_order_of_their_names(t
     assert "no path states a repetition: all runs were numbered in the order of the names of the logs" in said
 
 
-def test_logs_that_state_their_start_time_are_in_that_order(tree: MakeTree, tmp_path: Path) -> None:
+def test_runs_are_numbered_in_the_order_of_the_start_times_that_their_logs_state(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"udp/a.txt": started("2026-11-21T04:09:00.000Z"), "udp/b.txt": started("2026-11-21T05:08:00.000+01:00")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt")
@@ -65,7 +65,7 @@ def test_logs_that_cannot_be_grouped_are_named(tree: MakeTree, tmp_path: Path) -
     assert line.endswith(": udp/pub-a.log, udp/pub-b.log, udp/sub-a.log, udp/sub-b.log")
 
 
-def test_repeated_repetition_is_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_with_the_same_repetition_and_the_same_fields_are_named(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"mon/udp-1.log": log_of("sub"), "tue/udp-1.log": log_of("sub", 1), "tue/udp-2.log": log_of("sub", 2)})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{_day}/{transport}-{repetition}.log", status=2)
@@ -205,7 +205,7 @@ def test_single_log_that_ended_badly_is_reported_in_the_singular(tree: MakeTree,
     assert "1 log of a failed run: failed.log" in said
 
 
-def test_logs_of_two_systems_need_a_stated_system(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_of_two_systems_are_imported_only_with_the_option_for_the_system(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/pub.log": log_of("pub"), "a/sub.log": (FORMATS / "iperf3/tcp.log").read_text()})
     words = ("--to", tmp_path / "data", "--map", "{label.x}/{role}.log")
 

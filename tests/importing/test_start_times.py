@@ -23,7 +23,7 @@ MakeTree = Callable[..., Path]
         ("2026-01-31_12-00-00", "%Y-%m-%d_%H-%M-%S", "2026-01-31T12:00:00"),
         ("20260131T120000Z", "%Y%m%dT%H%M%S%z", "2026-01-31T12:00:00Z"),
         ("20260131T120000+0130", "%Y%m%dT%H%M%S%z", "2026-01-31T12:00:00+01:30"),
-        ("28-11-2020_08-57-42", "%d-%m-%Y_%H-%M-%S", "2020-11-28T08:57:42"),  # The format of performance_test.
+        ("28-11-2020_08-57-42", "%d-%m-%Y_%H-%M-%S", "2020-11-28T08:57:42"),  # The format of times in file names of performance_test.
         ("1769860800", "%s", "2026-01-31T12:00:00Z"),
         ("31.01.2026", "%d.%m.%Y", "2026-01-31"),
     ],
@@ -103,7 +103,7 @@ def test_rules_file_with_a_byte_order_mark_is_read_and_a_utf_16_file_is_refused(
     assert ("1 run imported" if kind == "mark" else "rules.toml: the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16") in said
 
 
-def test_time_of_a_file_is_the_start_time_with_a_note_if_nothing_else_states_one(tree: MakeTree, tmp_path: Path) -> None:
+def test_time_of_a_file_is_the_start_time_with_a_note_if_nothing_else_states_a_start_time(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{side}/{run}.log": log_of(side, run) for run in (1, 2) for side in ("pub", "sub")} | {"2026-02-01.log": log_of("sub", 9)})
     for name, seconds in (("pub/1", 50), ("sub/1", 40), ("pub/2", 10), ("sub/2", 20), ("2026-02-01", 90)):
         os.utime(logs / f"{name}.log", (1769860800 + seconds, 1769860800 + seconds))
@@ -126,7 +126,7 @@ def test_runs_are_numbered_in_the_order_of_their_file_times(tree: MakeTree, tmp_
     assert runs == [(1, "b/sub.log"), (2, "c/sub.log"), (3, "a/sub.log")]
 
 
-def test_same_repetitions_at_several_start_times_are_separate_runs(tree: MakeTree, tmp_path: Path) -> None:
+def test_repetitions_with_equal_numbers_but_other_start_times_are_separate_runs(tree: MakeTree, tmp_path: Path) -> None:
     days = ("27-07-2021", "02-08-2021")
     logs = tree({f"{day}/{side}_{n}.log": log_of(side, 10 * d + n) for d, day in enumerate(days) for n in (0, 1) for side in ("pub", "sub")})
 

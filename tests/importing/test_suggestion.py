@@ -77,8 +77,8 @@ MakeTree = Callable[..., Path]
             "{*}/run{repetition}/{role}_log_{start_time:%d-%m-%Y_%H-%M-%S}",
         ),
         (["x 27-07-2021_14-54-01.log", "x 05-08-2021_15-54-01.log"], "x {start_time:%d-%m-%Y_%H-%M-%S}.log"),
-        (["02-07-2021.log", "02-08-2021.log"], "02-{label.number1}-2021.log"),  # Day and month can be in either order.
-        (["27-07-2021.log", "31-06-2021.log"], "{label.number1}-{label.number2}-2021.log"),  # This day does not exist.
+        (["02-07-2021.log", "02-08-2021.log"], "02-{label.number1}-2021.log"),  # It is unknown which number is the day.
+        (["27-07-2021.log", "31-06-2021.log"], "{label.number1}-{label.number2}-2021.log"),  # 31 June does not exist, so these are no dates.
         (["27-07-2021/28-07-2021/a.log", "28-07-2021/29-07-2021/a.log"], "{start_time:%d-%m-%Y}/{*}/a.log"),
         (["loss_0.log", "loss_1.log", "loss_2.log"], "loss_{network_loss_percent}.log"),
         (["keyed_0.log", "keyed_1.log"], "keyed_{label.keyed}.log"),
@@ -87,14 +87,14 @@ MakeTree = Callable[..., Path]
         ([f"depth-{depth}/{subs}subs.log" for depth in (10, 100) for subs in (1, 4)], "depth-{label.depth}/{subscribers}subs.log"),
     ],
 )  # fmt: skip
-def test_pattern_consists_of_the_common_parts_of_the_paths(paths: list[str], pattern: str) -> None:
+def test_suggested_pattern_has_the_common_parts_of_the_paths_and_fields_for_the_other_parts(paths: list[str], pattern: str) -> None:
     (found,) = suggest(paths)
 
     assert found.pattern == pattern
     assert sorted(found.paths) == sorted(paths)
 
 
-def test_names_without_a_part_of_the_other_names_get_a_separate_pattern() -> None:
+def test_names_that_lack_a_part_of_the_other_names_get_a_separate_pattern() -> None:
     paths = [f"{rate}-{way}-LOSS_TEST_{n}-SIZE-{size}.json" for rate in (50, 200) for way in ("up", "down") for n in (1, 2) for size in (200, 800)]
     shorter = [f"{rate}-up-LOSS_TEST_{n}.json" for rate in (50, 200) for n in (1, 2)]
 
@@ -112,7 +112,7 @@ def test_size_in_the_path_that_the_logs_contradict_is_a_label() -> None:
     assert found.pattern == "SIZE-{label.size}.json"
 
 
-def test_each_depth_has_a_separate_pattern() -> None:
+def test_logs_at_different_depths_of_the_tree_get_separate_patterns() -> None:
     found = suggest(["a/1.log", "a/2.log", "a/3.log", "b/x/1.log", "b/x/2.log", "c.csv"])
 
     assert [one.pattern for one in found] == ["a/{repetition}.log", "b/x/{repetition}.log", "c.csv"]
@@ -139,7 +139,7 @@ def test_number_that_no_log_contradicts_is_the_message_size(stated: dict[int, se
 @pytest.mark.parametrize(
     ("paths", "states", "pattern"),
     [
-        (["depth-16.log", "depth-64.log"], False, "depth-{label.depth}.log"),  # A word states its meaning.
+        (["depth-16.log", "depth-64.log"], False, "depth-{label.depth}.log"),  # The word before the number states its meaning.
         (["msg-100.log", "msg-1500.log"], False, "msg-{label.msg}.log"),
         (["msg-100.log", "msg-1500.log"], True, "msg-{payload_bytes}.log"),
         (["udp-100.log", "udp-1500.log"], False, "udp-{label.number1}.log"),
@@ -159,8 +159,8 @@ def test_number_next_to_a_word_is_the_message_size_only_if_logs_state_it(paths: 
 
 
 @pytest.mark.parametrize(("stated", "pattern"), [("32", "m{payload_bytes}"), ("64", "m{label.number1}")])
-def test_sizes_in_logs_are_read_for_a_suggestion(tree: MakeTree, stated: str, pattern: str) -> None:
-    """The logs state 64 bytes, or the text that replaces it."""
+def test_number_in_names_is_suggested_as_message_size_only_if_the_logs_state_the_same_size(tree: MakeTree, stated: str, pattern: str) -> None:
+    """The logs named m64 state 64 bytes. The logs named m32 state 32 or 64 bytes."""
     logs = {}
     for size, in_log in (("32", stated), ("64", "64")):
         for number, name in enumerate("xy"):
@@ -262,7 +262,7 @@ def test_diff_of_two_bare_logs_states_that_their_sizes_may_differ(tmp_path: Path
         assert f"The log of {tmp_path / size} states no message size: a difference of rows without one may be that of their sizes." in printed
 
 
-def test_diff_of_bare_logs_with_a_stated_size_has_no_such_warning(cluster: Path) -> None:
+def test_diff_of_bare_logs_does_not_warn_about_message_sizes_if_the_logs_state_them(cluster: Path) -> None:
     sides = [cluster / "throughput-test" / plugin for plugin in ("hostnetwork-udp", "flannel-hostgw-dds-secure-tcp")]
 
     assert "state no message size" not in run_tacholog_text("diff", *sides).stdout

@@ -40,7 +40,7 @@ def cargo_that(folder: Path, script: str) -> Path:
 
 def test_message_without_cargo_names_the_cargo_to_install(tmp_path: Path) -> None:
     with_cargo = [folder for folder in os.environ["PATH"].split(os.pathsep) if (Path(folder) / "cargo").exists()]
-    make = shutil.which("make") or "make"  # make may be in one of these folders.
+    make = shutil.which("make") or "make"  # make may be in a folder that is ignored below.
 
     remedies = left_out(tmp_path / "build", f"-DCMAKE_IGNORE_PATH={';'.join(with_cargo)}", "-G", "Unix Makefiles", f"-DCMAKE_MAKE_PROGRAM={make}")
 
@@ -68,7 +68,7 @@ def test_cargo_without_network_is_not_an_error(tmp_path: Path) -> None:
 def test_option_switches_crates_off(tmp_path: Path) -> None:
     remedies = left_out(tmp_path / "build", "-DTACHOLOG_CRATES=OFF")
 
-    assert not {"aeron", "iceoryx2"} & set(remedies)  # The program states that they are switched off.
+    assert not {"aeron", "iceoryx2"} & set(remedies)  # Transports that are switched off are not listed by CMake, but by perftest.
     compiled_in = (tmp_path / "build/transports_left_out.cpp").read_text(encoding="utf-8")
     assert '"iceoryx2", "configure with -DTACHOLOG_CRATES=ON"' in compiled_in
     assert '"aeron", "configure with -DTACHOLOG_CRATES=ON"' in compiled_in

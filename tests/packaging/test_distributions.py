@@ -97,7 +97,7 @@ def test_installed_wheel_does_not_install_development_packages(installed: Path, 
     assert have.isdisjoint({"pytest", "nox", "mypy", "ruff", "playwright", "hatchling", "dask", "distributed"})
 
 
-def test_editable_install_is_one_path_to_the_sources(checkout: Path, tmp_path: Path) -> None:
+def test_editable_installation_contains_only_a_path_to_the_sources(checkout: Path, tmp_path: Path) -> None:
     run(sys.executable, "-c", f"import hatchling.build; hatchling.build.build_editable({str(tmp_path)!r})", cwd=checkout)
     [editable] = tmp_path.glob("*.whl")
     archive = zipfile.ZipFile(editable)

@@ -58,10 +58,10 @@ def test_missing_libraries_are_errors_if_all_adapters_are_required(tmp_path: Pat
 
     missing = set(re.findall(r"^  ([\w-]+) (?:is|are) left out: ", said, re.MULTILINE))
     assert {"udp-xdp", "nats", "zeromq", "tests"} <= missing
-    assert not {"aeron", "iceoryx2"} & missing  # These were switched off on purpose.
+    assert not {"aeron", "iceoryx2"} & missing  # These adapters were switched off on purpose.
 
 
-def test_build_without_adapters_names_the_session_that_builds_each_of_them(tmp_path: Path) -> None:
+def test_build_without_adapters_names_for_each_adapter_the_session_that_builds_it(tmp_path: Path) -> None:
     configure(tmp_path, "-DBUILD_TESTING=OFF", "-DTACHOLOG_ADAPTERS=OFF")
 
     compiled_in = (tmp_path / "build/transports_left_out.cpp").read_text(encoding="utf-8")

@@ -47,7 +47,7 @@ def test_project_of_the_guide_needs_ten_lines() -> None:
 
 
 @pytest.mark.nightly
-def test_program_built_outside_has_one_more_transport(built: Path) -> None:
+def test_program_of_the_external_project_has_one_more_transport(built: Path) -> None:
     listed = run(built, "--list-transports", "--verbose")
 
     assert "notice-board    threads of one process, by a queue under a lock; reliable, copied\n" in listed
@@ -57,7 +57,7 @@ def test_program_built_outside_has_one_more_transport(built: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_program_built_outside_measures(built: Path) -> None:
+def test_program_of_the_external_project_measures(built: Path) -> None:
     options = ("--sizes", "64,1KiB", "--duration", "0.1", "--warmup", "0", "--set", "queue-length=8")
 
     log = run(built, "--test", "latency", "--transport", "notice-board", *options)

@@ -16,7 +16,7 @@ from tacholog.commands.scaffold import scaffold
 
 pytestmark = pytest.mark.packaging
 NAME = "gap_bench"
-SAVED = Path(__file__).parents[1] / "saved/0.4.0/format-package"  # As the scaffold of 0.4.0 wrote it, without its README.
+SAVED = Path(__file__).parents[1] / "saved/0.4.0/format-package"  # A package that the scaffold of 0.4.0 wrote, without its README.
 
 
 def run(folder: Path, *command: str, path: Path | str | None = None, status: int = 0) -> str:
@@ -155,7 +155,7 @@ def test_existing_files_are_not_overwritten(package: Path) -> None:
     done = CliRunner().invoke(scaffold, ["other", "--output", str(package)])
 
     assert done.exit_code != 0
-    assert "exists already" in str(done.exception)  # The command line prints this in one line.
+    assert "exists already" in str(done.exception)  # The command line prints this exception in one line.
     assert {path: path.read_text() for path in files(package)} == before
 
 

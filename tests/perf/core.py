@@ -1,4 +1,4 @@
-"""perftest's transports compared with the floor of the machine, in the same run, and with other tools.
+"""The transports of perftest compared with the floor of the machine, measured in the same run, and with other tools.
 
 L is the hand-off of a cache line from one process to another, F is a futex wake; "bare" are hand-written loops (``bench/perf/floor.cpp``).
 A goal compares equal work: ``shm`` copies each payload, so its goal is the ring that copies too. The row with the other ring shows the time of the
@@ -25,14 +25,14 @@ DATAGRAMS = (32, 1024, 8192, 63000)
 WAYS = {"busy": "", "blocking": " --wait block", "spin-then-block": " --wait spin-then-block"}
 BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The target in messages per second, on any machine.
 RINGS = {"bare ring": ("ring-1", "ring-8"), "bare copying-ring": ("copying-ring-1", "copying-ring-8")}
-SAME_HOST = " --set congestion=reno"  # Every kernel has reno, and it does not pace. BBR paces, and halves the rate of a loopback.
-UNREAD = " --touch none"  # Over sockets, payloads stay untouched, as in bare loops, sockperf, qperf and iperf3.
-HAND_OFF_S = 0.03  # The duration of a check of the present distance between the processors.
+SAME_HOST = " --set congestion=reno"  # Each kernel has reno, which does not pace packets. BBR does, which halves the rate of a loopback.
+UNREAD = " --touch none"  # Over sockets, payloads are neither written nor read, as in the bare loops, sockperf, qperf and iperf3.
+HAND_OFF_S = 0.03  # How long a hand-off is measured to see how far apart the processors are at the moment.
 MOVED = 0.25
 TRIES = 3
 TURNS = 2  # Waking a sleeping processor takes 35 us at one time and 50 us a second later, so both sides alternate.
 UNTOUCHED = (64, 4194304, 33554432)
-Round = dict[tuple[str, int], Best]  # By cell and size: its figures, and the figures measured directly before it.
+Round = dict[tuple[str, int], Best]  # For each cell and size: the figures of the cell, and the figures measured directly before it.
 
 
 class Cell(NamedTuple):
@@ -56,7 +56,7 @@ class Cell(NamedTuple):
 
 
 def latency_cells() -> Iterator[Cell]:
-    """Round trips of each transport for each kind of waiting."""
+    """Yield the cells for round trips of each transport with each kind of waiting."""
     for way, option in WAYS.items():
         for transport in ("shm", "shm-zero-copy"):
             yield Cell(f"{transport} {way}", f"--test latency --transport {transport}{option}", SHARED if way == "busy" else (64,))
@@ -71,7 +71,7 @@ def latency_cells() -> Iterator[Cell]:
 
 
 def rate_cells() -> Iterator[Cell]:
-    """Rates at the maximum speed that flow control allows."""
+    """Yield the cells for rates at the maximum speed that flow control allows."""
     for transport in ("shm", "shm-zero-copy", "inter-thread"):
         yield Cell(f"{transport} rate", f"--test throughput --transport {transport}", (64, 1024, 65536, 1048576))
     yield Cell("udp rate", f"--test throughput --transport udp{UNREAD}", (64, 1024, 63000))
@@ -83,7 +83,7 @@ def rate_cells() -> Iterator[Cell]:
 
 
 class Wish(NamedTuple):
-    """A figure, its reference figure, and the goal."""
+    """A figure, its reference figure, and the goal for their ratio."""
 
     what: tuple[str, int, str]
     beside: tuple[str, int, str]
@@ -109,12 +109,12 @@ def shared_memory_wishes() -> Iterator[Wish]:
             yield Wish((f"{transport} busy", size, "p50"), (ring, size, "p50"), at_most(1.15 if size > SHARED[0] else 1.05))
         for size in (64, 1024, 16384, 65536):
             yield Wish((f"{transport} busy", size, "p99"), (f"{transport} busy", size, "p50"), at_most(2))
-            yield Wish((f"{transport} busy", size, "p99"), (f"{ring}-8-p99", size, "p99"), None)  # The tail of the machine itself.
+            yield Wish((f"{transport} busy", size, "p99"), (f"{ring}-8-p99", size, "p99"), None)  # The high percentile of the machine itself.
         yield Wish((f"{transport} blocking", 64, "p50"), wake, at_most(1.25))
         yield Wish((f"{transport} spin-then-block", 64, "p50"), (f"{transport} busy", 64, "p50"), at_most(1.1))
         for size, factor in ((64, 0.5), (1024, 0.8), (65536, 0.9), (1048576, 0.9)):
             yield Wish((f"{transport} rate", size, "rate"), (f"{ring}-rate", size, "rate"), at_least(factor))
-    for size in SHARED:  # The time of a copy, and of two topics compared with one buffer that goes back and forth.
+    for size in SHARED:  # These rows show how much time a copy takes, and how much two topics take in place of one buffer.
         yield Wish(("shm busy", size, "p50"), ("bare ring", size, "p50"), None)
         yield Wish(("shm-zero-copy busy", size, "p50"), ("bare one-buffer", size, "p50"), None)
     for size in (64, 1024, 65536, 1048576):
@@ -127,7 +127,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
 
 
 def library_wishes() -> Iterator[Wish]:
-    """The goals compared with libraries: polling, sleeping, and rates. Fast DDS copies, iceoryx does not."""
+    """Yield the goals compared with libraries: polling, sleeping, and rates. Fast DDS copies payloads, iceoryx does not."""
     for size in LIBRARY_BYTES:
         for transport in ("shm", "shm-zero-copy"):
             yield Wish((f"{transport} busy", size, "p50"), ("iceoryx", size, "p50"), at_most(1))
@@ -139,7 +139,7 @@ def library_wishes() -> Iterator[Wish]:
 
 
 def latency_wishes(protocol: str, way: str) -> Iterator[Wish]:
-    """A transport over sockets compared with bare sockets, and with other tools on the same path."""
+    """Yield the goals of a transport over sockets, compared with bare sockets, and with other tools on the same path."""
     for size in DATAGRAMS:
         bare = (f"bare {protocol}-{way}", size, "p50")
         yield Wish((f"{protocol} {way}", size, "p50"), bare, at_most(1.1))
@@ -170,7 +170,7 @@ def reliable_wishes() -> Iterator[Wish]:
     """The goals for reliable UDP, compared with two DDS over UDP. Fast DDS writes and reads its payloads, as perftest does."""
     for transport in ("udp-reliable", "udp-multicast"):
         for size in DDS_BYTES:
-            for way in ("busy", "blocking"):  # The kinds of waiting of the DDS.
+            for way in ("busy", "blocking"):  # The kinds of waiting that the two DDS have.
                 for peer in ("ddsperf", "fastdds-udp"):
                     yield Wish((f"{transport} {way}", size, "p50"), (peer, size, "p50"), at_most(1))
             for peer in ("ddsperf", "fastdds-udp-rate"):
@@ -189,7 +189,7 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """The parts of the floor that are measured directly before a cell, as arguments of floor: all references of its wishes."""
+    """Return the parts of the floor that are measured directly before a cell, as arguments of floor: all references of its goals."""
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 
@@ -206,12 +206,12 @@ def with_best_ring(figures: Best) -> Best:
 
 
 def hand_off_ns() -> float:
-    """Measure L now."""
+    """Measure the hand-off time L now."""
     return next(floor(HAND_OFF_S, "line:8")).value
 
 
 def together(effort: Effort, cell: Cell, size: int) -> Best:
-    """Measure a cell directly after its references, until a hand-off takes the same time after them as before.
+    """Measure a cell directly after its references. Repeat this until a hand-off takes the same time before and after.
 
     Raises:
         Failed: a program could not be run, or the processors moved in each attempt.
@@ -251,7 +251,7 @@ def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | N
 
 
 def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
-    """Return the row of a wish in the round with the median ratio."""
+    """Return the row of a goal from the round with the median ratio."""
     pairs = sorted((pair for figures in rounds if (pair := in_round(wish, figures, peers))), key=lambda pair: pair[0] / pair[1])
     if not pairs:
         return None

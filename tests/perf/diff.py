@@ -1,4 +1,4 @@
-"""Comparison of two releases: error rate and power of simulated comparisons, and time and peak memory of large comparisons.
+"""The command diff: error rate and power of simulated comparisons, and time and peak memory of large comparisons.
 
 Both sides are saved datasets. Each comparison runs in a separate process, so that its peak memory includes only the comparison and its data. The time
 excludes the imports and the reading. A row of the whole command includes start, reading and printing. CPU time is shown too, because elapsed time is

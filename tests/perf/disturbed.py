@@ -34,11 +34,11 @@ COPIES = "import numpy, time; a = numpy.ones({values}); b = numpy.empty_like(a)\
 
 
 class Layout(NamedTuple):
-    """How both sides are measured. Two consecutive sessions give no verdicts; alternating sessions do."""
+    """How both sides are measured. Two consecutive sessions give no verdicts; alternating sessions give verdicts."""
 
     name: str
-    sessions: int  # The number for each side.
-    repetitions: int  # The number in each session.
+    sessions: int  # The number of sessions of each side.
+    repetitions: int  # The number of repetitions in each session.
     copies: str
 
 

@@ -1,4 +1,4 @@
-"""Reading logs: megabytes per CPU second, also of `wc -l` on the same file, peak memory, and the start-up time of the command line.
+"""Reading logs: megabytes per CPU second (compared with `wc -l` on the same file), peak memory, and the start-up time of the command line.
 
 CPU time is measured because the machine is shared.
 """
@@ -32,7 +32,7 @@ class Cost(NamedTuple):
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Write and read each log, and start the command line without a task."""
+    """Write and read each log, and measure the start of the command line with ``--help``."""
     with tempfile.TemporaryDirectory() as folder:
         for name, lines, size in LOGS:
             path = Path(folder, "some.log")
@@ -85,7 +85,7 @@ def _summaries(dice: random.Random) -> Iterator[str]:
 
 
 def _answers(dice: random.Random) -> Iterator[str]:
-    """Yield the lines of its publisher for each answer: the largest logs of the tool."""
+    """Yield the lines that a publisher of RTI Perftest prints for each answer, as in the largest logs of the tool."""
     while True:
         yield "********** New data length is 1024\n"
         low, high = 40, 40
@@ -96,7 +96,7 @@ def _answers(dice: random.Random) -> Iterator[str]:
 
 
 def _oddities(_: random.Random) -> Iterator[str]:
-    """Yield summaries that are read one by one, in the form that Java prints in many countries."""
+    """Yield summaries with decimal commas, as Java prints them in many countries. They are read one by one."""
     while True:
         yield "Length: 63000  Packets: 18900000  Packets/s(ave):  630000  Mbps(ave): 317520,0  Lost:     0 (0,00%)\n"
 

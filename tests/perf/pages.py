@@ -33,7 +33,7 @@ SAMPLES = (ROOT / "tests/formats/native/latency-udp.log", ROOT / "tests/formats/
 TRANSPORTS_A_SYSTEM = 24
 MEGABYTE = 1e6
 PAGES = 1000
-PATIENCE_MS = 120_000  # A busy machine is slow to open a page with hundreds of series.
+PATIENCE_MS = 120_000  # On a busy machine, it takes long to open a page with hundreds of series.
 IMPORTS = "import pandas, duckdb, sphinx.builders.html, myst_parser.sphinx_ext.main, pydata_sphinx_theme, tacholog.site.whole"
 SECTION = (
     "## Part {part}\n\nA bare page says what was measured and how, and links to [the next one]({next}). The words of this paragraph are many enough "
@@ -171,7 +171,7 @@ def change_one(data: Path) -> None:
 
 
 def measure(_effort: Effort, pages: int = PAGES) -> Iterator[Row | LeftOut]:
-    """Build only once for any effort: CPU seconds vary little, and a thousand pages take minutes."""
+    """Yield all rows. Sites are built only once, whatever the effort: CPU seconds vary little, and a thousand pages take minutes."""
     with tempfile.TemporaryDirectory() as folder:
         yield from builds(Path(folder), pages)
         yield from loads(Path(folder, "site"))

@@ -15,7 +15,7 @@ from perf_table import Effort, Goal, LeftOut, Row
 from scipy import stats
 
 ROUNDS = 10
-PARITY = Goal(">=", 0.95)  # For the lower end of the interval.
+PARITY = Goal(">=", 0.95)  # The goal for the lower end of the interval.
 UNREAD = "--test throughput --touch none"
 JOINED = "--transport tcp --set congestion=reno --set nagle=on"
 WAYS = {"busy": "busy-poll", "blocking": "block"}
@@ -27,7 +27,7 @@ class Pair(NamedTuple):
     what: str
     arguments: str
     payload_bytes: int
-    beside: str  # Of the floor, or a test of qperf.
+    beside: str  # The name of a figure of the floor, or of a test of qperf.
 
 
 def pairs() -> Iterator[Pair]:
@@ -61,14 +61,14 @@ def reference(pair: Pair, seconds: float) -> float:
 
 
 def interval(ratios: list[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the mean ratio, computed from logarithms, so that twice and half have the same distance from one."""
+    """Return the 95 % interval of the mean ratio, computed from logarithms, so that the ratios 2 and 0.5 have the same distance from 1."""
     logs = [log(ratio) for ratio in ratios]
     low, high = stats.t.interval(0.95, len(logs) - 1, loc=sum(logs) / len(logs), scale=stats.sem(logs))
     return exp(low), exp(high)
 
 
 def parity_rows(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Yield the lower end of the interval of each ratio, compared with one."""
+    """Yield the lower end of the interval of each ratio, compared with 1."""
     for pair in pairs():
         try:
             ratios = []

@@ -55,7 +55,7 @@ def of_log(log: bytes, format_name: str, what: str, payload_bytes: int) -> Itera
 
 
 def qperf() -> Iterator[Figure]:
-    """Yield means. qperf blocks, or polls if the kernel does so for it."""
+    """Yield mean latencies and rates of qperf. qperf sleeps, unless the kernel polls for it."""
     port = str(free_port())
     with beside(["qperf", "-lp", port]):
         client = ["qperf", "127.0.0.1", "-lp", port, "-t", "1", "-uu", "-m"]
@@ -68,7 +68,7 @@ def qperf() -> Iterator[Figure]:
 
 
 def sockperf() -> Iterator[Figure]:
-    """Yield half round trips, blocking and busy-polling."""
+    """Yield half round trips of sockperf, with sleeping and with polling sides."""
     for protocol, tcp in (("udp", []), ("tcp", ["--tcp"])):
         for waiting, nonblocked in (("blocking", []), ("busy", ["--nonblocked"])):
             address = ["-i", "127.0.0.1", "-p", str(free_port()), *tcp, *nonblocked]
@@ -110,7 +110,7 @@ class Peer(NamedTuple):
 
 
 def of_tool(measure: Callable[[], Iterator[Figure]], program: str, package: str) -> Peer:
-    """Return a tool with a program of its own."""
+    """Return a tool that has a separate program."""
     return Peer(measure, lambda: shutil.which(program) is not None, package)
 
 
@@ -133,7 +133,7 @@ PEERS = {
 
 
 def peer_figures() -> tuple[list[Figure], dict[str, str]]:
-    """Return the figures of the installed peers, and the reasons why others are missing."""
+    """Return the figures of the installed peers, and the reasons why the figures of other peers are missing."""
     figures: list[Figure] = []
     left_out: dict[str, str] = {}
     for name, peer in PEERS.items():

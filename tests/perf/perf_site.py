@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PUBLISHED_RUNS = int(os.environ.get("TACHOLOG_SCALE_PUBLISHED_RUNS", "200"))
-#: The size of two releases of 1300 runs before pages had limits and raw logs were stored once. Other numbers of runs are compared with their share.
+#: The size of two releases of 1300 runs before pages had limits and raw logs were stored once. With fewer runs, their share of this size counts.
 _BEFORE_BYTES, _BEFORE_RUNS = 467e6, 1300
 _MOST_ELEMENTS, _MOST_CPU_NS, _SITE_BYTES, _REPORT_NS, _AGAIN_NS = 5000, 1e9, 25e6, 12e9, 2e9
-#: Runs recorded after the goals were set. Without them, data/ has the 387 runs of that time.
+#: Runs that were recorded after the goals were set. Without these runs, data/ has the 387 runs for which the goals were set.
 _LATER = ("middleware/2026-11-23", "perftest/0.3.0-to-0.4.0", "perftest/0.4.0")
 _SETTLED_MS = 500
 _PATIENCE_MS = 120_000
@@ -84,7 +84,7 @@ def views(folder: Path) -> Iterator[Row | LeftOut]:
 
 
 def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[Row]:
-    """Yield the time to build the site of a checkout like ``nox -s report``: from nothing, with one more run of release ``newest``, and restyled."""
+    """Yield the time to build the site of a checkout like ``nox -s report``: from nothing, with one more run, and with a changed style sheet."""
     folder.mkdir()
     site, cache = folder / "site", folder / "cache"
     argv = ["report", "--data", str(checkout / "data"), "--site", str(checkout / "site.toml"), "--output", str(site)]

@@ -1,4 +1,4 @@
-"""The cost of each additional subscriber: processor time per message at the publisher and at all subscribers, for 1, 2, 4 and 8 of them."""
+"""The cost of each additional subscriber: processor time per message at the publisher and at all subscribers, for 1, 2, 4 and 8 subscribers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def least_cost_ns(transport: str, size: int, count: int, effort: Effort) -> tupl
 
 
 def subscriber_rows(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Yield the cost of each additional subscriber, compared with a single subscriber, at each side: the smallest of all rounds."""
+    """Yield the cost of each additional subscriber, compared with a single subscriber, at each side: the smallest cost of all rounds."""
     for transport in WAYS:
         for size in (64, 16384):
             try:

@@ -47,7 +47,7 @@ class LeftOut(NamedTuple):
 
 
 def amount(value: float, unit: Unit) -> str:
-    """Return a value in the form for people."""
+    """Return a value as readable text with its unit."""
     if unit == "ratio":
         return f"{value:.2f}"
     if unit == "%":

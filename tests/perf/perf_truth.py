@@ -96,7 +96,7 @@ def false_reports() -> Iterator[Row]:
 
 
 def by_ranks(differences: Floats) -> NDArray[np.int64]:
-    """Return the verdicts of reports if the ranks of each row had the whole significance level: the reference for the second test."""
+    """Return the verdicts of reports if the rank test of each row used the whole significance level. The second test is compared with this."""
     shift = paired_shift(differences)
     p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
     least = np.full(len(p), np.log1p(0.03))
@@ -104,7 +104,7 @@ def by_ranks(differences: Floats) -> NDArray[np.int64]:
 
 
 def power() -> Iterator[Row]:
-    """Yield the share of changed rows that are called worse, by both tests and by the ranks alone. Some of 40 rows changed."""
+    """Yield the share of changed rows that are called worse, by both tests and by the rank test alone. Some of 40 rows changed."""
     others = ((12, 1, 10), (12, 4, 5), (12, 20, 5), (14, 1, 5), (10, 1, 5), (10, 20, 5), (8, 4, 10), (8, 20, 5), (8, 40, 5), (7, 1, 10))
     more = [Case(pairs, changed, percent, noise, 0.0) for pairs, changed, percent in others for noise in (iid, outliers)]
     for case in (*CASES, *more):
@@ -146,7 +146,7 @@ def detection() -> Iterator[Row]:
 
 
 def hosts() -> Iterator[Row]:
-    """Yield the share of reports that call a row better or worse if the host makes the new side slower, with and without controls that share this."""
+    """Yield the share of reports with a better or worse row if the host makes the new side slower, with and without controls that get slower too."""
     for slower in (1, 2, 3, 4, 7):
         for varies in (0.0, 0.03):
             for controls in (0, 4, 8, 12):
@@ -182,7 +182,7 @@ def blocks() -> Iterator[Row]:
 
 
 def histories() -> Iterator[Row]:
-    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often one is reported without a change."""
+    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often a change is reported although there is none."""
     for session in (0.0, 0.01):
         goal = None if session else AT_LEAST
         stepped = [page(seed, steps(), session=session) for seed in range(PAGES)]
@@ -197,7 +197,7 @@ def histories() -> Iterator[Row]:
 
 
 def rounding() -> Iterator[Row]:
-    """Yield the share of rows printed in steps of 2 % whose 95 % interval contains the truth, and the share falsely called alike."""
+    """Yield the share of rows printed in steps of 2 % whose 95 % interval contains the true change, and the share falsely called no change."""
     for noise in (iid, heavy_tails):
         for scale in (0.05, 0.25, 0.5, 1.0):
             for pairs in (8, 12, 20):
@@ -226,7 +226,7 @@ def sessions() -> Iterator[Row]:
 
 
 def positions() -> Iterator[Row]:
-    """Yield the share of reports that call a row better or worse if the second run of a pair is 5 % slower, by how often the new side is first."""
+    """Yield the share of reports with a better or worse row if the second run of a pair is 5 % slower. The new side is first in some or all pairs."""
     for later in (0, 1, 2, 3, 6):
         first = np.array([True] * (12 - later) + [False] * later)
         false = []

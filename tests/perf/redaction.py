@@ -26,7 +26,7 @@ PIECES = ("a+", "a", "/a ", "a.com ", "a@", "::", "1.1.1.1 ", "host=a ", "ssh ",
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Process each kind of text, and one line of a MiB of each piece."""
+    """Process each kind of text, and for each piece a line of 1 MiB that repeats this piece."""
     native = (ROOT / "tests/formats/native/throughput-probes-shm.log").read_text()
     kinds = {
         "native log": (native, native_line),

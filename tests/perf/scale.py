@@ -85,7 +85,7 @@ def _of(*argv: str) -> float:
 
 
 def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
-    """Yield figures for logs of 3 kB, each a run. The start of the command is excluded: a quarter of the logs is measured too, and subtracted."""
+    """Yield figures for logs of 3 kB, each a run. The time for a quarter of the logs is subtracted, so the start of the command does not count."""
     made = {}
     for count in (LOGS // 4, LOGS):
         root, cache = folder / str(count), folder / f"cache{count}"

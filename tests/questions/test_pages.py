@@ -69,7 +69,7 @@ def test_list_of_questions_links_to_each_question(lossy: Path) -> None:
     assert 'href="questions.html"' in (lossy / "index.html").read_text(encoding="utf-8")
 
 
-def test_owner_of_a_site_sets_the_question_and_readers_see_what_is_not_shown(tmp_path: Path) -> None:
+def test_owner_of_a_site_sets_the_question_and_the_page_lists_values_that_are_not_shown(tmp_path: Path) -> None:
     site = site_of(
         tmp_path,
         "lossy",
@@ -77,13 +77,13 @@ def test_owner_of_a_site_sets_the_question_and_readers_see_what_is_not_shown(tmp
     )
 
     home = (site / "index.html").read_text(encoding="utf-8")
-    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))  # The pages of its other values have longer names.
+    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))  # Pages for other values of the bandwidth have longer names.
     html, text = page.read_text(encoding="utf-8"), text_of(page)
     assert "Who keeps &lt;b&gt;going&lt;/b&gt;?" in home
     assert "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66 runs)." in text
     links = {words.replace("\u00a0", " "): target for target, words in re.findall(r'<a href="([^"]+)">([^<]+)</a>', html)}
     assert (page.parent / links["divided by network bandwidth"]).is_file()
-    assert "2.5 ms" in text_of(page.parent / links["network bandwidth 300 Mbit/s"])  # Three times 833 µs: p99 of Cedar at 20 %.
+    assert "2.5 ms" in text_of(page.parent / links["network bandwidth 300 Mbit/s"])  # p99 of Cedar at 20 % loss is three times its median of 833 µs.
     assert "These runs differ in network loss. Shown: 0 % (36 runs)." in text_of(page.parent / links["over network bandwidth"])
 
 
@@ -138,7 +138,7 @@ def test_no_page_has_the_title_not_stated(lossy: Path) -> None:
     pages = [page.read_text(encoding="utf-8") for page in lossy.glob("*/*.html")]
     titles = {re.sub(r"<[^>]+>", "", title) for page in pages for title in re.findall(r"<h1>(.*?)<a", page)}
 
-    assert "Birch, no transport named" in titles  # Its failed runs, next to its runs over UDP.
+    assert "Birch, no transport named" in titles  # The failed runs of Birch state no transport, and its other runs state UDP.
     assert [title for title in titles if "not stated" in title] == []
 
 

@@ -97,7 +97,7 @@ def test_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
     assert text.startswith(begins)
 
 
-def test_best_is_shown_by_a_test_only_with_six_runs(tmp_path: Path) -> None:
+def test_best_value_is_shown_by_a_test_only_with_six_runs(tmp_path: Path) -> None:
     assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
         answered(made("plugins", tmp_path / "a"))
     )
@@ -113,7 +113,7 @@ def test_answer_states_that_the_sides_were_measured_one_after_the_other(tmp_path
     assert "meanwhile" not in words(builds)
 
 
-def test_subjects_without_a_common_point_of_an_axis_are_not_compared_over_it(tmp_path: Path) -> None:
+def test_subjects_without_a_common_point_on_an_axis_are_not_compared_over_this_axis(tmp_path: Path) -> None:
     for kind, sizes in (("Small", (200, 800)), ("Large", (65536, 131072))):
         for size in sizes:
             for rate in (100.0, 200.0):
@@ -124,7 +124,7 @@ def test_subjects_without_a_common_point_of_an_axis_are_not_compared_over_it(tmp
     assert (questions_for(numbers)[0].subject, questions_for(numbers)[0].over) == ("offered_rate_per_s", "payload_bytes")
 
 
-def test_first_of_equal_labels_is_the_subject_and_a_rate_that_follows_an_axis_is_no_obstacle(
+def test_first_of_equal_labels_is_the_subject_even_if_a_rate_depends_on_the_values_of_an_axis(
     tmp_path: Path,
 ) -> None:
     for vpn, latency_us in (("wire", 10.0), ("quic", 20.0)):
@@ -141,7 +141,7 @@ def test_first_of_equal_labels_is_the_subject_and_a_rate_that_follows_an_axis_is
     )
 
 
-def test_cell_is_the_median_of_runs_and_the_value_of_one_of_them(tmp_path: Path) -> None:
+def test_cell_is_the_median_of_runs_and_the_measured_value_of_a_run(tmp_path: Path) -> None:
     for number, latency_us in enumerate((11.0, 14.0, 10.0, 12.0)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 30.0, labels={"plugin": "b"})
@@ -149,7 +149,7 @@ def test_cell_is_the_median_of_runs_and_the_value_of_one_of_them(tmp_path: Path)
     cell = answered(tmp_path).cells[Case((), "a", None)]
 
     assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # The worse of the two middle values.
-    assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # "percentile 50.000" is line 23.
+    assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # Line 23 of the log is "percentile 50.000".
 
 
 def test_cases_without_a_number_state_why(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_cases_without_a_number_state_why(tmp_path: Path) -> None:
     assert sentence.startswith("ERROR: Can`t connect socket (errno=111 Connection refused): Birch at network loss 20")
 
 
-def test_subject_without_any_number_is_named_once_and_unmeasured_points_are_not_missing(tmp_path: Path) -> None:
+def test_subject_without_any_number_is_named_once_and_points_that_nobody_measured_are_not_called_missing(tmp_path: Path) -> None:
     for loss, plugin in ((0, "a"), (5, "a"), (0, "b"), (5, "b")):
         run(tmp_path, f"{plugin}{loss}", 10.0, labels={"plugin": plugin, "half": "1"}, conditions={"network_loss_percent": loss})
         run(tmp_path, f"broken{plugin}{loss}", None, labels={"plugin": "c", "half": "1"}, conditions={"network_loss_percent": loss})
@@ -243,7 +243,7 @@ def test_question_that_cannot_be_asked_is_refused_with_the_possible_values(quest
     assert str(error.value).startswith(message)
 
 
-def test_runs_without_the_field_of_the_axis_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_runs_that_do_not_state_the_field_of_the_axis_are_left_out_and_counted(tmp_path: Path) -> None:
     made("subscribers", tmp_path)
     run(tmp_path, "unstated", 12.0, system="Unicast", conditions={"payload_bytes": 256})
 
@@ -254,7 +254,7 @@ def test_runs_without_the_field_of_the_axis_are_left_out_and_counted(tmp_path: P
     assert off_axis_words(found) == "1 run of the same metric does not state the number of subscribers."
 
 
-def test_answer_is_about_all_streams_together(tmp_path: Path) -> None:
+def test_answer_uses_the_result_of_all_streams_together(tmp_path: Path) -> None:
     log = (FORMATS / "iperf3" / "tcp-two-streams-omit.json").read_text()
     for plugin in ("a", "b"):
         folder = tmp_path / plugin
@@ -293,7 +293,7 @@ def test_systems_are_compared_before_a_label_with_many_more_values(tmp_path: Pat
     assert (question.subject, question.over, question.by) == ("system", "label.rate", ("label.message",))
 
 
-def test_label_is_compared_if_few_of_the_runs_compare_systems(tmp_path: Path) -> None:
+def test_label_is_compared_if_only_few_runs_allow_a_comparison_of_systems(tmp_path: Path) -> None:
     for size in (64, 1024):
         run(tmp_path, f"other{size}", 5.0, system="Other", labels={"depth": "d1"}, conditions={"payload_bytes": size})
         for depth in ("d1", "d10", "d100", "d1000", "d10000"):
@@ -304,7 +304,7 @@ def test_label_is_compared_if_few_of_the_runs_compare_systems(tmp_path: Path) ->
     assert (question.subject, question.over) == ("label.depth", "payload_bytes")
 
 
-def test_labels_of_an_axis_that_would_overlap_are_left_out(tmp_path: Path) -> None:
+def test_labels_of_ticks_that_would_overlap_are_left_out(tmp_path: Path) -> None:
     for mbit in (10, 100, 1000, 1100):
         for system in ("A", "B"):
             run(tmp_path, f"{system}{mbit}", 5.0, system=system, labels={"mbit": str(mbit)})
@@ -324,7 +324,7 @@ def test_equal_medians_have_no_winner_and_close_medians_without_a_test_have_no_c
     assert words(answered(tmp_path / "close")).startswith("There is no clear difference: the best is at most 2 % ahead of the next. No test:")
 
 
-def test_runs_without_the_number_are_counted(tmp_path: Path) -> None:
+def test_runs_that_lack_the_number_of_the_question_are_counted(tmp_path: Path) -> None:
     for number, latency_us in enumerate((10.0, 10.1, None)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 20.0, labels={"plugin": "b"})
@@ -332,7 +332,7 @@ def test_runs_without_the_number_are_counted(tmp_path: Path) -> None:
     assert partial_words(answered(tmp_path)) == "Runs without this number: a (1 of 3)."
 
 
-def test_labels_with_numbers_of_one_unit_are_an_axis(tmp_path: Path) -> None:
+def test_label_whose_values_are_numbers_with_one_unit_becomes_an_axis(tmp_path: Path) -> None:
     for loss in ("0 %", "2.5 %", "10 %"):
         for system in ("A", "B"):
             run(tmp_path, f"{system}-{loss[:-2]}", 5.0, system=system, labels={"drop": loss})
@@ -363,7 +363,7 @@ def test_command_names_the_question_that_the_data_suggest(tmp_path: Path) -> Non
     assert result.stdout.splitlines()[1].startswith("Multicast,20148,")
 
 
-def test_question_has_one_subject(tmp_path: Path) -> None:
+def test_question_with_two_subjects_is_refused(tmp_path: Path) -> None:
     result = run_tacholog_text("table", made("plugins", tmp_path), "--subject", "label.plugin", "--subject", "label.security")
 
     assert result.returncode == 2

@@ -1,4 +1,4 @@
-"""The address of a network card is also masked if it is a part of the card's name: systemd and rdma-core name cards so."""
+"""The address of a network card is also masked if it is a part of the card's name: systemd and rdma-core give cards such names."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def test_card_name_with_address_is_masked_in_each_published_column(name: str) ->
 @pytest.mark.parametrize(
     "word",
     [
-        "enx000000000000",  # The address of no card.
+        "enx000000000000",  # No card has this address.
         "enxffffffffffff",
-        "d1af673cabcd",  # the beginning of a commit
+        "d1af673cabcd",  # The beginning of the id of a commit.
         "enp0s31f6",
-        "hexx00e04c680123",  # Part of another word.
+        "hexx00e04c680123",  # The name is only a part of this word.
         "enx00e04c68012",
     ],
 )

@@ -61,7 +61,7 @@ def test_usual_sizes_have_pages_or_else_the_sizes_that_were_measured(tmp_path: P
     assert [each.size for each in compared(tmp_path).slices] == [65, 1025, None, None]
 
 
-def test_last_day_is_the_day_of_the_latest_instant_in_its_own_time_zone() -> None:
+def test_last_day_is_the_date_that_the_latest_time_states_in_its_own_time_zone() -> None:
     assert last_day(["2026-01-01T23:30:00-05:00", None, "2026-01-02T01:00:00Z", "no time"]) == "2026-01-01"
     assert last_day([None]) == ""
 

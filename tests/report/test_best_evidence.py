@@ -136,7 +136,7 @@ def test_processor_time_and_context_switches_are_those_that_the_kernel_counted_f
 
     cost = costs(run.series()[0], resources_of(run.results))[64]
 
-    # 174.167 ms in 511.622654 ms and 198.135 ms in 511.195998 ms; 8454 round trips, and 2423 of the warm-up; 10,878 and 10,858 switches
+    # Processor time: 174.167 ms in 511.622654 ms and 198.135 ms in 511.195998 ms. Round trips: 8454, and 2423 in the warm-up.
     assert cost.processors is not None
     assert cost.processors.value == pytest.approx(0.728012, rel=1e-5)
     assert cost.cpu_ns is not None
@@ -150,7 +150,7 @@ def test_memory_of_a_side_does_not_include_the_python_process_that_started_it(sh
     counted = resources_of(run.results)
     own = {place: [msgspec.structs.replace(row, bound="=") for row in rows] for place, rows in counted.items()}
 
-    assert costs(run.series()[0], counted)[64].memory_bytes is None  # peak_memory_bytes=57647104, of getrusage
+    assert costs(run.series()[0], counted)[64].memory_bytes is None  # peak_memory_bytes=57647104 may be that of Python.
     memory = costs(run.series()[0], own)[64].memory_bytes
     assert memory is not None
     assert memory.value == 57647104
@@ -162,7 +162,7 @@ def test_processor_time_of_a_message_is_not_scaled_down_for_time_without_message
 
     cost = costs(run.series()[0], resources_of(run.results))[1024]
 
-    # 107.725 ms and 105.095 ms of processor time and 4,500 and 4,479 switches, counted for 0.91 s; 135 and 3,910 round trips in 0.5 s of these.
+    # In 0.91 s, the sides took 107.725 ms and 105.095 ms of processor time. In 0.5 s of this time, there were 135 + 3,910 round trips.
     assert cost.cpu_ns is not None
     assert cost.cpu_ns.value == pytest.approx((107_725_000 + 105_095_000) / (2 * (135 + 3910)))
     assert cost.switches is not None
@@ -176,12 +176,12 @@ def test_context_switches_of_a_stream_are_divided_by_all_messages_of_the_counted
 
     cost = costs(received, resources_of(run.results))[1024]
 
-    # 13,669 and 12,873, 16,656 and 9,786 switches; "cost ... messages=96098"
+    # Voluntary and involuntary context switches of both sides, and "cost ... messages=96098".
     assert cost.switches is not None
     assert cost.switches.value == pytest.approx((13_669 + 12_873 + 16_656 + 9_786) / 96_098)
 
 
-def test_count_that_one_side_lacks_is_unknown_and_not_zero(shm: View) -> None:
+def test_processor_time_or_context_switches_that_one_side_does_not_state_are_unknown_and_not_zero(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
     series = run.series()[0]
 
@@ -193,7 +193,7 @@ def test_count_that_one_side_lacks_is_unknown_and_not_zero(shm: View) -> None:
 
     assert (no_time.processors, no_time.cpu_ns, no_time.switches is None) == (None, None, False)
     assert (no_switches.switches, no_switches.processors is None) == (None, False)
-    assert 64 not in costs(series, resources_of(without("duration")))  # For the memory, only a bound is known.
+    assert 64 not in costs(series, resources_of(without("duration")))  # Of the memory, only a bound is known.
     assert spinning([series], resources_of(without("context_switches"))) == set()
 
 
@@ -213,18 +213,18 @@ def test_table_states_that_a_polling_transport_has_almost_no_context_switches(sh
 
     table = cost_table(run.series(), run.results)
 
-    # 64 B: 68 and 20 switches during 553,417 and 2,180,567 round trips; 64 KiB: 230 and 206 during 9,206 and 24,588
+    # 64 B: 68 + 20 switches in 553,417 + 2,180,567 round trips. 64 KiB: 230 + 206 switches in 9,206 + 24,588 round trips.
     assert f'<td class="stat-cost" data-v="{88 / 5_467_968:.12g}">&lt;0.001</td>' in table
     assert f'<td class="stat-cost" data-v="{436 / 67_588:.12g}">0.00645</td>' in table
 
 
-def test_run_without_the_counts_of_one_side_has_no_cost(shm: View) -> None:
+def test_run_has_no_cost_if_one_side_states_no_resources(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
 
     assert costs(run.series()[0], resources_of(result for result in run.results if result.side != "publisher")) == {}
 
 
-def test_polling_and_sleeping_are_two_lines_in_the_plot_of_latency_and_processor_time(shm: View) -> None:
+def test_plot_of_latency_and_processor_time_has_one_line_for_polling_and_one_line_for_sleeping(shm: View) -> None:
     first = portions(shm)[0]
     part = shm.only(Selection(test="latency"))
 
@@ -252,7 +252,7 @@ def cost_of_rig(html: str) -> list[str]:
     return COST.findall(re.sub("<[^>]*>", "", html).replace("\u00a0", " "))
 
 
-def test_cost_of_perftest_is_that_of_the_same_session_and_names_the_machine_if_there_are_several(tmp_path: Path) -> None:
+def test_cost_of_perftest_is_from_the_same_session_and_names_the_machine_if_there_are_several_machines(tmp_path: Path) -> None:
     null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
     sessions = {"monday": "desk", "tuesday": "desk", "friday": "shelf"}
     for session, host in sessions.items():

@@ -43,7 +43,7 @@ def files(site: Path) -> dict[str, bytes]:
 
 
 def differing(data: Path, folder: Path, settings: SiteSettings = USUAL) -> set[str]:
-    """Update the site, build another one from nothing, and return the files in which they differ."""
+    """Update the site, build a second site from nothing, and return the files in which the two sites differ."""
     number = len([*folder.glob("again*")])
     build_site([data], folder / "site", folder, settings)
     build_site([data], folder / f"again{number}" / "site", folder / f"again{number}", settings)
@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 def test_second_build_without_changes_writes_no_file(folder: Path) -> None:
     build_site([folder / "data"], folder / "site", folder)
     before = {path: path.stat().st_mtime_ns for path in (folder / "site").rglob("*") if path.is_file() and path.name != STAMP}
-    remove_stamp(folder / "site")  # With the stamp, there is no second build.
+    remove_stamp(folder / "site")  # If the stamp were kept, the site would not be built again.
 
     build_site([folder / "data"], folder / "site", folder)
 
@@ -99,7 +99,7 @@ def _renames(data: Path) -> None:
 def test_updated_site_after_an_edit_equals_a_site_built_from_nothing(folder: Path, edit: Callable[[Path], None], settings: SiteSettings) -> None:
     build_site([folder / "data"], folder / "site", folder)
     before = files(folder / "site")
-    for kind in ("logs", "raw", "data"):  # Files that the next build might leave unchanged.
+    for kind in ("logs", "raw", "data"):  # Damages a file of each kind that the next build might leave unchanged.
         changed = min(path for path in (folder / "site" / kind).rglob("*") if path.suffix in (".html", ".gz"))
         changed.write_bytes(changed.read_bytes() + b"not of a build")
 
@@ -161,7 +161,7 @@ def test_next_build_uses_no_file_of_a_killed_build(folder: Path) -> None:
     build_site([data], site, folder)
     before = files(site)
     secret.write_text("not ours")
-    (site / STAMP).unlink()  # The build writes the stamp last.
+    (site / STAMP).unlink()  # A killed build leaves no stamp, because the stamp is written last.
     for name in ("downloads.html", min(path.relative_to(site).as_posix() for path in (site / "raw").rglob("*.gz"))):
         (site / name).write_bytes(before[name][:-10])
     (site / "index.html").unlink()

@@ -43,7 +43,7 @@ def test_bundle_with_another_checksum_is_not_used(npm: Path, tmp_path: Path) -> 
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".unavailable"]
 
 
-def test_registry_that_did_not_answer_is_not_asked_again_by_the_next_build(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_build_does_not_ask_a_registry_that_did_not_answer(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODE", "1")
 
     notes = [basic_bundle(tmp_path / "cache").note for _ in range(2)]
@@ -63,7 +63,7 @@ def test_full_bundle_is_used_and_the_note_states_why_if_npm_is_missing(tmp_path:
     assert "npm was not found" in str(found.note)
 
 
-def test_edited_plot_script_makes_the_site_a_different_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_site_is_built_again_after_the_plot_script_was_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "plotly.js"
     script.write_text("one")
     monkeypatch.setenv("TACHOLOG_PLOTLY", str(script))

@@ -35,7 +35,7 @@ def test_each_field_of_the_schema_has_a_class(struct: type[msgspec.Struct]) -> N
     assert set(struct.__struct_fields__) == set(CLASSES[struct])
 
 
-def test_all_columns_of_a_dataset_except_the_listed_ones_are_public() -> None:
+def test_all_columns_of_a_dataset_except_the_listed_columns_are_public() -> None:
     classes = {f"{table}.{name}": column.privacy for table, columns in TABLES.items() for name, column in columns.items()}
 
     assert {name: class_ for name, class_ in classes.items() if class_ != "public"} == {
@@ -89,7 +89,7 @@ def test_labels_are_shown_with_known_names_replaced() -> None:
     assert published_text('{"plugin": "flannel-é"}', "labels", "open", Redactor(names)) == '{"plugin": "flannel-é"}'
 
 
-def test_two_labels_still_differ_after_their_names_were_replaced() -> None:
+def test_two_values_of_a_label_still_differ_after_names_in_them_were_replaced() -> None:
     names = KnownNames(Privacy(), {})
 
     shown = [published_text(json.dumps({"by": f"user={user}"}), "labels", "open", Redactor(names)) for user in ("quentin", "trudy", "quentin")]
@@ -115,7 +115,7 @@ def test_each_nested_struct_and_each_open_table_has_a_class() -> None:
     assert opened == set(OPEN)
 
 
-def test_documentation_of_each_key_of_the_native_log_states_its_class() -> None:
+def test_all_documented_keys_of_the_native_log_are_public_except_the_listed_keys() -> None:
     text = (ROOT / "docs/native-log.md").read_text()
     rows = re.findall(r"^\| `([a-z]+)` \| [^|]* \| (.*) \|$", text, re.MULTILINE)
     keys = {(kind, key) for kind, said in rows for key in re.findall(r"`([a-z][a-z0-9_.]*)`(?! or `)", re.sub(r"\([^()]*\)", "", said))}
@@ -142,7 +142,7 @@ def test_state_of_another_host_is_public_and_its_name_is_not() -> None:
     assert "zanzibar" not in str(shown)
 
 
-def test_text_of_a_process_that_a_person_chose_is_masked() -> None:
+def test_texts_that_a_person_chose_for_a_process_are_masked() -> None:
     process = Command(
         role="sub", name="server", argv=("sockperf",), prefix=("ip", "netns", "exec", "zanzibar"), ready=Readiness(output="zanzibar is up")
     )
@@ -168,7 +168,7 @@ def test_known_keys_of_an_open_table_are_shown_and_other_keys_are_masked() -> No
     assert shown.notes == ("A quick run for […], on a shared machine.",)
 
 
-def test_no_entry_of_an_open_table_is_lost_if_two_keys_are_masked_alike() -> None:
+def test_no_entry_of_an_open_table_is_lost_if_two_masked_keys_are_equal() -> None:
     manifest = Manifest(system="S", logs=(), options={"zanzibar": 1, "acmekey": 2, "touch": {"quentin": 3, "trudy": 4}}, environment={"kim": "5"})
 
     shown = published_manifest(manifest, redactor())
@@ -179,7 +179,7 @@ def test_no_entry_of_an_open_table_is_lost_if_two_keys_are_masked_alike() -> Non
 def test_options_that_differ_only_in_masked_text_still_differ_after_masking() -> None:
     texts = ['{"mode": "zanzibar"}', '{"mode": "Zanzibar"}', '{"acmekey": 1, "zanzibar": 2}', '{"zanzibar": 2}', '{"zanzibar": 2, "variant": 1}']
 
-    site = redactor()  # All redactors of a site share their numbers.
+    site = redactor()  # All redactors of a site number the masked texts together.
     shown = [published_text(text, "options", "open", site) for text in texts]
 
     assert len(set(shown)) == len(texts)
@@ -258,7 +258,7 @@ def test_settings_of_all_transports_of_perftest_are_public(perftest: Path) -> No
 
 
 def steps_of(call: Callable[[], object]) -> int:
-    """How many Python functions and generators a call enters."""
+    """Return how many Python functions and generators a call enters."""
     entered = 0
 
     def count(_frame: FrameType, event: str, _argument: object) -> None:
@@ -285,7 +285,7 @@ def test_work_grows_linearly_with_the_number_of_entries(table: str) -> None:
     assert work(1200) < 3 * work(600)
 
 
-def test_entries_that_become_equal_get_the_first_free_number() -> None:
+def test_entries_that_are_equal_after_masking_get_the_first_free_number() -> None:
     entries = {"zorkmid": "1", "grault": "2", "[…] 3": "3", "waldo": "4", "garply": "5"}
 
     shown = json.loads(published_text(json.dumps(entries), "options", "open", redactor()) or "")

@@ -89,7 +89,7 @@ def test_numbers_are_written_with_all_digits_and_unknown_values_are_empty() -> N
     ]
 
 
-def test_number_stays_the_same_after_writing_and_reading_even_if_it_is_tiny() -> None:
+def test_tiny_number_stays_the_same_after_writing_and_reading() -> None:
     values = [0.010586363427559625, 0.0001407002319484706, 4e-11, 1e-300, -0.0]  # The first two values are losses of perftest and iceoryx in data/.
     table = pd.DataFrame({"value": pd.array([*values, None], dtype="Float64")})
 

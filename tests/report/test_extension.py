@@ -105,7 +105,7 @@ def test_example_project_builds_with_its_figures_in_both_languages(checkout: Pat
     pages = sphinx(checkout / "docs/example", tmp_path)
 
     assert '<svg class="tl-svg"' in pages["index"]
-    assert 'data-v="3851"' in pages["index"]  # the median in ns that the log states for 64 bytes
+    assert 'data-v="3851"' in pages["index"]  # The log states this median for 64 bytes, in ns.
     assert "Intel(R) Xeon(R) Processor" in pages["index"]
     assert '<svg class="tl-svg"' in pages["throughput"]
     assert 'perftest --test throughput --transport udp --sizes 16,65536 --duration "${DURATION_S:-0.3}"' in re.sub("<[^>]*>", "", pages["throughput"])

@@ -34,7 +34,7 @@ def figure_of(*labels: str) -> Figure:
     return figure
 
 
-def test_the_area_from_the_median_to_the_99th_percentile_is_shaded() -> None:
+def test_area_from_the_median_to_the_99th_percentile_is_shaded() -> None:
     figure = figure_of("0.1")
 
     (shade,) = figure.shades
@@ -43,7 +43,7 @@ def test_the_area_from_the_median_to_the_99th_percentile_is_shaded() -> None:
     assert draw(figure, "a").count('class="tl-shade') == 1
 
 
-def test_figure_with_more_than_two_shaded_areas_does_not_draw_them_until_the_legend_is_used() -> None:
+def test_figure_with_more_than_two_shaded_areas_draws_them_only_after_the_legend_is_used() -> None:
     figure = figure_of("0.1", "0.2", "0.3")
 
     assert len(figure.shades) == 3
@@ -83,7 +83,7 @@ def test_text_of_a_point_calls_missing_values_not_stated() -> None:
     assert figure.traces[0].points[0].more[0] == "1 run, samples not stated"
 
 
-def test_later_version_is_listed_first_and_earlier_versions_keep_their_colours() -> None:
+def test_newest_version_is_listed_first_and_earlier_versions_keep_their_colours() -> None:
     before, after = (series_of([fact for label in labels for fact in facts(label)]) for labels in (("0.9",), ("0.10", "0.9")))
 
     assert [(one.slot, one.results[0].run.system_version) for one in before] == [(0, "0.9")]
@@ -97,7 +97,7 @@ def test_point_with_too_few_samples_is_a_cross_and_the_caption_explains_it() -> 
 
     assert figure
     assert good
-    assert draw(figure, "a").count("l6 6m0-6l-6 6") == 2  # The 99th percentiles of both sizes have 737 samples.
+    assert draw(figure, "a").count("l6 6m0-6l-6 6") == 2  # The 99th percentiles of both sizes have too few samples.
     assert figure.note.endswith(
         "Crosses have too few samples for their percentile. Those of high percentiles say little more than the largest value."
     )
@@ -107,7 +107,7 @@ def test_point_with_too_few_samples_is_a_cross_and_the_caption_explains_it() -> 
     assert good.note == ""
 
 
-def test_median_with_too_few_samples_is_called_rough_and_not_the_largest_value() -> None:
+def test_caption_calls_medians_with_too_few_samples_rough_and_not_the_largest_value() -> None:
     medians = [fact for fact in facts() if fact.statistic == "p50"]
     few = [msgspec.structs.replace(fact, marks=("undersampled",)) for fact in medians]
     again = [msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run="again")) for fact in medians]
@@ -131,7 +131,7 @@ def test_points_of_a_line_are_one_element_and_their_values_are_one_title() -> No
     assert all(point.words in drawn for trace in figure.traces for point in trace.points)
 
 
-def test_percentile_curves_of_several_series_share_one_figure_and_its_axis() -> None:
+def test_percentile_curves_of_several_series_are_in_one_figure_with_one_axis() -> None:
     view = view_of(load_logs([LOG]))
     (series,) = view.series()
     other = msgspec.structs.replace(series, label="another", slot=1)
@@ -148,7 +148,7 @@ def test_percentile_curves_of_several_series_share_one_figure_and_its_axis() -> 
     assert str(plot(figure, "a", Links())).count("tl-style") == 2
 
 
-def test_each_run_of_a_median_is_a_dot_and_no_range_covers_it() -> None:
+def test_each_run_of_a_median_is_drawn_as_a_dot_and_no_range_is_drawn() -> None:
     found = facts()
     slower = [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run="again"), value=(one.value or 0) * 2) for one in found]
 

@@ -159,7 +159,7 @@ def test_history_of_requirements_names_its_releases_on_narrow_screens(built: Pat
     assert re.findall(r'<th scope="col" class="n">(.*?)</th>', heads) == ["1.0", "1.1"]
 
 
-def test_each_number_on_the_page_links_to_its_line_or_is_named(built: Path) -> None:
+def test_each_number_on_the_requirements_page_links_to_its_line_or_names_its_statistic(built: Path) -> None:
     page = (built / "requirements.html").read_text(encoding="utf-8")
 
     assert [wrong for wrong in walk(built).wrong if wrong.startswith("requirements")] == []
@@ -418,7 +418,7 @@ def test_changed_log_is_reported_by_its_digest_and_by_its_numbers(built: Path, t
 
 
 def test_each_missing_log_of_a_site_is_reported(built: Path, tmp_path: Path) -> None:
-    site = shutil.copytree(built, tmp_path / "copy")  # A folder of one version of a published site: the logs are in a folder beside all versions.
+    site = shutil.copytree(built, tmp_path / "copy")  # Like one published version, whose logs are in a folder beside all versions.
     as_published(site)
     for raw in (site / "raw").rglob("*.gz"):
         raw.unlink()

@@ -109,7 +109,7 @@ def machines_of(*results: Iterable[ResultRow]) -> list[HomeMachine]:
 
 
 def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 64, *, polling: bool = False) -> Choice | None:
-    """The choice for a criterion on a machine."""
+    """The transport that is chosen for a criterion on a machine."""
     table = choices(found)
     assert table
     columns = [column for column in table.columns if column.reach == reach and column.is_polling is polling]
@@ -135,7 +135,7 @@ def words_of(html: str) -> str:
 # -- The order of the machines, and the campaign of each machine ---------------------------------------------------------------
 
 
-def test_machines_with_own_runs_come_first_and_the_newest_of_equal_machines_is_the_first() -> None:
+def test_machines_with_own_runs_come_first_and_of_equal_machines_the_most_recently_measured_comes_first() -> None:
     found = machines_of(
         *(Measured(name, host="old").latency(*SIX) for name in "ab"),
         *(Measured("a", host="paper", published=True, began="2026-09-09T00:00:00Z").latency(700.0, size=size) for size in (64, 128)),
@@ -145,14 +145,14 @@ def test_machines_with_own_runs_come_first_and_the_newest_of_equal_machines_is_t
     assert [(one.host, one.published) for one in found] == [("new", False), ("old", False), ("paper", True)]
 
 
-def test_machine_with_most_systems_and_repetitions_comes_first_and_a_line_links_to_the_newest() -> None:
+def test_machine_with_most_systems_and_repetitions_comes_first_and_a_line_links_to_the_newest_measurement() -> None:
     many = [library(f"Lib {name}", name, host="full").latency(*SIX) for name in "abc"]
     quick = [library(f"Lib {name}", name, host="quick", campaign="look", began="2026-03-03T00:00:00Z").latency(*SIX[:2]) for name in "abc"]
     wide = [library("Lib", name, host="wide", began="2026-02-02T00:00:00Z").latency(*SIX) for name in "abcde"]
 
     html = shown(*quick, *wide, *many)
 
-    # Machines with 3 systems of 6 runs, 1 system of 6 runs, and 3 systems of 2 runs.
+    # In this order, the machines have 3 systems with 6 runs each, 1 system with 6 runs, and 3 systems with 2 runs each.
     assert [one.host for one in machines_of(*quick, *wide, *many)] == ["full", "wide", "quick"]
     assert html.index("Newest measurement: 2026-03-03") < html.index('id="x-0"')
     assert ", campaign look, 2 runs each, on " in words_of(html).replace(" ,", ",")
@@ -173,7 +173,7 @@ def test_machine_with_one_transport_has_no_table_of_choices() -> None:
     assert machines_of(Measured("a").latency(*SIX)) == []
 
 
-def test_controls_are_not_candidates() -> None:
+def test_controls_are_not_candidates_for_the_best_transport() -> None:
     control = [
         msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, labels='{"control": "true"}')) for one in Measured("c").latency(*SIX)
     ]
@@ -192,7 +192,7 @@ def test_fastest_transport_has_the_lowest_median_and_overlapping_transports_are_
     assert named(chosen(found, "fastest")) == ("fast", ["tied"])
 
 
-def test_fastest_polling_and_fastest_sleeping_transport_are_two_answers() -> None:
+def test_fastest_polling_transport_and_fastest_sleeping_transport_are_named_separately() -> None:
     dearer = tuple(value + 5000.0 for value in SIX)
     (found,) = machines_of(
         *(Measured(name, waiting="busy-poll").latency(*values) for name, values in (("a", SIX), ("b", SLOWER))),
@@ -220,7 +220,7 @@ def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list
     ("processors", "switches", "words"),
     [(1.44, 12, "spins by default"), (1.44, 2000, "sleeps"), (0.8, 12, "sleeps"), (1.44, 200, "sleeps"), (0.9, 12, "sleeps")],
 )
-def test_sleeping_transport_that_keeps_a_processor_busy_without_wake_ups_is_said_to_spin(processors: float, switches: int, words: str) -> None:
+def test_sleeping_transport_that_keeps_a_processor_busy_and_rarely_switches_is_said_to_spin(processors: float, switches: int, words: str) -> None:
     library, rate = Measured("lib").latency(*SIX), Measured("lib").rate(*SIX)
 
     (found,) = machines_of(resources(library, processors, switches), rate, Measured("other").latency(*SLOWER), Measured("other").rate(*SIX))
@@ -241,7 +241,7 @@ def of_release(release: str, began: str, found: Sequence[ResultRow], campaign: s
     return [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run=f"{release}/{one.run.run}", **changes)) for one in found]
 
 
-def test_fastest_transport_without_a_library_is_below_the_libraries_of_a_size() -> None:
+def test_fastest_transport_without_a_library_has_a_separate_row_if_libraries_were_measured() -> None:
     bare = [Measured("shm").latency(*SIX), Measured("tcp").latency(*SLOWER)]
     libraries = [library(f"Lib {name}", name).latency(*SLOWER) for name in "ab"]
     row = r"without a library lowest median ([\w-]+) (\d+ ns)"
@@ -249,7 +249,7 @@ def test_fastest_transport_without_a_library_is_below_the_libraries_of_a_size() 
     found, alone = (words_of(shown(*bare, *others)) for others in (libraries, []))
 
     assert re.search(row, found).groups() == ("shm", "703 ns")  # type: ignore[union-attr]  # it is there
-    assert "fastest lowest median a 803" in found  # Even though shm is faster.
+    assert "fastest lowest median a 803" in found  # shm is faster, but is no library.
     assert not re.search(row, alone)
 
 
@@ -284,7 +284,7 @@ def test_newest_results_of_each_system_are_shown_if_nothing_can_be_ranked() -> N
     assert "tl-best" not in html
 
 
-def test_single_system_shows_its_transport_with_the_most_numbers_and_links_to_the_others() -> None:
+def test_single_system_shows_its_transport_with_the_most_numbers_and_links_to_the_other_transports() -> None:
     html = shown(
         library("Lib", "few", host="a").latency(*SIX), library("Lib", "many", host="b").latency(*SIX), library("Lib", "many", host="b").rate(*SIX)
     )
@@ -316,7 +316,7 @@ def test_steadiest_transport_has_the_lowest_99th_percentile_and_may_differ_from_
 FASTDDS_UDP = (99071.0, 113791.0, 167807.0, 112127.0, 1150975.0, 1488895.0)
 MOSQUITTO = (138879.0, 200191.0, 148607.0, 144639.0, 165375.0, 145407.0)
 REDIS = (139647.0, 137471.0, 1483775.0, 124479.0, 131327.0, 128255.0)
-# Its 99th percentiles of 4 MiB: nng had 105 to 156 samples in each run.
+# The 99th percentiles of 4 MiB of nng in the same campaign, with only 105 to 156 samples in each run.
 NNG_TCP = (3168255.0, 4337663.0, 3452927.0, 8343551.0, 5332991.0, 6107135.0)
 
 
@@ -339,16 +339,16 @@ def test_transport_with_runs_in_two_groups_is_not_tied_with_the_steadiest() -> N
     below = tuple(value / 10 for value in FASTDDS_UDP)
     (found,) = machines_of(with_tail(Measured("low"), *below), with_tail(Measured("mosquitto"), *MOSQUITTO))
 
-    assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # 15 % to 108 % of the values of mosquitto: lower, but not steady
+    assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # "low" has 15 % to 108 % of the values of mosquitto.
 
 
-def test_fastest_transport_is_chosen_by_the_higher_of_its_two_groups() -> None:
+def test_runs_in_two_groups_are_compared_by_the_higher_group_when_the_fastest_transport_is_chosen() -> None:
     (found,) = machines_of(Measured("fastdds-udp").latency(*FASTDDS_UDP), Measured("mosquitto").latency(*MOSQUITTO))
 
     assert named(chosen(found, "fastest")) == ("mosquitto", [])
 
 
-def test_no_transport_is_the_steadiest_if_the_runs_of_all_form_two_groups() -> None:
+def test_no_transport_is_the_steadiest_if_the_runs_of_each_transport_form_two_groups() -> None:
     html = shown(with_tail(Measured("fastdds-udp"), *FASTDDS_UDP), Measured("other").latency(*SLOWER))
     found = words_of(html[html.index("tl-choices") :])
 
@@ -421,7 +421,7 @@ def test_row_shows_the_measured_size_nearest_to_its_use_and_states_what_was_not_
     found = words_of(shown(*(Measured(name).latency(*SIX, size=65507) for name in "ab")))
 
     assert "Tiles, 65 507 B" in found
-    assert "steadiest" not in found  # Only medians were measured.
+    assert "steadiest" not in found  # The steadiest transport needs 99th percentiles, but only medians were measured.
     assert "Not measured on this machine: Control messages, 64 B; State, 1 KiB; Frames, 1 MiB; Images, 4 MiB." in found
 
 
@@ -477,7 +477,7 @@ def test_each_number_of_the_table_links_to_its_log_line() -> None:
     html = shown(*(Measured(name).latency(*SIX) for name in "ab"))
     table = html[html.index("tl-choices") :]
 
-    # The median of six runs is the worse of the two middle values, here the value of the fourth run.
+    # The median of six runs is the worse of the two middle values: in this test, the value of the fourth run.
     assert re.search(r'<a href="doc:logs/desk/c/perftest/a/block/-/latency-3/a\.log[^"]*#L7[^"]*"[^>]*>703\u00a0ns</a>', table)
 
 
@@ -507,7 +507,7 @@ def test_each_run_is_a_dot_and_the_medians_are_stated_in_words() -> None:
     found = drawings(shown(Measured("a").latency(*SIX), Measured("a").latency(*SLOWER, size=1024), Measured("b").latency(*SIX)))
 
     (dots,) = re.findall(r'<path d="([^"]*)" class="tl-dots"', found["a"])
-    assert dots.count("h0") > 8  # Twelve runs, some with the same position.
+    assert dots.count("h0") > 8  # Twelve runs, but some dots have the same position.
     assert "a (sleeps): 703\u00a0ns at 64\u00a0B, 803\u00a0ns at 1\u00a0KiB." in found["a"]
 
 
@@ -515,7 +515,7 @@ def floor_lines(drawing: str) -> list[str]:
     return re.findall(r'<path d="([^"]*)" class="tl-floor"', drawing)
 
 
-def test_floor_has_no_library_and_the_same_reach_and_waiting() -> None:
+def test_floor_line_is_a_transport_without_a_library_with_the_same_reach_and_waiting() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 
@@ -532,7 +532,7 @@ def test_floor_has_no_library_and_the_same_reach_and_waiting() -> None:
     (own,) = [line for line in re.findall(r'<path d="([^"]*)" class="tl-path"', found[TOOL]) if line == floor]
     assert own
     assert floor_lines(found[TOOL]) == []
-    # From 100 ns at y = 132 to 100 us at y = 18: 1 us is at one third of the height.
+    # The axis goes from 100 ns at y = 132 to 100 us at y = 18, so 1 us is at y = 94.
     assert floor == "M44 94L292 94"
 
 
@@ -548,7 +548,7 @@ def test_each_transport_of_a_panel_has_a_letter_at_its_lines_and_in_the_header()
     assert "tl-name" not in found["Other"]
 
 
-def test_pointer_on_a_dot_shows_its_number() -> None:
+def test_value_of_a_dot_is_in_a_text_that_the_pointer_shows() -> None:
     found = drawings(shown(Measured("a").latency(*SIX), Measured("b").latency(*SLOWER)))
 
     assert re.search(
@@ -557,7 +557,7 @@ def test_pointer_on_a_dot_shows_its_number() -> None:
     )
 
 
-def test_pointer_on_a_dot_shows_the_label_that_sets_its_line_apart() -> None:
+def test_text_of_a_dot_names_the_label_that_distinguishes_its_line() -> None:
     html = shown(*(Measured(name, variant=variant).latency(*SIX) for name in "ab" for variant in ("plain", "tuned")))
 
     assert '>sleeps, tuned<tspan x="156" dy="13">' in html.replace("156.0", "156")
@@ -633,7 +633,7 @@ def test_newest_change_equals_the_newest_entry_of_the_feed_of_changes() -> None:
 # -- Published figures, and names ----------------------------------------------------------------------------------------------
 
 
-def test_machines_of_documents_are_a_list_with_links_if_the_site_has_own_machines() -> None:
+def test_machines_of_published_documents_are_a_list_with_links_if_the_site_has_own_machines() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True)
     view = a_view(*(Measured(name).latency(*SIX) for name in "ab"), paper.latency(700.0), paper.latency(800.0, size=1024))
 
@@ -658,7 +658,7 @@ def test_transport_with_the_name_of_its_system_is_named_once() -> None:
     assert with_system("iceoryx2", "iceoryx") == "iceoryx2, iceoryx"
 
 
-def test_two_groups_of_runs_are_two_numbers_with_a_note() -> None:
+def test_two_groups_of_runs_are_shown_as_two_numbers_with_a_note() -> None:
     two_groups = (100.0, 101.0, 102.0, 900.0, 901.0, 902.0)
     html = shown(Measured("a").latency(*two_groups, size=1 << 16), Measured("b").latency(*(9000.0 + value for value in SIX), size=1 << 16))
     found = words_of(html[html.index("tl-choices") :])

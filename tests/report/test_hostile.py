@@ -36,7 +36,7 @@ Pages = dict[str, Element]
 def sites(tmp_path_factory: pytest.TempPathFactory, hostile: Sequence[str], runs_of: RunsOf) -> tuple[Path, Path]:
     """A site of harmless texts, and a site of hostile texts in the same fields."""
     folder = tmp_path_factory.mktemp("texts")
-    # One of the hostile texts contains "system", which the page of machines reads as a statement of the operating system.
+    # All harmless texts contain "system" like a hostile text: the page of machines reads this word as a statement of the operating system.
     harmless = [f"Harmless_{number} system (C#)" for number in range(len(hostile))]
     return built(folder / "harmless", harmless, runs_of), built(folder / "hostile", hostile, runs_of)
 
@@ -61,7 +61,7 @@ def shape(page: Element) -> tuple[object, ...]:
 
 def _shape_of(element: Element) -> tuple[object, ...]:
     class_ = re.sub(r"\btl-s[0-9]\b", "tl-s", element.get("class", ""))
-    if class_ == "tl-point":  # The colour and the shape of a point depend on the order of the names.
+    if class_ == "tl-point":  # Colour and shape of a point depend on the order of the names, which differs.
         return ("point",)
     return (element.tag, *sorted(element.attrib), class_ if element.tag != "body" else None)
 
@@ -109,7 +109,7 @@ def test_no_script_and_no_address_of_a_script_contains_a_value(sites: tuple[Path
                 parts = urlsplit(address or "")
                 assert parts.scheme in ("", "https"), (name, address)
                 if name == "fairness.html" and element.get("href") == address and f"({address})" in FAIRNESS:
-                    continue  # An address in our own page: the source of an advice.
+                    continue  # Our page on fairness links to the sources of the advice that it quotes.
                 assert parts.hostname in (None, "www.sphinx-doc.org", "pydata-sphinx-theme.readthedocs.io", "a.test"), (name, address)
                 if parts.path and not parts.scheme:
                     assert (sites[1] / name).parent.joinpath(unquote(parts.path)).is_file(), (name, address)
@@ -196,7 +196,7 @@ def test_pages_of_a_system_exist_and_are_linked_for_any_name_of_system_and_relea
 
 
 @pytest.mark.site
-def test_system_without_a_name_and_log_with_an_odd_name_are_left_out_alone(tmp_path: Path, checkout: Path) -> None:
+def test_runs_without_a_system_name_or_with_an_invalid_log_name_are_left_out_and_other_runs_are_shown(tmp_path: Path, checkout: Path) -> None:
     write_run(tmp_path / "data/good", checkout / SAMPLE, system="Good")
     for number, name in enumerate(("", " ", "\u00a0")):
         write_run(tmp_path / f"data/name-{number}", checkout / SAMPLE, system=name)

@@ -61,7 +61,7 @@ def write_runs(root: Path) -> None:
                 notes=tuple(SAID.values()),
                 environment=dict(SAID),
                 options={f"o_{key}": value for key, value in SAID.items()},
-                labels={key: value for key, value in SAID.items() if key != "words"},  # Labels are public, and pass the final search.
+                labels={key: value for key, value in SAID.items() if key != "words"},  # Labels are shown except known names.
                 conditions=StatedConditions(transport="udp"),
                 commands=(Command(role="both", argv=("/opt/bobsecret/perftest", *SAID["shell"].split(), "--token=hunter2")),),
                 logs=(LogFile(file="some.log", sha256=hashlib.sha256(log).hexdigest()),),

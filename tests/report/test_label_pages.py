@@ -76,7 +76,7 @@ def test_runs_with_different_labels_are_different_series_whose_names_contain_the
         ("kernel 6.1, plugin flannel", 1),
         ("kernel 6.1, plugin calico", 1),
         ("kernel 6.10, plugin flannel", 1),
-        ("kernel 6.1", 1),  # The missing plugin is not in the name: the plugins of the others distinguish them.
+        ("kernel 6.1", 1),  # The name does not state the missing plugin, because all other names state a plugin.
     }
 
 
@@ -177,7 +177,7 @@ def test_each_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
         assert all(index.part_with("S", result.conditions.transport or "", result.run) == part for part, result in shown)
 
 
-def test_body_of_a_directive_selects_the_numbers_of_a_page(view: View) -> None:
+def test_list_of_pages_in_a_directive_selects_the_numbers_of_each_page(view: View) -> None:
     first = page_groups(view, ("system", "label.plugin"))[0].pages[0].parts[0]
 
     assert page_index([["S", "tcp", "s/calico", {"label.plugin": "calico"}]]).parts == (first,)
@@ -187,7 +187,7 @@ def test_body_of_a_directive_selects_the_numbers_of_a_page(view: View) -> None:
         page_index([["S", "udp"]])
 
 
-def test_table_of_pages_split_by_a_label_has_a_column_for_it_and_the_best_result_names_other_labels(view: View) -> None:
+def test_table_of_pages_split_by_a_label_has_a_column_for_this_label_and_the_best_result_names_other_labels(view: View) -> None:
     parts = [part for group in page_groups(view, ("system", "label.plugin")) for page in group.pages for part in page.parts]
 
     table = str(overview(view, PageIndex(parts), Links("logs")))
@@ -273,7 +273,7 @@ def dead_links(site: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.site
-def test_each_page_offers_its_own_numbers_and_rows_side_by_side_lead_to_it(tmp_path: Path) -> None:
+def test_each_page_offers_its_own_numbers_and_the_page_side_by_side_links_to_each_page(tmp_path: Path) -> None:
     for plugin in ("flannel", "calico"):
         for transport in ("udp", "tcp"):
             for repetition in range(2 if transport == "udp" else 3):
@@ -292,7 +292,7 @@ def test_each_page_offers_its_own_numbers_and_rows_side_by_side_lead_to_it(tmp_p
     assert dead_links(site, pages) == []
 
 
-def test_label_in_pages_that_no_run_has_is_reported_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_label_that_splits_pages_but_that_no_run_has_is_reported_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from tacholog.commands.report import _mention_missing_labels
 
     add(tmp_path / "data", "a", kernel="6.1")
@@ -328,7 +328,7 @@ def test_transports_releases_and_machines_that_differ_only_in_capitals_or_blanks
     for page in (site / "s/index.html", site / "hosts.html"):
         ids = Counter(re.findall(r' id="([^"]*)"', page.read_text()))
         assert [name for name, count in ids.items() if count > 1] == []
-    # Other pages link to the table of this transport.
+    # Links on other pages lead to the id of this table.
     for part in parts:
         if part.transport in transports:
             place = f"{numbers_anchor('latency', part.selection, part.number)}-0-each".removeprefix("tl-latency-")

@@ -72,7 +72,7 @@ def test_all_logs_are_read_if_there_is_no_limit(data: Path) -> None:
 
 
 def test_progress_is_called_with_each_log(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TACHOLOG_CACHE", str(tmp_path / "cache"))  # Another test may have read the same log.
+    monkeypatch.setenv("TACHOLOG_CACHE", str(tmp_path / "cache"))  # A new cache, because another test may have read the same log.
     told: list[tuple[str, int]] = []
 
     load([data], work=Work(text_read=lambda log, count: told.append((log, count))))
@@ -91,8 +91,8 @@ def test_limits_of_a_site_are_read_from_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.site
-def test_report_names_the_logs_that_it_left_out_and_on_request_the_logs_that_it_reads(data: Path, tmp_path: Path) -> None:
-    # Long lines, because each line takes time.
+def test_report_names_logs_that_it_left_out_and_with_the_option_verbose_also_logs_that_it_reads(data: Path, tmp_path: Path) -> None:
+    # Few long lines, because the time depends on the number of lines.
     add(data, "large", grown(b'note text="%b"\n' % (b"more " * 2000), 18_000_000))
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
     words = ["report", "--data", str(data), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site")]

@@ -102,9 +102,9 @@ def test_number_in_a_line_is_located_by_its_value_its_resolution_and_the_word_be
     ("text", "value", "resolution"),
     [
         ("|| 9 || 9 ||", 9000.0, 1000.0),  # Both matches are possible.
-        ("|| 9.4 ||", 9000.0, 1000.0),  # A different number.
-        ("took 1000 ms", 1000.0, 100.0),  # Printed with another resolution than this number.
-        ("on host9000", 9000.0, None),  # Part of a name.
+        ("|| 9.4 ||", 9000.0, 1000.0),  # The line prints a different number.
+        ("took 1000 ms", 1000.0, 100.0),  # The line prints a number with another resolution.
+        ("on host9000", 9000.0, None),  # The digits are a part of a name.
         ("|| 9 ||", None, None),
     ],
 )
@@ -115,14 +115,14 @@ def test_number_without_a_unique_match_is_not_marked(text: str, value: float | N
     assert with_anchors(text, {"L1:latency.mean": fact}) == f'<b id="L1:latency.mean"></b>{text}'
 
 
-def test_line_is_escaped_around_its_numbers_and_numbers_with_the_same_match_share_it() -> None:
+def test_line_is_escaped_around_its_numbers_and_two_numbers_can_share_one_match() -> None:
     p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
     assert with_anchors("<b> 5 & 6", {"a": p50, "b": mean}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
 
 
 @pytest.mark.parametrize("before", ["", "2026-11-27T10:00:00.5 "])
-def test_number_is_marked_at_the_match_of_its_format_even_if_its_value_is_printed_twice(tmp_path: Path, before: str) -> None:
+def test_number_is_marked_at_the_position_that_its_format_states_even_if_its_value_is_printed_twice(tmp_path: Path, before: str) -> None:
     line = "Length:    32  Packets:      100  Packets/s(ave):     100  Mbps(ave):     0.0  Lost:     0 (0.00%)"
     (tmp_path / "a.log").write_text(f"{before}{line}\n" * 9)
     results = view_of(load_logs([tmp_path / "a.log"])).results
@@ -143,12 +143,12 @@ def test_number_that_the_line_does_not_print_is_shown_with_its_formula() -> None
         lines = [re.search(r'id="L(\d+)".*<span class="tl-what">(.*?)</span></li>|$', line) for line in shown.split("<li ")]
         return {int(found[1]): found[2] for found in lines if found and found[1]}
 
-    # (176977000 + 120000000) / 298946 ns and (41084000 + 130000000) / 710 ns
+    # 993 ns is (176977000 + 120000000) / 298946 ns, and 241 us is (41084000 + 130000000) / 710 ns.
     assert notes("throughput-nats.log") == {
         19: "Processor time for each message that arrived: 993\u00a0ns = (sides_ns + companion_ns) / messages",
         24: "Processor time for each message that arrived: 241\u00a0µs = (sides_ns + companion_ns) / messages",
     }
-    # 71639 / 294592 and 39656 / 49042
+    # 24.3 % is 71639 / 294592, and 80.9 % is 39656 / 49042.
     assert list(notes("throughput-udp.log").values()) == [
         "Share of messages lost: 24.3\u00a0% = lost / (received + lost)",
         "Share of messages lost: 80.9\u00a0% = lost / (received + lost)",

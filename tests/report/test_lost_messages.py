@@ -51,7 +51,7 @@ def test_rate_of_several_runs_is_shown_with_the_largest_loss(tmp_path: Path) -> 
     assert re.search(r'>up to <a href="doc:logs/A/0/sub.log#L\d+:loss.total">80.9\u00a0%</a> lost', shown)
 
 
-def test_rate_of_runs_that_split_in_two_is_shown_with_the_loss_of_each_group(tmp_path: Path) -> None:
+def test_rate_of_runs_in_two_groups_is_shown_with_the_loss_of_each_group(tmp_path: Path) -> None:
     less = UDP.replace("received=9386 lost=39656", "received=48552 lost=490")  # a loss of 1 %
     for system in ("A", "B"):
         for number, log in enumerate((UDP, UDP, UDP, less, less, less)):
@@ -95,7 +95,7 @@ def test_line_above_folded_tables_states_the_loss_of_the_worst_run(tmp_path: Pat
     assert re.search(r'<a href="doc:logs/1/sub.log#L\d+:loss.total">80.9', said)
 
 
-def test_percentile_with_too_few_samples_differs_from_a_value_that_was_not_measured(tmp_path: Path) -> None:
+def test_missing_percentile_is_called_too_few_samples_and_not_not_measured(tmp_path: Path) -> None:
     for system in ("A", "B"):
         add(tmp_path, system, LATENCY.replace(" p99_ns=270591", ""), system)
 
@@ -104,7 +104,7 @@ def test_percentile_with_too_few_samples_differs_from_a_value_that_was_not_measu
     assert [row[-1] for row in rows] == ["too few samples"] * 2
 
 
-def test_stream_without_a_stated_processor_time_differs_from_a_value_that_was_not_measured(tmp_path: Path) -> None:
+def test_missing_processor_time_of_a_measured_stream_is_called_not_stated_and_not_not_measured(tmp_path: Path) -> None:
     add(tmp_path, "A", UDP, "A")
     cost = "cost payload_bytes=65536 test=throughput messages=9386 sides_ns=41084000\n"
     add(tmp_path, "B", re.sub(r"(throughput payload_bytes=65536 .*\n)", rf"\1{cost}", UDP), "B")
@@ -115,7 +115,7 @@ def test_stream_without_a_stated_processor_time_differs_from_a_value_that_was_no
 
 
 @pytest.mark.site
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # old parts of Sphinx that MyST and the theme use
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # Warnings about old parts of Sphinx.
 def test_transport_page_states_the_loss_above_its_folded_tables(tmp_path: Path) -> None:
     for name, log in (("latency", LATENCY), ("throughput", UDP)):
         add(tmp_path / "data", name, log)

@@ -1,4 +1,4 @@
-"""Machines side by side: one column for each machine with runs. A sign marks the values that differ."""
+"""Machines side by side: one column for each machine with runs. A sign marks the values that differ between the machines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_differing_properties_have_a_sign_and_equal_properties_have_none(machine
     assert 'class="tl-alike"' in row(page, "kernel")
 
 
-def test_property_of_one_machine_is_not_stated_for_the_other(machines: View) -> None:
+def test_property_that_only_one_machine_states_is_not_stated_for_the_other_machine(machines: View) -> None:
     cores = row(str(machines_side_by_side(machines)), "cores")
 
     assert cores.count("not stated") == 1

@@ -146,7 +146,7 @@ def test_no_two_rows_of_a_history_share_a_name(view: View, reports: dict[tuple[s
     seen = 0
     for metric, statistic in {(row.key.metric, row.key.statistic) for report in reports.values() for row in report.rows}:
         html = str(history(list(view.runs.values()), metric, statistic, lambda *pair: reports[pair], ()))
-        for lines in html.split("<tbody>")[1:]:  # Lines that begin for one reason, which is stated above them.
+        for lines in html.split("<tbody>")[1:]:  # Each part of the table has lines that begin for the same reason.
             heads = [re.sub("<[^>]*>", " ", head) for head in re.findall(r'<th scope="row">.*?</th>', lines)]
             seen += len(heads)
             assert twice(heads) == [], (metric, statistic)
@@ -194,7 +194,7 @@ def test_log_with_several_participants_is_one_table_with_the_participants_as_row
     assert [re.split(" {2,}", line)[-1] for line in printed if re.match(r"\s*\d+  ", line)] == ["pub1", "pub2", "pub3", "all (sum)"] * 2
 
 
-def test_rows_without_a_distinguishing_condition_are_named_by_run_by_missing_conditions_or_by_number() -> None:
+def test_rows_that_no_stated_condition_distinguishes_are_named_by_run_by_missing_condition_or_by_number() -> None:
     assert row_names([{"reliability": "reliable", "run": "a"}, {"reliability": "best-effort", "run": "b"}]) == ["reliable", "best-effort"]
     assert row_names([{"reliability": None, "run": "a"}, {"reliability": None, "run": "b"}]) == ["(a)", "(b)"]
     rows: list[dict[str, object]] = [{"type": "a", "data_path": None}, {"type": "a", "data_path": "b"}, {"type": None, "data_path": "b"}]
@@ -204,7 +204,7 @@ def test_rows_without_a_distinguishing_condition_are_named_by_run_by_missing_con
     assert row_names([{"type": "a"}, {"type": "a"}]) == ["(1 of 2)", "(2 of 2)"]
 
 
-def test_setting_left_to_the_library_is_shown_as_library_default() -> None:
+def test_setting_that_has_the_default_of_the_library_is_shown_as_library_default() -> None:
     stated = '{"idle": "library", "mtu": "8192"}'
     assert words("settings", stated) == "idle library default, mtu 8192"
 

@@ -90,7 +90,7 @@ def test_pages_use_the_ids_of_the_downloads(data: Dataset) -> None:
     assert max(rows) > 1
 
 
-def test_script_that_builds_a_link_gets_the_ordinal_of_its_anchor(data: Dataset) -> None:
+def test_script_that_builds_a_link_gets_the_ordinal_that_the_anchor_of_a_number_has(data: Dataset) -> None:
     targets = ScriptLinks()
     results = [result for results in view_of(data).by_run.values() for result in results if result.line]
     places = [targets.position(Links("logs"), result) for result in results]

@@ -1,4 +1,4 @@
-"""Numbers are formatted alike in two languages: the script of the comparison page writes the same numeral as Python."""
+"""The script of the comparison page writes each number in the same way as Python."""
 
 from __future__ import annotations
 

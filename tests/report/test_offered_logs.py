@@ -22,12 +22,12 @@ pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme sti
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.site,
 ]
-# For each log: the line of a result, a number of it, and its value.
+# For each log: the line of a result, the metric and statistic of one of its numbers, and the value of this number.
 NUMBERS = {
-    "fastrtps/throughput-2.9.1.csv": (2, "messages_sent", "total", 214900),  # In the header: "Subscription time [us]".
-    "iceperf/2.0.3-leader.log": (14, "latency", "mean", 63000),  # "Average Latency [µs]", with a micro sign
-    "rti/csv-appended-pub.csv": (2, "latency", "mean", 28000),  # "Ave (μs)", with a Greek letter
-    "iperf3/tcp-timestamps.log": (9, "goodput", "mean", 10.3e9),  # "Mon Nov 23 01:37:47 2026" before each line
+    "fastrtps/throughput-2.9.1.csv": (2, "messages_sent", "total", 214900),  # Its header contains "Subscription time [us]".
+    "iceperf/2.0.3-leader.log": (14, "latency", "mean", 63000),  # Its header contains "Average Latency [µs]" with a micro sign.
+    "rti/csv-appended-pub.csv": (2, "latency", "mean", 28000),  # Its header contains "Ave (μs)" with a Greek letter.
+    "iperf3/tcp-timestamps.log": (9, "goodput", "mean", 10.3e9),  # Each line begins with a time such as "Mon Nov 23 01:37:47 2026".
 }
 
 
@@ -50,7 +50,7 @@ def test_words_and_units_of_a_tool_are_not_masked_as_names(tmp_path: Path, name:
     assert number.value == value
 
 
-def test_banner_without_its_commit_states_the_version_of_the_system(tmp_path: Path) -> None:
+def test_version_of_the_system_is_read_from_a_banner_whose_commit_is_masked(tmp_path: Path) -> None:
     facts = offered("rti/3.0.1-latency-pub.log", tmp_path).account.facts
 
     assert (facts.tool_version, facts.system_version) == ("3.0.1", "6.0.0")
@@ -64,7 +64,7 @@ def test_weekday_and_month_are_shown_only_as_parts_of_a_time() -> None:
 
 @pytest.fixture(scope="module")
 def own_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of own runs with one system for each of these logs."""
+    """A site of the user's own runs, with one system for each log."""
     folder = tmp_path_factory.mktemp("own-runs")
     logs = (
         *NUMBERS,

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), p
 
 LOG = Path(__file__).resolve().parent.parent / "formats/native/latency-udp.log"
 REQUIREMENTS = '[[require]]\nname = "fast"\nmetric = "latency"\nstatistic = "p50"\nmax = 1000\nunit = "ms"\n'
-#: Folders of a site, files beside them, source files of its pages, and one ordinary name.
+#: Names of systems: folders of a site, files beside these folders, source files of pages, and one usual name.
 SYSTEMS = (
     *(name.strip("_") for name in sorted(FOLDERS)),
     *("changes.atom", "Releases.atom", "CITATION.cff", "dataset.jsonld", "objects.inv", "searchindex.js", "about.html"),

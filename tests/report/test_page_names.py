@@ -70,7 +70,7 @@ def test_systems_and_releases_that_differ_only_in_capitals_share_no_address(tmp_
     }
 
 
-def test_page_cut_off_by_a_full_disk_blames_the_disk_and_not_the_theme(tmp_path: Path) -> None:
+def test_message_about_a_page_cut_off_by_a_full_disk_names_the_disk_and_not_the_theme(tmp_path: Path) -> None:
     page = tmp_path / "frame.html"
     for text in ("", "<!DOCTYPE html><html>"):
         page.write_text(text)

@@ -48,7 +48,7 @@ def test_runs_without_a_release_follow_the_newest_release(tmp_path: Path) -> Non
     assert rest[-1].title == "1"
 
 
-def test_series_above_the_limit_of_a_page_are_a_portion_of_their_own(tmp_path: Path) -> None:
+def test_series_above_the_limit_of_a_page_are_a_separate_portion(tmp_path: Path) -> None:
     for number in range(MOST_SERIES + 1):
         add(tmp_path, f"run-{number}", "1", publishers=number + 1)
 
@@ -57,7 +57,7 @@ def test_series_above_the_limit_of_a_page_are_a_portion_of_their_own(tmp_path: P
     assert (len(first.series), len(more.series), more.title) == (MOST_SERIES, 1, "more series")
 
 
-def test_series_with_many_numbers_fill_a_page_sooner_and_the_first_series_stay_in_its_tables(tmp_path: Path) -> None:
+def test_page_holds_fewer_series_if_they_have_many_numbers_and_the_first_series_stay_in_its_tables(tmp_path: Path) -> None:
     one = FIRST.splitlines()[0]
     sizes = [(f"{size:6d}", f"{2594706 * size * 8 / 1e6:7.1f}") for size in range(32, 92)]
     log = "".join(one.replace("    32", size).replace("  664.2", rate) + "\n" for size, rate in sizes)
@@ -68,7 +68,7 @@ def test_series_with_many_numbers_fill_a_page_sooner_and_the_first_series_stay_i
     view = view_of(load([tmp_path]))
     first, *found = portions(view)
 
-    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # A portion holds twelve small series.
+    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # Of small series, a portion would hold twelve.
     assert len(first.series) == 4
     assert at_once(first.series_of("throughput", view.series()), first.tests) == 1
 
@@ -82,7 +82,7 @@ def add_many(root: Path, count: int) -> None:
 
 
 @pytest.mark.site
-def test_page_lists_the_first_of_many_runs_and_links_to_a_page_and_a_script_with_the_others(tmp_path: Path) -> None:
+def test_page_lists_the_first_of_many_runs_and_links_to_a_page_and_a_script_with_the_other_runs(tmp_path: Path) -> None:
     add_many(tmp_path / "data", RUNS_AT_ONCE + 7)
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent

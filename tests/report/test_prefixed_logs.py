@@ -1,4 +1,4 @@
-"""The prefix of log lines may name people and hosts: a site shows no more of it than of unknown lines."""
+"""The prefix of log lines may name people and hosts: a site shows no more of a prefix than of an unknown line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_site_shows_only_the_parts_of_a_prefix_that_cannot_contain_a_name(tmp_pa
     assert f"{shown}{ROW}" in lines
     assert "acme" not in "\n".join(lines)
     assert known.kinds["record"] == [(4, 6), (9, 10)]
-    # Verifying a site reads the lines as they are shown.
+    # The command verify reads the lines as they are shown.
     assert [record.numbers for record in read_text("\n".join([*lines, ""])).records] == [record.numbers for record in read_text(TEXT).records]
 
 

@@ -59,7 +59,7 @@ def redact(*lines: str, privacy: Privacy | None = None) -> list[str]:
         ("fe80::1c2d:3eff:fe4f:5061%eth0", "address-1%eth0"),
     ],
 )
-def test_names_become_numbers_in_the_order_of_the_log(line: str, shown: str) -> None:
+def test_names_are_replaced_by_numbers_in_the_order_in_which_the_log_states_them(line: str, shown: str) -> None:
     assert redact(line) == [shown]
 
 
@@ -87,7 +87,7 @@ def test_machine_has_one_pseudonym_for_all_its_names() -> None:
     assert prompt == f"user-1@{pseudonym}:~$ ls"
 
 
-def test_machines_with_the_same_name_keep_different_pseudonyms_and_another_machine_of_this_name_gets_neither() -> None:
+def test_machines_with_the_same_name_keep_different_pseudonyms_and_a_third_machine_gets_none_of_these_pseudonyms() -> None:
     names = KnownNames(Privacy(), {})
     machines = ("host-0a1b2c", "host-3d4e5f")
     for machine in machines:
@@ -119,7 +119,7 @@ def test_pseudonym_does_not_depend_on_the_order_of_the_runs() -> None:
     (texts,) = shown
     pseudonyms = [re.findall("host-[0-9a-f]{6}", text) for text in texts]
     assert pseudonyms[0] == pseudonyms[1]
-    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # This name may also be the name of a third machine.
+    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # Two machines are named vm, so vm gets none of their pseudonyms.
     assert pseudonyms[2] == pseudonyms[3] == ["host-0a1b2c"]
     assert pseudonyms[4] == pseudonyms[5] != pseudonyms[0]
 
@@ -142,7 +142,7 @@ def test_settings_decide_which_names_are_shown_and_which_other_words_are_hidden(
 
 
 @pytest.mark.parametrize("line", ["Ähidden", "ähidden ÄHIDDEN", "_underhid", "x_underhid", "-signhid", "a signhid- b", "A\u0308hidden", "STRAẞE 9"])
-def test_each_word_of_hide_is_hidden_for_any_first_character_and_in_any_case(line: str) -> None:
+def test_each_word_of_the_setting_hide_is_hidden_in_upper_and_lower_case_and_with_any_first_character(line: str) -> None:
     (shown,) = redact(line, privacy=Privacy(hide=("Ähidden", "_underhid", "-signhid", "signhid-", "straße")))
 
     assert "hidden-1" in shown
@@ -173,12 +173,12 @@ def test_invisible_characters_do_not_protect_a_name(char: str) -> None:
 @pytest.mark.parametrize(
     "word",
     [
-        "\uff2b\uff25\uff33\uff33\uff25\uff2c\uff30\uff23\uff17",  # full-width
+        "\uff2b\uff25\uff33\uff33\uff25\uff2c\uff30\uff23\uff17",  # Full-width letters.
         "kesselpc\uff17",
-        "\U0001d424\U0001d41e\U0001d42c\U0001d42c\U0001d41e\U0001d425\U0001d429\U0001d41c7",  # mathematical bold
+        "\U0001d424\U0001d41e\U0001d42c\U0001d42c\U0001d41e\U0001d425\U0001d429\U0001d41c7",  # Mathematical bold letters.
         "k\u00e9sselpc7",
         "k\u0117\u0301sselpc7",
-        "ke\u0331sselpc7",  # No single character exists for this pair.
+        "ke\u0331sselpc7",  # Unicode has no single character for this letter with this accent.
         "KE\u0301SSELPC7",
     ],
 )
@@ -284,7 +284,7 @@ def test_no_column_of_a_table_contains_a_secret_not_even_in_unused_categories(te
     assert [(place, secret) for place, found in words.items() for word in found for secret in SECRETS if secret in str(word).lower()] == []
 
 
-def test_name_that_is_learned_later_is_replaced_by_redactors_that_are_created_later() -> None:
+def test_redactor_replaces_all_names_that_were_learned_before_it_was_created() -> None:
     names = KnownNames(Privacy(), {})
     assert Redactor(names).text("started by falcon") == "started by falcon"
 

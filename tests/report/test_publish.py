@@ -46,7 +46,7 @@ def test_newest_version_is_at_the_root_and_the_older_version_stays_unchanged(tmp
     assert (target / ".nojekyll").is_file()
 
 
-def test_address_that_no_longer_exists_leads_to_the_last_version_that_had_it(tmp_path: Path) -> None:
+def test_address_that_no_longer_exists_leads_to_the_last_version_that_had_this_page(tmp_path: Path) -> None:
     target = tmp_path / "public"
     old = built(tmp_path / "one", rti__shmem="old")
     (old / "raw").mkdir()
@@ -111,7 +111,7 @@ def test_symbolic_link_among_the_published_files_is_refused_and_named(tmp_path: 
     (target / name).rename(tmp_path / "elsewhere")
     (target / name).symlink_to(tmp_path / "elsewhere")
 
-    # Without its list of versions, the folder is not recognised as published, unless the link is that list.
+    # The list of versions marks a folder as published, even if this list is a link.
     with pytest.raises(UnreadableInput, match=f"{name}: this is a link, and links are not followed"):
         publish(built(tmp_path / "two"), target, "2")
 
@@ -382,7 +382,7 @@ def test_branch_keeps_its_older_versions_and_the_working_tree_is_unchanged(tmp_p
     monkeypatch.chdir(repository)
 
     publish_branch(built(tmp_path / "one", udp="old"), "gh-pages", "1", push=True)
-    git(repository, "branch", "-D", "gh-pages")  # As on a fresh clone: only origin has the branch.
+    git(repository, "branch", "-D", "gh-pages")  # In a fresh clone, only the remote ``origin`` has the branch.
     publish_branch(built(tmp_path / "two"), "gh-pages", "2", push=True)
 
     names = git(tmp_path / "origin.git", "ls-tree", "-r", "--name-only", "gh-pages").split()
@@ -480,11 +480,11 @@ def test_list_of_versions_replaces_the_page_of_the_build_and_older_versions_link
     assert "not published yet" not in (target / "versions/index.html").read_text()
     assert 'href="1/index.html"' in (target / "versions/index.html").read_text()
     assert 'href="../../index.html"' in (target / "versions/1/versions/index.html").read_text()
-    publish(site, target, "2")  # the list of the first version is no page that the second one lacks
+    publish(site, target, "2")  # The second version does not lack the list of versions of the first version.
     assert 'href="2/index.html"' in (target / "versions/index.html").read_text()
 
 
-def test_redirect_of_a_removed_page_tells_the_older_page_that_the_newest_version_lacks_it(tmp_path: Path) -> None:
+def test_redirect_of_a_removed_page_leads_to_an_older_page_which_states_that_the_newest_version_lacks_it(tmp_path: Path) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one", udp="old"), target, "1")
 

@@ -71,18 +71,18 @@ def set_off(*members: SystemSeries) -> list[str]:
     return [found[index].transport for index in sorted(best_of({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
 
-def test_lowest_latency_is_the_best() -> None:
+def test_transport_with_the_lowest_latency_is_the_best() -> None:
     assert best(one("a", 900.0), one("b", 800.0), one("c", 850.0)) == ["b"]
 
 
-def test_transports_whose_runs_overlap_with_the_best_are_also_best() -> None:
+def test_transports_whose_runs_overlap_with_the_runs_of_the_best_transport_are_also_best() -> None:
     assert best(one("a", 790.0, 810.0), one("b", 700.0, 800.0), one("c", 801.0, 900.0)) == ["a", "b"]
 
 
 SIX = (700.0, 701.0, 702.0, 703.0, 704.0, 705.0)
 
 
-def test_best_is_highlighted_only_if_all_best_transports_have_six_runs() -> None:
+def test_best_value_is_highlighted_only_if_all_best_transports_have_six_runs() -> None:
     slow = one("c", 900.0)
 
     assert set_off(one("a", *SIX), slow) == ["a"]
@@ -111,7 +111,7 @@ def test_percentile_with_too_few_samples_is_not_highlighted() -> None:
     assert set_off(few, others) == []
 
 
-def test_each_statistic_has_a_page_with_its_own_order() -> None:
+def test_each_statistic_has_a_page_whose_order_follows_this_statistic() -> None:
     def with_tail(member: SystemSeries, *values: float) -> SystemSeries:
         tails = [msgspec.structs.replace(result, statistic="p99", value=value) for result, value in zip(member.series.results, values, strict=True)]
         (series,) = series_of([*member.series.results, *tails])
@@ -123,7 +123,7 @@ def test_each_statistic_has_a_page_with_its_own_order() -> None:
     assert rows(shown(*series, document="rankings--latency-p99")) == [["steady", "fast"]]
 
 
-def test_worse_group_of_runs_decides_the_order_on_every_page() -> None:
+def test_runs_in_two_groups_are_sorted_by_the_worse_group_on_every_page() -> None:
     split, steady = one("split", 100.0, 101.0, 102.0, 103.0, 900.0, 901.0), one("steady", *SIX)
 
     assert rows(shown(split, steady)) == [["steady", "split"]]
@@ -131,7 +131,7 @@ def test_worse_group_of_runs_decides_the_order_on_every_page() -> None:
     assert re.findall(r'<td[^>]*class="tl-bar[^>]*data-v="(\d+)"', shown(split, steady)) == ["703", "901"]
 
 
-def test_transports_that_poll_and_transports_that_sleep_have_separate_leaders() -> None:
+def test_best_polling_transport_and_best_sleeping_transport_are_highlighted_separately() -> None:
     def waiting(member: SystemSeries, how: str) -> SystemSeries:
         stated = msgspec.structs.replace(member.series.results[0].conditions, waiting=how)
         (series,) = series_of([msgspec.structs.replace(result, conditions=stated) for result in member.series.results])
@@ -143,7 +143,7 @@ def test_transports_that_poll_and_transports_that_sleep_have_separate_leaders() 
     assert html.count('class="tl-best"') == 4
 
 
-def test_rows_beyond_the_limit_of_a_page_move_to_another_page_and_the_best_stays_the_best_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_beyond_the_limit_of_a_page_move_to_another_page_and_have_no_highlighted_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.render.tables.side_by_side._MOST_CELLS", 2)
     folded: list[tuple[str, str]] = []
 
@@ -179,7 +179,7 @@ def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", b
 
 
 def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable[[str, Html], Html] | None = None) -> str:
-    """The page of medians by size that these make, or another one."""
+    """Return the page of medians by size for these series, or the page named ``document``."""
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
     view = View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {})
@@ -199,7 +199,7 @@ def test_winner_is_named_only_among_runs_of_one_campaign() -> None:
 
     html = shown(*quick, *pairs)
 
-    assert rows(html) == [["shm", "threads", "tcp"]]  # the other campaign measured fewer of them
+    assert rows(html) == [["shm", "threads", "tcp"]]  # The other campaign measured fewer transports.
     assert "Campaign quick. A number is the median of 2 runs. X: built from abc." in html
     assert "No best is highlighted: fewer than 6 runs." in html
     assert 'class="tl-best"' not in html
@@ -250,7 +250,7 @@ def test_messages_in_batches_are_ranked_separately() -> None:
     }
 
 
-def test_campaigns_with_one_transport_each_rank_nothing() -> None:
+def test_nothing_is_ranked_if_each_campaign_measured_only_one_transport() -> None:
     assert "Nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
 
@@ -331,11 +331,11 @@ def test_references_are_not_ranked_with_copies() -> None:
     assert sorted([member.transport for member in members] for members in found.values()) == [["a", "b"], ["c", "d"]]
 
 
-def test_bound_and_rate_with_loss_do_not_win() -> None:
+def test_upper_bound_and_value_of_a_run_with_loss_are_never_the_best() -> None:
     assert best(one("a", 100.0, bound="<"), one("b", 200.0, marks=("loss",)), one("c", 300.0)) == ["c"]
 
 
-def test_latency_of_a_reference_wins_only_among_references() -> None:
+def test_latency_of_a_reference_is_the_best_only_among_latencies_of_references() -> None:
     reference = ("reference_only",)
 
     assert best(one("a", 5.0, marks=reference), one("b", 900.0), one("c", 800.0)) == ["c"]
@@ -404,7 +404,7 @@ def run(result: ResultRow, version: str, start_time: str) -> RunRow:
 
 
 def released(release: str, began: str | None, value_ns: float, table: str = "") -> SystemSeries:
-    """A series of a release with one run, which began at ``began``. Without a time, the run is a published run."""
+    """Return a series of a release with one run that began at ``began``. If there is no time, the run is a published run."""
     (result,) = one("a", value_ns).series.results
     changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
     run = msgspec.structs.replace(result.run, **changes)
@@ -412,7 +412,7 @@ def released(release: str, began: str | None, value_ns: float, table: str = "") 
     return SystemSeries("X", "a", series)
 
 
-def test_old_release_that_was_measured_again_is_not_the_newest() -> None:
+def test_old_release_that_was_measured_again_is_not_the_newest_release() -> None:
     old, new, again = released("0.1", "2026-01-01", 700.0), released("0.2", "2026-02-01", 800.0), released("0.1", "2026-02-02", 600.0)
 
     assert newest_release([old, new, again]) == [new]
@@ -432,7 +432,7 @@ def test_later_campaign_with_fewer_sizes_does_not_hide_the_earlier_campaign() ->
     assert ">600\u00a0ns</" in overview_of([full, later])
 
 
-def test_table_of_systems_states_losses_at_all_rates_and_its_header_does_not_deny_them(tmp_path: Path) -> None:
+def test_table_of_systems_states_if_all_rates_have_high_loss_and_its_header_allows_such_rates(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
@@ -462,7 +462,7 @@ def test_rate_with_high_loss_is_not_the_highest_if_another_series_has_low_loss(t
     [("5.2", "5.2 (version 6.0.0)"), ("6.0.0", "6.0.0"), ("connext-6.0.0", "connext-6.0.0"), ("6.0.0.1", "6.0.0.1 (version 6.0.0)")],
 )
 def test_best_number_states_the_release_and_a_version_that_is_not_part_of_the_release_name(tmp_path: Path, release: str, named: str) -> None:
-    log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # A log of Connext 6.0.0.
+    log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # This log states Connext 6.0.0.
     add_run(tmp_path, "own", log, msgspec.structs.replace(rti("UDPv4 & SHMEM", published=False), release=release))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4 & SHMEM", "rti/udpv4"]]), Links("logs")))
 
@@ -502,11 +502,11 @@ def test_lowest_latency_is_not_taken_from_the_better_of_two_groups_of_runs() -> 
     ]
     (series,) = series_of(polled)
 
-    # The worse of the two middle values of 350 to 352.5 ns.
+    # The six polled runs took 350 to 352.5 ns; the worse of the two middle values is shown.
     assert ">352\u00a0ns</a>" in overview_of([two_groups, SystemSeries("X", "a", series)])
 
 
-def test_goodput_of_a_receiver_is_accepted_if_the_sender_states_none() -> None:
+def test_goodput_of_a_receiver_is_used_if_the_sender_states_no_goodput() -> None:
     results = [
         ResultRow(
             run=RunRow(run="iperf3/tcp", system="iperf3", host="desk"),
@@ -537,14 +537,14 @@ def test_goodput_of_a_receiver_is_accepted_if_the_sender_states_none() -> None:
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 
-def test_superseded_release_is_not_shown_even_if_the_next_release_is_of_another_kind() -> None:
+def test_zero_copy_of_an_older_release_is_not_ranked_even_if_the_newest_release_hands_over_references() -> None:
     copied, handed_over, copies = zero_copy("5.11", 9000.0), zero_copy("5.12", 5.0, "reference_only"), one("copies", 8.0)
     results = [*copied, *handed_over, *copies.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
 
     html = shown(*system_series(view, PageIndex()))
 
-    assert "Nothing can be ranked" in html  # The 9 \u00b5s of release 5.11 must not appear next to the copies.
+    assert "Nothing can be ranked" in html  # Release 5.11 (9 \u00b5s) copied bytes, but 5.12 replaces it.
 
 
 def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
@@ -554,20 +554,20 @@ def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
     return [msgspec.structs.replace(result, run=run)]
 
 
-def test_published_table_is_replaced_by_the_table_of_the_next_release_but_not_by_other_tables_of_its_own_release() -> None:
+def test_published_table_is_replaced_by_a_table_of_the_next_release_but_not_by_another_table_of_its_release() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
     assert newest_release([old, first, second]) == [first, second]
 
 
-def test_release_is_shown_with_the_campaign_of_enough_runs_even_if_a_quick_campaign_is_later() -> None:
+def test_campaign_with_enough_runs_represents_a_release_even_if_a_quick_campaign_is_later() -> None:
     careful, quick = campaign("release", "a", *range(6)), campaign("quick", "a", 7.0, 8.0, began="2026-02-01")
 
     assert main_campaigns([careful, quick]) == {careful.id}
     assert {one.id for one in of_last_releases([careful, quick])} == {careful.id, quick.id}
 
 
-def test_campaign_with_more_transports_is_not_mixed_with_a_campaign_with_more_runs() -> None:
+def test_campaigns_with_more_transports_and_campaigns_with_more_runs_are_not_mixed() -> None:
     often = campaign("pairs", "a", *range(12), began="2026-02-01")
     broad = [campaign("quick", transport, 7.0, 8.0) for transport in "ab"]
 

@@ -136,8 +136,8 @@ WORDS = st.sampled_from(
 
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(st.lists(ODD | WORDS, max_size=6).map("".join), st.integers(1, 400))
-def test_work_grows_at_most_linearly_with_the_line(piece: str, times: int) -> None:
-    """The work is counted, not timed: the number of characters that patterns examine, for one line and for the line repeated."""
+def test_work_of_redaction_grows_at_most_linearly_with_the_length_of_a_line(piece: str, times: int) -> None:
+    """The work is the number of characters that patterns examine, in a line and in a line of twice the length. No time is measured."""
     once, often = (_looked_at(piece * count) for count in (times, 2 * times))
 
     assert often <= 2 * once + 40 * (len(piece) * times + 200)
@@ -145,7 +145,7 @@ def test_work_grows_at_most_linearly_with_the_line(piece: str, times: int) -> No
 
 
 def _looked_at(line: str) -> int:
-    """How many characters the separately examined tokens of a line have. Each token counts as often as it occurs."""
+    """Return how many characters the tokens of a line have together. Each token is examined as often as it occurs."""
     counted = 0
     take = LineContext.take
 

@@ -63,7 +63,7 @@ def test_log_is_redacted_once_and_then_taken_from_the_cache(tmp_path: Path) -> N
 @pytest.mark.machinery
 def test_redacted_log_that_was_edited_is_written_again_even_with_the_same_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time_ns
-    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)  # At the next build, the files of this build are old.
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)  # The next build treats the files of this build as old.
     add(tmp_path / "data", "a", CHATTER)
     shown(tmp_path / "data", tmp_path / "shown")
     first = shown(tmp_path / "data", tmp_path / "shown")
@@ -203,7 +203,7 @@ def test_lost_cache_entry_is_made_again(tmp_path: Path, own_cache: Path) -> None
     first = shown(tmp_path / "data", tmp_path / "one")
     with sqlite3.connect(own_cache / FILE) as database:
         keys = [key for (key,) in database.execute('SELECT key FROM "published"')]
-    assert len(keys) == 4  # The names in the log, the names in the manifest, the redacted text, and the run.
+    assert len(keys) == 4  # Entries: names in the log, names in the manifest, the redacted text, and the run.
     for place, key in enumerate(keys):
         with sqlite3.connect(own_cache / FILE) as database:
             database.execute('DELETE FROM "published" WHERE key = ?', (key,))
@@ -212,13 +212,13 @@ def test_lost_cache_entry_is_made_again(tmp_path: Path, own_cache: Path) -> None
 
 
 @pytest.mark.machinery
-def test_each_run_gets_its_own_cache_entry_for_any_number_of_requested_runs() -> None:
+def test_each_run_gets_its_own_cache_entry_even_if_many_runs_are_requested() -> None:
     cache = RedactionCache(open_cache())
     kept = {key_of(str(place)): RedactedRun({}, b"{}", {"user": {str(place): place}}, set(), has_labels=False) for place in range(0, 250, 2)}
     for key, run in kept.items():
         cache.keep(key, run)
     cache.flush()
-    # The last key is of a copied run.
+    # Key 2 occurs several times, as for copies of a run.
     asked = [*(key_of(str(place)) if place % 5 else None for place in range(250)), key_of("2"), key_of("2")]
 
     assert list(cache.runs(asked)) == [kept.get(key) if key else None for key in asked]

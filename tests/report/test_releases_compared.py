@@ -196,7 +196,7 @@ def test_newest_release_of_each_system_is_compared_on_the_home_page_and_in_the_d
 def test_release_on_another_machine_starts_a_new_line_with_a_reason(site: Path) -> None:
     page = (site / "history/latency-p50.html").read_text()
     heads = re.findall(r'<th scope="col" class="n">(?:<a [^>]*>)?([^<]+)', page)
-    assert heads == ["1.11", "1.10", "1.9"] * 2  # The newest first: the heads of the history, and of the table of rows that only one release has.
+    assert heads == ["1.11", "1.10", "1.9"] * 2  # Two tables: the history, and the rows that only one release has. The newest release comes first.
     before, reason, after = page.partition("Another machine: CPU model: Intel(R) Xeon(R) Processor -&gt; Another CPU")
     assert reason
     assert (before.count('<th scope="row">'), after.count('<th scope="row">'), after.count('class="anew"')) == (7, 7, 0)
@@ -272,7 +272,7 @@ def test_invalid_rename_is_named(tmp_path: Path, text: str, said: str) -> None:
         read_renames(tmp_path / "renames.toml")
 
 
-def test_line_continues_only_from_the_value_that_it_had(releases: Path) -> None:
+def test_line_of_a_history_ends_before_a_release_that_cannot_be_compared(releases: Path) -> None:
     sides = [find(str(releases / label), []) for label in ("1.9", "1.10", "1.11")]
     reports = [compare(old, new, Policy()) for old, new in pairwise(sides)]
 
@@ -301,7 +301,7 @@ def test_release_measured_in_two_paired_campaigns_has_one_line_per_campaign_and_
         ([1, 2], "other runs of 2 than before"),
     ]
     values = [[f"{point.value:.6g}" for point in line.points] for line in found]
-    assert values[0] == values[1]  # The same pairs with other names: release 2 has the value of one of the campaigns.
+    assert values[0] == values[1]  # Copies of the same pairs: release 2 has one value in each campaign.
 
 
 def test_release_with_other_row_names_starts_new_lines_with_a_reason(checkout: Path) -> None:

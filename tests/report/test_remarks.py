@@ -42,7 +42,7 @@ def test_runs_of_several_systems_are_named() -> None:
     assert "<strong>Y, 1 run</strong>: Old." in remarks([run("a"), run("b", "Old.", system="Y")])
 
 
-def test_many_remarks_on_published_figures_are_folded_and_remarks_on_own_runs_are_not() -> None:
+def test_many_remarks_on_published_figures_are_folded_and_remarks_on_own_runs_are_never_folded() -> None:
     html = remarks([run("own", "A first look."), *(run(str(n), f"Remark {n}.", published=True) for n in range(4))])
 
     assert html.index("A first look.") < html.index("<details>") < html.index("Remark 0.")
@@ -57,4 +57,4 @@ def test_runs_without_remarks_get_no_banner() -> None:
 def test_remark_is_shown_once_on_each_page_with_the_figures(page: Callable[[str], Any], document: str) -> None:
     shown = page(document)
 
-    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # The home page ranks none of these figures.
+    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # The home page ranks no such figure.

@@ -94,7 +94,7 @@ def test_median_links_to_the_middle_run_and_its_range_links_to_the_numbers_of_al
     shown = str(numbers_tables([series], Links("logs"), "t"))
     row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
 
-    assert '<a href="doc:logs/run-2/a#L3:latency.p50">0.355</a>' in row  # The middle value of 0.362, 0.351 and 0.355 us.
+    assert '<a href="doc:logs/run-2/a#L3:latency.p50">0.355</a>' in row  # The median of 0.362, 0.351 and 0.355 us.
     assert '<a class="tl-range" href="#t-0-each" title="Each run&#x27;s numbers">0.351\u20130.362</a>' in row
     assert 'id="t-0-each"' in shown
 
@@ -165,7 +165,7 @@ def test_table_links_the_number_of_each_group_and_states_its_number_of_runs() ->
 def test_table_shows_two_groups_as_dots_for_all_runs_on_a_line_from_the_lowest_to_the_highest_value() -> None:
     shown = str(numbers_tables([runs_of(TWO_GROUPS)], Links("logs"), "t"))
 
-    # 131, 140, 141, 571, 581 and 591 ns, on a line from x = 4 to x = 96
+    # Dots at 131, 140, 141, 571, 581 and 591 ns, on a line from x = 4 to x = 96.
     assert '<path d="M4.0 5h0M5.8 5h0M6.0 5h0M92.0 5h0M94.0 5h0M96.0 5h0" class="tl-dots"/>' in shown
     assert 'class="tl-strip"' not in str(numbers_tables([runs_of(TWO_GROUPS[:3])], Links("logs"), "t"))
 
@@ -194,8 +194,8 @@ def test_two_groups_need_six_runs_with_two_in_each_and_a_gap_above_ten_percent_a
     assert not found(TWO_GROUPS[:5])  # Too few runs.
     assert not found((131.0, 140.0, 141.0, 139.0, 135.0, 591.0))  # A single distant run is an outlier.
     assert not found((1000.0, 1001.0, 1002.0, 1090.0, 1091.0, 1092.0))  # The gap is less than 10 %.
-    assert not found((9000.0, 9000.0, 9000.0, 10000.0, 10000.0, 10000.0), 1000.0)  # Printed in whole microseconds.
-    assert not found((351.0, 362.0, 370.0, 381.0, 389.0, 402.0))  # A single group.
+    assert not found((9000.0, 9000.0, 9000.0, 10000.0, 10000.0, 10000.0), 1000.0)  # These values were printed in whole microseconds.
+    assert not found((351.0, 362.0, 370.0, 381.0, 389.0, 402.0))  # There is only one group.
     assert not runs_of(TWO_GROUPS, statistic="std").cells("latency", "std")[64].groups  # A standard deviation is not ranked.
 
 
@@ -221,19 +221,19 @@ def test_runs_in_two_groups_are_ranked_by_the_worse_group_even_if_the_better_gro
     group, found = members_of(runs)
 
     assert standing(group.cells(found[0])[64]) == (1488895.0, 1150975.0, 1488895.0)
-    assert group.cells(found[0])[64].value == 1488895.0  # In ratios, plots and sorted tables too.
+    assert group.cells(found[0])[64].value == 1488895.0  # Ratios, plots and sorted tables use the same value.
     assert standing(group.cells(found[1])[64]) == (137471.0, 124479.0, 1483775.0)  # A single slow run of six is not a group.
     assert [one.transport for one in ordered(group, found, [64])] == ["redis", "fastdds-udp"]
 
 
-def test_worse_group_of_rates_is_the_lower_one() -> None:
+def test_worse_group_of_rates_is_the_group_with_the_lower_rates() -> None:
     result = runs_of(TWO_GROUPS).results
     (rates,) = series_of(msgspec.structs.replace(one, test="throughput", metric="goodput", statistic="mean") for one in result)
 
     assert standing(rates.cells("goodput", "mean")[64]) == (140.0, 131.0, 141.0)
 
 
-def test_runs_in_two_groups_lead_only_if_their_worse_group_leads() -> None:
+def test_transport_with_runs_in_two_groups_is_the_best_only_if_its_worse_group_is_the_best() -> None:
     between, slow = (300.0, 301.0, 302.0, 303.0, 304.0, 305.0), (900.0,) * 6
 
     assert leading({"inter-thread": TWO_GROUPS, "uds": between, "tcp": slow}) == ["uds"]
@@ -248,7 +248,7 @@ def test_runs_in_one_group_precede_runs_in_two_groups_with_an_equal_value() -> N
     assert min([both, one], key=rank_key) is one
 
 
-def test_table_highlights_both_groups_if_the_worse_group_is_among_the_best_and_otherwise_neither() -> None:
+def test_table_highlights_both_groups_of_runs_if_the_worse_group_is_among_the_best_and_otherwise_no_group() -> None:
     def highlighted(runs: Mapping[str, Sequence[float]]) -> list[str]:
         group, found = members_of(runs)
         return re.findall(r"tl-best\"><a[^>]*>([^<]*)", str(group_table(group, found, [64], Links("l"), "t", {})))
@@ -269,7 +269,7 @@ def test_note_states_that_only_some_runs_have_a_mark_only_if_this_is_true() -> N
 
 
 @pytest.mark.parametrize(("samples", "words"), [(99_999, "too few samples"), (100_000, "not stated"), (None, "not stated")])
-def test_percentile_that_needs_more_samples_than_the_run_has_is_called_too_few_samples(samples: int | None, words: str) -> None:
+def test_missing_percentile_is_called_too_few_samples_if_it_needs_more_samples_than_the_run_has(samples: int | None, words: str) -> None:
     results = [*results_of("1", PRINTED[0], samples=2_000_000), *results_of("2", PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 
@@ -278,7 +278,7 @@ def test_percentile_that_needs_more_samples_than_the_run_has_is_called_too_few_s
     assert series.absent("latency", "max", 64) == "not stated"
 
 
-def test_percentile_that_several_runs_lack_is_too_few_samples_only_if_all_these_runs_have_too_few() -> None:
+def test_percentile_that_several_runs_lack_is_called_too_few_samples_only_if_all_have_too_few_samples() -> None:
     results = [result for run, samples in (("1", 1000), ("2", None)) for result in results_of(run, PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 

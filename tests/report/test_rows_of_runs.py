@@ -25,7 +25,7 @@ from tacholog.view.views import view_of
 LOGS = Path(__file__).parent.parent / "formats" / "native"
 NATS = (LOGS / "throughput-nats.log").read_text()  # The processor time of each size is on a separate line.
 UDP = (LOGS / "throughput-udp.log").read_text()  # 24.3 % of the messages of 16 bytes are lost, and 80.9 % of the messages of 64 KiB.
-LATENCY = (LOGS / "latency-udp.log").read_text()  # 737 and 813 samples: a percentile above 98.6 % is not reliable.
+LATENCY = (LOGS / "latency-udp.log").read_text()  # Its latencies have 737 and 813 samples, too few for a percentile above 98.6 %.
 
 
 def add(root: Path, name: str, log: str, system: str = "Tacholog perftest") -> None:
@@ -57,7 +57,7 @@ def test_run_is_counted_once_and_its_row_contains_its_processor_time(tmp_path: P
     heads, *medians = table_in(shown, "Throughput numbers")
     assert [(row[0], row[heads.index("runs")]) for row in medians] == [("64\u00a0B", "2"), ("64\u00a0KiB", "2")]
     heads, *each = table_in(shown, "Each run&#x27;s throughput numbers")
-    # (176977000 + 120000000) / 298946 ns and (41084000 + 130000000) / 710 ns
+    # Processor time of the sides and of the broker, divided by the messages: (176977000 + 120000000) / 298946 ns, (41084000 + 130000000) / 710 ns.
     received, spent = heads.index("received"), next(at for at, head in enumerate(heads) if head.startswith("processor time"))
     assert [(row[0], row[1], row[received], row[spent]) for row in each] == [
         ("64\u00a0B", "1", "184\u202f577", "0.993"),
@@ -96,7 +96,7 @@ def test_two_records_of_one_line_have_separate_rows() -> None:
     assert found == [[("p50", 362.0), ("max", 4100.0)], [("p50", 351.0), ("max", 4200.0)]]
 
 
-def test_measurement_without_a_second_line_does_not_use_the_line_of_the_next_measurement(tmp_path: Path) -> None:
+def test_measurement_without_a_line_of_processor_time_does_not_use_that_line_of_the_next_measurement(tmp_path: Path) -> None:
     first_cost = next(line for line in NATS.splitlines(keepends=True) if line.startswith("cost"))
     add(tmp_path, "1", NATS.replace(first_cost, "").replace("payload_bytes=65536", "payload_bytes=64"))
     (series,) = series_in(tmp_path)
@@ -106,7 +106,7 @@ def test_measurement_without_a_second_line_does_not_use_the_line_of_the_next_mea
     assert found == [False, True]
 
 
-def test_percentile_with_too_few_samples_is_called_so_in_all_tables(tmp_path: Path) -> None:
+def test_missing_percentile_with_too_few_samples_has_the_same_words_in_all_tables(tmp_path: Path) -> None:
     add(tmp_path, "1", LATENCY.replace(" p99_ns=270591", ""))
     series = series_in(tmp_path)
 
@@ -117,7 +117,7 @@ def test_percentile_with_too_few_samples_is_called_so_in_all_tables(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("sizes", "words"), [((64,), "not measured"), ((64, 1024), "not stated")])
-def test_size_without_runs_is_not_measured_and_size_without_the_number_is_not_stated(sizes: tuple[int, ...], words: str) -> None:
+def test_size_without_runs_is_called_not_measured_and_size_without_the_statistic_is_called_not_stated(sizes: tuple[int, ...], words: str) -> None:
     def of(transport: str, numbers_: list[tuple[int, str]]) -> list[ResultRow]:
         conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
         return [

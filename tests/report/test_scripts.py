@@ -67,9 +67,9 @@ def test_script_of_each_own_run_requests_the_results_of_its_log() -> None:
 
 
 def of_own_transports() -> list[Path]:
-    """The runs whose script any build can repeat: a build may lack the libraries of a campaign with middleware.
+    """Return the runs whose scripts each build can run. Runs of middleware are left out, because a build may lack the libraries.
 
-    The gate uses the scripts with an option or a value that no earlier script has.
+    In the gate, only scripts with an option or a value that no earlier script has are used.
     """
     paths = [path for path in own_scripts().values() if "middleware" not in path.parts]
     words = [{*re.findall(r"--\S+ [a-z+-]+|--\S+", body(read_manifest(path), ""))} for path in paths]

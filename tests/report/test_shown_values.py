@@ -41,7 +41,7 @@ def test_number_that_differs_from_its_line_and_number_without_a_statistic_are_re
     page = changed / "rti-connext-dds" / "udpv4.html"
     text = page.read_text()
     assert text.count(">473</a>") > 1
-    # The midpoint of 472.8 and 664.2, which no log contains; and a count without its class.
+    # 569 is the mean of 472.8 and 664.2 (568.5, rounded), which no log contains. The count lacks its class, so it names no statistic.
     page.write_text(text.replace(">473</a>", ">569</a>", 1).replace('<span class="stat-count">', "<span>", 1))
 
     wrong = walk(changed).wrong

@@ -54,9 +54,9 @@ def broken_links(site: Path, read: Reader) -> Iterator[str]:
             parts = urlsplit(link)
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if parts.scheme == "https" and "sphinx-doc.org" in link:
-                continue  # The theme names the program that made the page.
+                continue  # The theme links to the program that made the page.
             if parts.scheme == "https" and path.name == "fairness.html":
-                continue  # Our page names the sources of the advice that it quotes.
+                continue  # Our page on fairness links to the sources of the advice that it quotes.
             if parts.scheme or not target.is_file():
                 yield f"{path.name}: {link}"
             elif parts.fragment and target in found and unquote(parts.fragment) not in found[target].ids:
@@ -82,7 +82,7 @@ def test_each_number_links_to_its_line(site: Path) -> None:
     assert all('href="../logs/rti/copy/sub.log.html#L2:' in cell for cell in cells)
 
 
-def test_linked_line_is_the_line_of_the_log(site: Path) -> None:
+def test_line_of_a_log_page_contains_the_number_of_the_log(site: Path) -> None:
     html = (site / "logs/rti/copy/sub.log.html").read_text()
 
     line = re.search(r'<li id="L2" class="tl-record">.*?</li>', html)
@@ -182,7 +182,7 @@ def test_loss_is_drawn_and_stated_only_for_a_transport_with_losses(page: Reader)
 
 def test_rate_with_mostly_lost_messages_is_not_a_headline(page: Reader) -> None:
     assert "16.2\u00a0Mbit/s at 32\u00a0B, with more than 1\u202f% lost at every size" in page(UDP).text
-    assert "4.47\u00a0Gbit/s" in page("systems").text  # The worse of the two runs without loss.
+    assert "4.47\u00a0Gbit/s" in page("systems").text  # The rate of the worse of the two runs without loss.
 
 
 def test_table_of_systems_states_the_kind_of_each_latency(page: Reader) -> None:
@@ -261,7 +261,7 @@ def test_files_of_a_release_have_each_of_its_numbers_once(site: Path, page: Read
     lines = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.jsonl.gz").read_bytes()).decode().splitlines()
 
     assert {json.loads(line)["system"] for line in lines} == {"RTI Connext DDS"}
-    assert sum(json.loads(line)["value"] == 2386046 for line in lines) == 2  # Of the published run, and of an own run with the same log.
+    assert sum(json.loads(line)["value"] == 2386046 for line in lines) == 2  # The published run, and an own run with the same log.
     assert "data/releases/rti-connext-dds-not-stated.jsonl.gz" in page("downloads").links
 
 
@@ -397,7 +397,7 @@ def copied(built: Path) -> Path:
 
 
 def test_build_without_changes_does_not_run_sphinx(copied: Path) -> None:
-    build_site([copied / "data"], copied / "site", copied)  # A copy of the data counts as other files.
+    build_site([copied / "data"], copied / "site", copied)  # Copied files count as changed, so the first build updates the site.
     before = {path: path.stat().st_mtime_ns for path in (copied / "site").rglob("*")}
 
     build_site([copied / "data"], copied / "site", copied)
@@ -413,7 +413,7 @@ def test_deleted_pages_are_built_again(copied: Path) -> None:
     assert (copied / "site/logs/rti/copy/sub.log.html").is_file()
 
 
-def test_finished_site_has_a_stamp_and_edited_files_are_built_again(copied: Path) -> None:
+def test_edited_files_of_a_finished_site_are_built_again(copied: Path) -> None:
     page = copied / "site/logs/rti/copy/sub.log.html"
     as_built = page.read_text()
     page.write_text(as_built.replace("71581304", "99999999"))
@@ -433,7 +433,7 @@ def test_build_keeps_all_hidden_files(copied: Path) -> None:
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(text)
 
-    build_site([copied / "data"], site, copied)  # Without a change.
+    build_site([copied / "data"], site, copied)  # A build without a change.
     (site / "index.html").write_text("changed by somebody")
     build_site([copied / "data"], site, copied)
 
@@ -515,7 +515,7 @@ def test_refused_site_leaves_no_folder_and_no_marker(tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["cwd", "data", "empty"]
 
 
-def test_folder_of_logs_without_manifests_is_a_one_line_error_with_advice_and_leaves_no_partial_site(checkout: Path, tmp_path: Path) -> None:
+def test_folder_of_logs_without_manifests_gives_an_error_in_one_line_with_advice_and_leaves_no_partial_site(checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "logs/a").mkdir(parents=True)
     shutil.copy(checkout / "data/rti/default-type/shmem-zero-copy/throughput-sub.log", tmp_path / "logs/a/sub.log")
 

@@ -1,4 +1,4 @@
-"""`tacholog verify` of a site of a stranger reads no file outside of the site, and unpacks no unlimited amount of data."""
+"""`tacholog verify` of a site of a stranger reads no file outside of the site, and limits the amount of data that it unpacks."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_newest_version_and_an_older_version_agree_with_their_logs(published: Pa
     assert "only the newest version was checked" in done.output
     assert f"{published}/versions/LABEL" in done.output
     assert (older.findings, older.logs) == ((), 13)
-    assert len([*published.glob("data/*gone*")]) == 1  # Kept, because other sites may link to it.
+    assert len([*published.glob("data/*gone*")]) == 1  # This file is kept, because other sites may link to it.
 
 
 CHANGED: dict[str, Callable[[object], object]] = {

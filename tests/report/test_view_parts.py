@@ -1,4 +1,4 @@
-"""Selections of a view: the same selection gives the same numbers in each of its forms."""
+"""Selections of a view: the same selection gives the same numbers, in whichever form it is written."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_selection_has_the_transports_and_tests_of_its_own_numbers(whole: View) 
     assert len(view.only(Selection(test="latency")).kinds["rti/own-3"]) == 1
 
 
-def test_selection_of_a_selection_shows_the_numbers_of_both(whole: View) -> None:
+def test_selection_of_a_selection_shows_the_numbers_that_both_selections_include(whole: View) -> None:
     for selection in selections():
         in_two = whole.only(msgspec.structs.replace(selection, transport=None, test=None))
         in_two = in_two.only(Selection(transport=selection.transport)).only(Selection(test=selection.test))

@@ -28,7 +28,7 @@ def test_each_field_of_a_row_has_its_declared_type(data: Path) -> None:
     assert all(isinstance(row.marks, tuple) for row in rows)
 
 
-def test_numbers_measured_alike_share_one_conditions_object(data: Path) -> None:
+def test_numbers_with_equal_conditions_share_one_conditions_object(data: Path) -> None:
     rows = view_of(load([data])).results
 
     different: list[Conditions] = []

@@ -1,4 +1,4 @@
-"""Numbers, sizes, ticks, escapes and scripts in the form for people."""
+"""Numbers, sizes, ticks, escapes and scripts as readers see them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_bound_is_shown_with_the_number() -> None:
     assert with_bound("4", "range-high") == "to 4"
 
 
-def test_ticks_are_at_one_two_and_five() -> None:
+def test_ticks_are_at_1_2_or_5_times_a_power_of_ten() -> None:
     axis = number_axis([16_000, 190_000], "Latency", "ns")
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["20 µs", "50 µs", "100 µs", "200 µs"]
@@ -98,7 +98,7 @@ def test_axis_of_few_sizes_has_its_ticks_at_the_points() -> None:
     assert size_axis([64, 1 << 10, 1 << 16, 1 << 20, 1 << 22]).ticks == (64, 1 << 10, 1 << 16, 1 << 20, 1 << 22)
 
 
-def test_axis_of_many_sizes_has_even_ticks_that_include_1_kib_and_1_mib() -> None:
+def test_axis_of_many_sizes_has_equally_spaced_ticks_that_include_1_kib_and_1_mib() -> None:
     axis = size_axis([32, *(2.0**power for power in range(6, 24)), 20 << 20])
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["32 B", "1 KiB", "32 KiB", "1 MiB", "20 MiB"]
@@ -192,12 +192,12 @@ def test_no_text_of_a_manifest_can_end_a_comment_of_the_script() -> None:
     assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
 
 
-def test_property_that_is_part_of_another_value_is_not_called_missing() -> None:
+def test_property_of_a_host_that_is_stated_within_another_value_is_not_called_missing() -> None:
     assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 
 
-def test_number_for_a_range_of_sizes_is_not_stated_for_the_smallest_size() -> None:
+def test_number_for_a_range_of_sizes_is_shown_with_both_sizes_and_not_for_the_smallest_size_alone() -> None:
     run = RunRow(run="published", published=True)
     facts = [
         ResultRow(

@@ -20,7 +20,7 @@ from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
 
 # A number that is not part of a name, a version, a date or an address.
 _NUMERAL = re.compile(
-    r"(?<![\w.\-/:+#,])([<~>]?)\u202f?(\d[\d\u202f]*(?:\.\d+)?)(?![\w]|[.:\-/]\d|-\w)"  # The bound, and the number.
+    r"(?<![\w.\-/:+#,])([<~>]?)\u202f?(\d[\d\u202f]*(?:\.\d+)?)(?![\w]|[.:\-/]\d|-\w)"  # The sign of the bound, and the number.
     r"(?:[\u00a0\u202f]?((?:[kM]\u202f)?[A-Za-zµ%][\w/]*))?"  # The unit.
 )
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -141,7 +141,7 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:
-    """Return the sizes of a shown unit in units of the schema. Without a unit, all possible sizes are returned."""
+    """Return the size of a shown unit, in units of the schema. If no unit is shown, return the sizes of all possible units."""
     of = METRICS[metric].unit
     steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
     if metric == "duration":
@@ -177,7 +177,7 @@ def _shares(line: str) -> list[float]:
 
 
 class Walk(NamedTuple):
-    """The result: how many numbers are linked to a line, how many are named, and the wrong numbers (neither, or different from the line)."""
+    """How many numbers link to a line, how many name their statistic, and the wrong numbers (neither of both, or different from the line)."""
 
     linked: int
     named: Counter[str]
@@ -194,7 +194,7 @@ def walk(site: Path) -> Walk:
             linked += 1
             if not says(there[0], one, there[1]):
                 wrong.append(f"{one.page}: {one.said!r} is not what its line says: {there[0][:160]!r}")
-        elif "std-doc" in one.classes:  # The name of a page, as a link to it.
+        elif "std-doc" in one.classes:  # The link text is the name of a page.
             named["std-doc"] += 1
         elif classes:
             named[classes[0]] += 1
@@ -204,7 +204,7 @@ def walk(site: Path) -> Walk:
 
 
 def points(site: Path) -> tuple[int, list[str]]:
-    """How many points of figures link to a number, and the points whose line has another value."""
+    """Return how many points of figures link to a number, and the points that differ from the value on their line."""
     count, wrong = 0, list[str]()
     for file in sorted(site.rglob("*.html")):
         text, page = file.read_text(encoding="utf-8"), file.relative_to(site).with_suffix("").as_posix()
