@@ -251,7 +251,10 @@ class TextReport:
         return Broken("a row that does not fit its header" if self._columns != "none" else "a row without the header of its columns")
 
     def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
-        """Return the reason why it is unknown what a row covers. Up to 3.1, a UDP row of an interval looks the same as a UDP row of a summary."""
+        """Return the reason why a row can be used neither as an interval nor as a summary.
+
+        Up to 3.1, UDP rows of intervals and of summaries look the same.
+        """
         if self._is_of_both(row):
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
