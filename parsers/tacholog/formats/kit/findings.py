@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LOOKS = 16  # After each doubtful line, reading in bulk is tried again; after this many tries, lines are read one by one.
-_LINES_A_LOOK = 500  # This many lines that were read allow another try, because samples come in stretches.
+_LOOKS = 16  # After each doubtful line, many lines are tried together again. After this number of tries, lines are read one by one.
+_LINES_A_LOOK = 500  # Each time that this number of lines was read together, one more try is allowed.
 
 
 class Finding(NamedTuple):
