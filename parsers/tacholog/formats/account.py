@@ -17,8 +17,8 @@ LineClass = Literal["record", "chatter", "broken", "unknown"]
 class Account(msgspec.Struct):
     """The number of lines of each class in a log, and the facts about its runs.
 
-    ``runs`` are the facts of each run in the log. ``facts`` are the facts of the current run while the log is read, and at its end the facts that all
-    runs share.
+    ``runs`` are the facts of each run in the log. While the log is read, ``facts`` are the facts of the current run. At the end of the log, they are
+    the facts that all runs share.
     """
 
     records: int = 0
@@ -29,7 +29,7 @@ class Account(msgspec.Struct):
     sha256: str = ""
     text_sha256: str = ""  # The SHA-256 of the decompressed text.
     earlier_records: int = 0  # The number of records of the runs before the current run.
-    first_time: str | None = None  # The time before the first line of the current run.
+    first_time: str | None = None  # The time in the prefix of the first line of the current run.
 
     @property
     def total(self) -> int:
@@ -58,7 +58,7 @@ class Account(msgspec.Struct):
         return self.facts_of(run).conditions
 
     def learn(self, facts: Facts) -> None:
-        """Put newer facts over older facts. A second version after results means that the tool was started again."""
+        """Replace older facts by newer facts. If the log states a version again after results, the tool was started again."""
         if facts.tool_version and self.facts.tool_version and self.records > self.earlier_records:
             self.close_run()
         old = self.facts
@@ -70,7 +70,7 @@ class Account(msgspec.Struct):
         self.facts = msgspec.structs.replace(old, **changes)
 
     def close_run(self) -> None:
-        """Keep the facts of the current run. If the log does not state its start time, use the time before its first line."""
+        """Store the facts of the current run. If the log states no start time, use the time in the prefix of the first line of the run."""
         began = self.first_time if not self.facts.start_time else None
         self.runs.append(msgspec.structs.replace(self.facts, start_time=began) if began else self.facts)
         self.facts, self.earlier_records, self.first_time = Facts(), self.records, None
@@ -82,7 +82,7 @@ class Account(msgspec.Struct):
 
 
 def _common(runs: Sequence[Facts]) -> Facts:
-    """Return the facts that all runs of a log share, and the worst ending."""
+    """Return the facts that all runs of a log share. The status and the reason are those of the run that ended worst."""
     first, *others = runs
     if not others:
         return first

@@ -1,12 +1,14 @@
-"""Many records of a log together, as columns. This makes it possible to read a log of two million lines in seconds.
+"""Read many records of a log together, as columns, so that a log of two million lines is read in seconds.
 
-If consecutive lines of a log have a shape that its format declares (`tacholog.formats.kit.Bulk`), `RunCutter` cuts out the whole run of lines
-(`tacholog.formats.kit.Lines`), and its numbers become arrays without an object for each line. Either ``parse`` reads the run itself, or the format
-has a rule or a function for its records: then ``parse`` reads only the first and the last line of a run, like any other line. The first line gives
-the record that all others resemble; the last line leaves the format in the same state as if it had read all of them. A doubtful line ends its run and
-is read like any other line, so this module never decides anything that the format would decide differently.
+A format declares shapes of lines (`tacholog.formats.kit.Bulk`). If consecutive lines have one of these shapes, `RunCutter` cuts out this sequence of
+lines (`tacholog.formats.kit.Lines`), and the numbers become arrays without an object for each line. Either ``parse`` reads the sequence itself, or
+the format has a rule or a function that makes the records. With a rule or a function, ``parse`` reads only the first and the last line of the
+sequence, like any other line. The first line gives the record that all other records resemble. The last line leaves the format in the same state as
+if it had read all lines. A doubtful line ends its sequence and is read like any other line, so this module never decides anything that the format
+would decide differently.
 
-`Scan.batches` yields a `RecordBlock` for many records and an `Event` for a single record. Both become the same columns in `tacholog.store`.
+`Scan.batches` yields a `RecordBlock` for many records and an `Event` for a single record. Blocks and single records become the same columns in
+`tacholog.store`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from tacholog.formats.kit.findings import Records
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -34,7 +36,7 @@ class RecordBlock(NamedTuple):
     Attributes:
         like: one of these records. All have the same scope, test, side, participant, conditions and upper end of the size. Its size and numbers are
             not used; its samples are used only if the columns have none.
-        columns: n sizes, samples and numbers.
+        columns: the sizes, samples and numbers of n records.
         run: the lines that contain the records.
         lines: the line of each record, shape (n,).
     """
@@ -90,13 +92,13 @@ def _value_or_none(value: float) -> float | None:
     return value if value == value else None  # noqa: PLR0124 - NaN is what does not equal itself
 
 
-RUN_LINES = 24  # For a shorter run, setting up the arrays takes longer than it saves.
-_LOOKED_AT = 1 << 14  # In bytes: the start of a run that usually shows that the run is long enough, without counting all its lines.
+RUN_LINES = 24  # For fewer lines, making the arrays takes longer than the arrays save.
+_LOOKED_AT = 1 << 14  # In bytes: lines are first counted in this part. It usually has enough lines, so the rest need not be counted.
 _LEAST_LINES = 3  # ``parse`` reads the first and the last line.
 
 
 class RunCutter:
-    """Cuts the complete lines of a chunk into runs of these shapes, and the pieces between them."""
+    """Cuts the complete lines of a chunk into sequences of lines with one of these shapes, and the pieces between the sequences."""
 
     def __init__(self, bulks: Sequence[Bulk], least: int) -> None:
         self._bulks = bulks
@@ -105,10 +107,10 @@ class RunCutter:
         self._pattern = re.compile(b"(?m:^)(?:" + shapes + b")") if bulks else None
 
     def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:
-        """Yield each run with its shape, and each piece between runs with ``None``. Every run and piece ends with a line end."""
+        """Yield each sequence with its shape, and each piece between sequences with ``None``. Each of them ends with a line end."""
         end = 0
         for match in self._pattern.finditer(lines) if self._pattern else ():
-            # Before Python 3.11.4, the end of a match is wrong if the next line begins like a line of the run.
+            # Before Python 3.11.4, the end of a match is wrong if the next line begins like a line of this shape.
             run = match[0][: match[0].rfind(b"\n") + 1]
             if run.count(b"\n", 0, _LOOKED_AT) < self._least and run.count(b"\n") < self._least:
                 continue
@@ -121,7 +123,7 @@ class RunCutter:
 
 
 def rows_of(run: Lines, like: Record) -> RecordBlock | None:
-    """Return the records of the lines between the first and the last line; ``None`` if there are none. A doubtful line ends the lines before it.
+    """Return the records of the lines between the first and the last line, up to the first doubtful line; ``None`` if there are none.
 
     ``like`` is the record of the first line, as the format read it.
 
@@ -136,5 +138,5 @@ def rows_of(run: Lines, like: Record) -> RecordBlock | None:
     columns.check(run.count)
     if [(n.metric, n.statistic, n.marks) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
         return None
-    end = first_false(columns.possible()[1:])  # counted from the second line; ``parse`` reads the last line before the doubtful line
+    end = first_false(columns.possible()[1:])  # an index after the first line; ``parse`` reads the last line before a doubtful line
     return RecordBlock.on(run.part(1, end), Records(like, columns.rows(slice(1, end)))) if end > 1 else None

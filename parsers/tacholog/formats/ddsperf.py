@@ -8,10 +8,10 @@ A line begins with the process and the seconds since its start::
     [31312] 2.002  rss:7.2MB vcsw:6034 ivcsw:1113 tev:0%+1% recvUC:14%+5%
 
 Each line becomes an interval record. When a process starts again or the log ends, a summary for each size and peer is computed. Percentiles of the
-whole run cannot be computed from percentiles of its seconds, and the summary marks them as unknown. Peers are named ``peer 1`` and so on, in the
-order in which the process names them, because their hosts and process numbers differ in each repetition. The rates in parentheses are divided by ten
-even in the first ten seconds, and are not read. A subscriber prints no line for a second in which it received nothing: such seconds between two lines
-are intervals without messages. A late report covers all the time since the previous report.
+whole run cannot be computed from the percentiles of single seconds, so the summary marks them as unknown. Peers are named ``peer 1`` and so on, in
+the order in which the process names them, because their hosts and process numbers differ in each repetition. The rates in parentheses are not read:
+the tool divides by ten seconds even if fewer than ten seconds have passed. A subscriber prints no line for a second in which it received nothing. If
+such seconds are between two lines, they are intervals without messages. A late report covers all the time since the previous report.
 
 Conditions are the size and, in the definition, whether a latency is that of pings or of data. ddsperf prints none of its options (topic, reliability,
 history, rate, burst, listeners or waitsets): the manifest must state them. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf: ...``) and
@@ -120,7 +120,7 @@ _HEAD = LineStart(
     r"|-?[0-9]{1,10}\.[0-9]{3} +[0-9.e+]{1,12}[kM]?/s +\w{1,40}+ [^|\n]{0,8}\|)"
 )
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
-_PROCESSES, _SERIES = 16, 64  # More than in any real log, so that a hostile log cannot fill the memory.
+_PROCESSES, _SERIES = 16, 64  # More processes and series than in any real log. Without a limit, a hostile log could fill the memory.
 _REASONS = 5
 _LATE = 1.5  # Reports are about one second apart. A longer gap means that a report was late, or that nothing was received for a while.
 _RATE_ROUNDING = 5.0  # Messages per second: rates are printed in thousands with two decimals.
@@ -154,9 +154,9 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
-    """Handle a participant that joins or leaves: this interval is incomplete.
+    """Handle a participant that joins or leaves: the current interval is incomplete.
 
-    If a new process has a known process number, the old process is summarised.
+    If a new process has the process number of an earlier process, the earlier process is summarised.
     """
     pid = event["pid"]
     if event["event"] == "new (self)" and pid in processes:
@@ -188,7 +188,7 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
 
 
 def _result(line: Line, report: str) -> Record | Broken | Literal["nothing yet"] | None:
-    """Return the result on a stamped line; ``None`` if the line is no result."""
+    """Return the result in a report; ``None`` if the report is no result."""
     for mark, pattern, read in _KINDS:
         if mark.match(report):
             match = pattern.fullmatch(report)
@@ -223,7 +223,7 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
 
 
 def _totals(report: str) -> tuple[Number, ...]:
-    """Return the total counters on the line of a subscriber. They count since its start."""
+    """Return the total counters on the line of a subscriber. They count from the start of the subscriber."""
     match = _SUBSCRIBER.fullmatch(report)
     return (counted("messages_received", int(match["total"])), counted("messages_lost", int(match["total_lost"]))) if match else ()
 
@@ -280,16 +280,16 @@ class _Process:
     def __init__(self) -> None:
         self._time = -1e12
         self._is_whole = False
-        self._quiet = False  # Whether all participants were present when the current interval started; in the first interval they were not.
+        self._quiet = False  # Whether no participant has joined or left since the latest interval; false before the first interval.
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
         self._intervals: Counter[tuple[str | None, ...]] = Counter()
-        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series in which no participant has joined or left since their latest interval.
+        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series without joins, departures and broken lines since their latest interval.
         self._roles: dict[str, str] = {}
-        self.partial = False  #: whether a line of the process was broken: then totals are incomplete
+        self.partial = False  #: whether a line of the process was broken, so that totals are incomplete
 
     def role(self, peer: str | None) -> str | None:
-        """Return the name of a peer, independent of its host and process number; ``None`` for the process itself."""
+        """Return a name for a peer that does not contain the peer's host and process number; ``None`` for the process itself."""
         if peer is None or len(self._roles) >= _SERIES:
             return peer and self._roles.get(peer, "another peer")
         return self._roles.setdefault(peer, f"peer {len(self._roles) + 1}")
@@ -305,7 +305,7 @@ class _Process:
         self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Finding]:
-        """Add an interval, unless its time has passed: then the line is repeated or out of order."""
+        """Add an interval, unless a later interval was added before: then the line is repeated or out of order."""
         if time < self._time:
             return
         key = (record.conditions.definition, record.participant, str(record.payload_bytes))
@@ -324,11 +324,10 @@ class _Process:
         self._totals = totals or self._totals
 
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
-        """Return the length of an interval that ended ``since`` seconds after the previous interval, and how long nothing was received before it.
+        """Return the length of an interval, and how long nothing was received before it. The previous interval ended ``since`` seconds earlier.
 
-        A publisher reports each second. The report of a subscriber covers the number of its samples divided by its rate: one second, or more if the
-        report was late. It is certain that nothing was received before this time only if the total counter grew by exactly these samples; otherwise
-        lines are missing.
+        A publisher reports each second. The length of a subscriber's report is its number of samples divided by its rate: one second, or more if the
+        report was late. If the total counter grew by exactly these samples, nothing was received before this time. Otherwise lines are missing.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0
@@ -343,10 +342,10 @@ class _Process:
         return lasted, since - lasted
 
     def summaries(self) -> Iterator[Finding]:
-        """Yield the summary of each size and peer, with the resources that the process itself used, without those of its peers."""
+        """Yield the summary of each size and peer, with the resources that the process itself used. Resources that its peers used are left out."""
         own_tally = self._series.pop(("ddsperf-process", None, "None"), None)
         used = own_tally.numbers() if own_tally else ()
-        # The counters do not restart at a new size. With several sizes, the totals of a size are the sums of its intervals.
+        # The counters do not restart at a new size. If there are several sizes, the totals of a size are the sums of its intervals.
         alone = sum(definition == "ddsperf-subscriber" for definition, *_ in self._series) == 1
         for key, tally in self._series.items():
             if key[0] == "ddsperf-process":

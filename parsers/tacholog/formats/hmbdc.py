@@ -1,6 +1,6 @@
 """hmbdc: what ``tips-ping-pong`` prints, and the performance sample that comes with the library.
 
-A pinger prints one character for the attempts of each second, then its size and its result. A ponger prints one result for all its answers::
+A pinger prints one character for each second of attempts, then its size and its result. A ponger prints one result for all its answers::
 
     Ping0cpy : msgSize=1000 msgPerSec=500
     round trip time (sec):(1998/1992):mean=0.001055589 std_dev=0.00198932 min=0.000000968 max=0.009193595 sampleSize=1998
@@ -8,10 +8,10 @@ A pinger prints one character for the attempts of each second, then its size and
     if clock is synced, one way latency (sec):
     mean=0.033357561 std_dev=0.0632374 min=0.000005181 max=0.346393959 sampleSize=697
 
-Neither states the version, the transport or the machine. In ``(a/b)``, a is the number of replies, and b the number of pings that were sent after the
-first reply, so a can be larger than b. Conditions are the size, the rate, and the kind of ping (the data path); on the sample page also the transport
-and the reliability. The machines, notes and commands of the sample page are environment. The options of the program (transport, threads, cores) are
-not printed: the manifest must state them.
+Neither program states the version, the transport or the machine. In ``(a/b)``, a is the number of replies, and b the number of pings that were sent
+after the first reply, so a can be larger than b. Conditions are the size, the rate, and the kind of ping (the data path); on the sample page also the
+transport and the reliability. The machines, notes and commands of the sample page are environment. The options of the program (transport, threads,
+cores) are not printed: the manifest must state them.
 Source: logs of releases 15-29 and 17-6 and the program's text from 12-41 to 17-6; perf-sample.txt of 12-41 to 15.17-1.
 """
 
@@ -89,7 +89,7 @@ _STATISTICS = rf"(?:NA sampleSize=0|{_MEASURED})"
 _ROUND_TRIP = re.compile(rf"round trip time \(sec\):\((?P<received>[0-9]{{1,18}})/(?P<sent>[0-9]{{1,18}})\):{_STATISTICS}")
 _ONE_WAY_RESULT = re.compile(_STATISTICS)
 _DATA_PATHS: dict[str, DataPath] = {"Ping": "copy", "PingGT1K": "copy", "Ping0cpy": "zero-copy"}
-_LOGGED_BETWEEN = 100  # Lines of the logger that may stand between a size and its result.
+_LOGGED_BETWEEN = 100  # The largest number of lines of the logger between a size and its result.
 
 
 TITLE = "HMBDC PERFORMANCE SAMPLE"
@@ -116,10 +116,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Pings:
-    """The results of pingers and pongers, each on two lines: the first line waits here for the second.
+    """The results of pingers and pongers. A result has two lines; the first line waits here for the second line.
 
-    If programs share a terminal, the second line of another program may follow a first line. Then another line without its partner comes next. So
-    each record waits for one more line, and is broken if it is next to a line without a partner.
+    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then the next line of a
+    result has no other line that belongs to it. So each record waits for one more line, and it is broken if it is next to such a line.
     """
 
     def __init__(self) -> None:
@@ -142,12 +142,12 @@ class _Pings:
             yield Finding(line, None)
         else:
             findings = list(_about_the_run(line))
-            if findings or self._first is None:  # A line of another program does not separate a first line from its second.
+            if findings or self._first is None:  # A line of another program may be between the two lines of a result.
                 yield from self.close()
             yield from findings
 
     def close(self) -> Iterator[Finding]:
-        """Release the record. A first line without its second line is broken."""
+        """Yield the record that waits. A first line without its second line is broken."""
         if self._record:
             what = self._record.what
             self.answered |= isinstance(what, Record) and bool(what.samples)
@@ -179,7 +179,7 @@ def _about_the_run(line: Line) -> Iterator[Finding]:
 
 
 def _round_trip(first: Line, line: Line) -> Record | Broken:
-    """Return the record of a round trip. If the line before it is garbled, size, rate and data path are unknown."""
+    """Return the record of a round trip. If the first line of the result is garbled, size, rate and data path are unknown."""
     pings, match = _PINGS.fullmatch(first.text), _ROUND_TRIP.fullmatch(line.text)
     if match is None or not line.whole:
         return Broken("a round trip that is cut short or garbled")
@@ -235,13 +235,13 @@ def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
 
 
 def _seconds(statistic: str, cell: Cell) -> Number:
-    """Return a time that was printed to the nanosecond. A negative time is a difference of two clocks, not a latency."""
+    """Return a latency that was printed in whole nanoseconds. A negative time is a difference of two clocks, not a latency."""
     number = printed("latency", statistic, float(Decimal(cell).scaleb(9)), 1.0, cell=cell)
     return msgspec.structs.replace(number, resolution=1.0)
 
 
 def _deviation(cell: Cell) -> Number:
-    """Return a standard deviation with six significant digits. It is the root of a difference, which rounding can make negative."""
+    """Return a standard deviation with six significant digits. The tool prints ``nan`` if rounding made the difference under its root negative."""
     if "nan" in cell:
         return impossible("latency", "std", cell=cell)
     value = Decimal(cell)
@@ -278,7 +278,7 @@ _POINTER = re.compile("shared po(?:ni|in)ter passing")
 
 
 class _Transport(NamedTuple):
-    """A transport of the table: the number at the start of its rows, and its name as a condition."""
+    """A transport in the table: the number at the start of its rows, and its name as a condition."""
 
     block: int | None
     words: str
@@ -304,12 +304,12 @@ class SamplePage:
         inter-process       reliable,                        2.1) less than 1us for 0cpy messages (100B-10MB)
         (IPC)               sender blocks if buffer full     2.2) 1us - 4ms for regular messages (100B-10MB)
 
-    Names span lines, so results wait for the end of their block. After a ruler, the commands are listed under the number of their row, each with the
-    letter of its machine. The head of the oldest sample does not say that its latencies are one-way.
+    A name may span several lines, so results wait for the end of their block. After a ruler, the page lists the commands under the number of their
+    row, each with the letter of its machine. The head of the oldest sample does not state that the latencies are one-way.
     """
 
     def __init__(self) -> None:
-        self._part = ""  # The part of the page that was read last: title, columns, table or commands.
+        self._part = ""  # The current part of the page: title, columns, table or commands.
         self._block: list[Line] = []
         self._row = ""
         self._commands: dict[str, list[str]] = {}
@@ -332,7 +332,7 @@ class SamplePage:
                 return None
 
     def close(self) -> list[Finding]:
-        """Leave the table. The results of an unfinished block are broken, because part of their name may be missing."""
+        """Leave the table. The results of an unfinished block are broken, because a part of the transport's name may be missing."""
         findings = [Finding(line, Broken("the table ends within this transport")) for line in self._block if _has_result(line)]
         self._block, self._part, self._row, self._commands = [], "", "", {}
         return findings
@@ -375,7 +375,7 @@ class SamplePage:
 
 
 def _fields(key: str, command: str) -> dict[str, str]:
-    """Return a command as JSON, with the values of its loops, or as text if it cannot be parsed. ``key`` states row, machine and index."""
+    """Return a command and the values of its loop as JSON, or, if it cannot be parsed, as text. ``key`` states row, machine and index."""
     command_line = read_command(command)
     if command_line is None:
         return {f"command {key} text": command}
@@ -388,7 +388,7 @@ def _has_result(line: Line) -> bool:
 
 
 def _slipped(line: Line) -> bool:
-    """Whether the gap before a column is not blank, or the line is cut."""
+    """Whether the text of a column has moved into the gap before the next column, or the line is cut."""
     return bool(line.text[_NOTES - 1 : _NOTES].strip() or line.text[_RESULT - 1 : _RESULT].strip()) or not line.whole
 
 
@@ -397,7 +397,7 @@ def _column(block: Sequence[Line], start: int, end: int) -> str:
 
 
 def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
-    """Return the findings in a complete block. If a line has shifted columns, the whole block is broken: a part of its name may be missing."""
+    """Return the findings in a complete block. If the columns of a line are shifted, the block is broken: part of its name may be missing."""
     name, notes = _column(block, 0, _NOTES), _column(block, _NOTES, _RESULT)
     transport = _TRANSPORTS.get(name)
     if transport is None or any(_slipped(line) for line in block):
@@ -418,7 +418,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
 
 
 def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
-    """Return the result in a cell. The rows of a transport are numbered, with one row on each line; only prose has no number."""
+    """Return the result in a cell. Each row of a transport is on one line and begins with its number. Only prose has no number."""
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, conditions)
@@ -478,7 +478,7 @@ _SHELL = frozenset("$`;|&<>(){}")
 class CommandLine(msgspec.Struct, frozen=True):
     """The words of a command.
 
-    ``{payload_bytes}`` and ``{messages_per_s}`` stand for the variables of a loop; ``each`` has their values in each iteration.
+    ``{payload_bytes}`` and ``{messages_per_s}`` stand for the variables of a loop; ``each`` has the values of these variables in each iteration.
     """
 
     argv: tuple[str, ...]
@@ -506,12 +506,12 @@ def read_command(text: str) -> CommandLine | None:
 
 
 def _are_numbers(value: list[str], last: int) -> bool:
-    """Whether the values of one iteration are numbers, and each variable has a value."""
+    """Whether the values of an iteration are numbers, and there is a value for each variable."""
     return len(value) > last and all(part.isascii() and part.isdecimal() for part in value)
 
 
 def _word(before: str, word: str, names: dict[int, str]) -> str:
-    """Return the word with its variable renamed after its option. Add the index of the variable in the values of the loop to ``names``."""
+    """Return the word with the name of its option in place of the shell variable. Add the index of the variable and this name to ``names``."""
     option = _OPTIONS.get(word.partition("=")[0] if "=" in word else before)
     variable = _VARIABLE.search(word)
     if variable is None or option is None:

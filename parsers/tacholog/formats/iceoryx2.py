@@ -1,6 +1,6 @@
 """The benchmarks of Eclipse iceoryx2: one line for each kind of service, with a mean latency.
 
-The benchmarks of publish-subscribe, events, requests and queues print lines of one family::
+The benchmarks of publish-subscribe, events, requests and queues print similar lines::
 
     iceoryx2::service::ipc::Service ::: Iterations: 20000, Time: 0.935897869 s, Latency: 23397 ns, Sample Size: 8192
     iceoryx2::service::ipc::Service ::: MaxEventId: 128, Iterations: 1000000, Time: 3.1 s, Latency: 1550 ns
@@ -49,7 +49,7 @@ _RESULT = re.compile(
 )
 _SERVICE = re.compile(r"iceoryx2::service::(?P<kind>\w{1,60})::Service")
 _QUEUE = re.compile(r"iceoryx2_bb_[\w:]{1,150}::(?P<kind>\w{0,40}Queue(?:<[\w, ]{1,40}>)?)")
-# The logger of iceoryx2 (with -d, or for warnings): a counter and a level, then the subject on its own line.
+# The logger of iceoryx2 (with -d, or for warnings) prints a counter and a level, and the subject on the next line.
 _CHATTER = re.compile(
     r"\s*"
     r"|[0-9]{1,12}(?:\.[0-9]{9})? \[[TDIWEF]\] .{0,4000}"
@@ -83,7 +83,7 @@ def _result(line: Line) -> Record | Broken:
         return Broken("the log ends within this line")
     duration_ns, latency_ns = round(Decimal(match["time"]) * 1_000_000_000), int(match["latency"])
     iterations = int(match["iterations"]) if match["iterations"] else None
-    # The time was converted to a floating-point number before it was printed, so it may be wrong by a nanosecond.
+    # The tool converts the time to a floating-point number before it prints it, so it may be wrong by a nanosecond.
     means = {(duration_ns + slip) // (2 * iterations) for slip in (-1, 0, 1)} if iterations else set()
     if iterations is not None and latency_ns not in means:
         return Broken("the latency is not the time over twice the iterations")
@@ -104,7 +104,7 @@ def _result(line: Line) -> Record | Broken:
 
 
 def _conditions(match: re.Match[str]) -> Conditions | None:
-    """Return the conditions that follow from the names: the kind of service is the transport, and each benchmark has its own definition."""
+    """Return the conditions of a line: the kind of service is the transport, and each benchmark has its own definition."""
     service, queue = _SERVICE.fullmatch(match["type"]), _QUEUE.fullmatch(match["type"])
     definition = "iceoryx2-queue" if queue else "iceoryx2-publish-subscribe"
     if match["event"]:

@@ -11,9 +11,9 @@ A section names the transport; its table follows when all sizes have been measur
     |                 1 |                   63 |
     |              1024 |                1e+02 |
 
-(with a micro sign). Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024 bytes. Two significant digits are
-printed, in the default notation of C++: the resolution of ``63`` is a microsecond, that of ``1e+02`` ten microseconds, that of ``0.6`` ten
-nanoseconds.
+The tool prints a micro sign in place of ``us``. Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024
+bytes. The tool prints two significant digits in the default notation of C++. The resolution of ``63`` is a microsecond, the resolution of ``1e+02``
+is ten microseconds, and the resolution of ``0.6`` is ten nanoseconds.
 
 Conditions are the size and the transport, from the heading. The number of round trips is the number of samples. No other options are printed. Output
 of RouDi, the daemon of iceoryx, is recognised and ignored.
@@ -72,7 +72,7 @@ _HANDED_OVER = {"ICEORYX": "iceoryx", "ICEORYX C API": "iceoryx C API", "ICEORYX
 
 
 class _Stage(IntEnum):
-    """The position within a section. The stages have a fixed order. If a line is out of order, the position is lost until the next section."""
+    """The position within a section. The stages have a fixed order. If a line is out of order, the position is unknown until the next section."""
 
     LOST = 0
     SECTION = 1
@@ -91,10 +91,10 @@ class _Section(msgspec.Struct):
     rounds: int | None = None
     kilobytes: bool = False
     last_bytes: int = 0
-    trouble: str | None = None  # The reason why the rows of the table cannot be records.
+    trouble: str | None = None  # The reason why no row of the table can be a record.
 
     def reach(self, stage: _Stage, *after: _Stage) -> None:
-        """Continue with a stage, if it may follow the current stage; otherwise the position is lost."""
+        """Begin a stage if it may follow the current stage; otherwise the position is unknown."""
         self.stage = stage if self.stage in after else _Stage.LOST
 
 
@@ -121,7 +121,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _unfinished(section: _Section) -> Facts | None:
-    """Return facts about an unfinished run: a leader started to measure, but printed no complete table. A follower never prints a table."""
+    """Return facts about an unfinished run, in which a leader began to measure but printed no complete table. A follower never prints a table."""
     if section.measuring is None:
         return None
     where = f"{section.name}: " if section.name else ""
@@ -157,7 +157,7 @@ def _is_known(text: str, section: _Section) -> bool:
 
 
 def _finish(section: _Section) -> None:
-    """End the table. Old versions also print ``Finished!`` before the table, when the subscriber has left."""
+    """End the table. Old versions also print ``Finished!`` before the table, after the subscriber has left."""
     if section.stage == _Stage.ROWS:
         section.stage, section.measuring = _Stage.LOST, None
 
@@ -173,7 +173,7 @@ def _row(line: Line, section: _Section) -> Record | Broken:
         section.trouble = section.trouble or _why_lost(section)
         section.stage = _Stage.LOST
         return Broken(section.trouble)
-    # Each size is twice the previous size. A broken row may leave sizes out, but no size is repeated.
+    # Each size is twice the previous size. If a row is broken, its size is missing, but no size is repeated.
     if payload_bytes <= section.last_bytes or payload_bytes & (payload_bytes - 1):
         section.stage = _Stage.LOST
         return Broken("a size out of order: the row is from another table")
@@ -197,13 +197,13 @@ def _why_lost(section: _Section) -> str:
 
 
 def _bytes_of(measuring: str) -> int:
-    """Return the bytes of a size as the tool prints it before the table."""
+    """Return the bytes of a size that the tool prints before the table."""
     count, unit = measuring.split(" ")
     return int(count) * _UNITS[unit.strip("[]")]
 
 
 def _mean(cell: Cell) -> Number:
-    """Return a mean in microseconds with two significant digits, without trailing zeros. The tool computes it in whole nanoseconds."""
+    """Return a mean. The tool computes it in whole nanoseconds, and prints it in microseconds with two significant digits, without trailing zeros."""
     value = Decimal(cell) * 1000
     return printed("latency", "mean", float(value), max(1.0, float(Decimal(10) ** (value.adjusted() - 1))) if value else 1.0, cell=cell)
 

@@ -1,9 +1,9 @@
-"""The prefix of each line of a log. No tool prints it: collectors of logs, launchers, mails and editors add it.
+"""Prefixes of the lines of a log. Tools that measure do not print them: log collectors, launchers, mail programs and editors add them.
 
 A prefix consists of parts, such as a time and the name of a service. It is recognised from the text alone: nine of ten lines that are not blank must
-begin with the same parts. Some of these parts are never printed by a tool, such as a date and time before each line. Other parts may be printed by a
-tool, such as a word and a colon: they are a prefix only if the formats recognise more lines of the log without them than with them. Each pattern
-matches at the start of a line, has a bounded length, and no two of its repetitions can match the same text, so no log can make matching slow.
+begin with the same parts. A tool never prints some of these parts, such as a date and time before each line. A tool may print other parts, such as a
+word and a colon. Such parts are a prefix only if the formats recognise more lines of the log without them than with them. Each pattern matches at the
+start of a line, matches a bounded number of characters, and no two of its repetitions can match the same text, so no log can make matching slow.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tacholog.formats.kit.lines import DAYS, MONTHS
 
 Surety = Literal["certain", "likely", "possible"]
 
-_LOOKED_AT = 4096  # In characters: the start of the log from which the prefix is judged.
+_LOOKED_AT = 4096  # In characters: in this start of the log, the first lines are searched for a prefix.
 _FIRST_LINES = 12
-_SEEN_LINES = 2000  # In a longer log, this number of lines decides which prefix the log has.
-_JUDGED, _JUDGED_LINES = 1 << 16, 400  # The number of characters and lines that the formats are asked about.
+_SEEN_LINES = 2000  # In a longer log, only this number of lines determines the prefix.
+_JUDGED, _JUDGED_LINES = 1 << 16, 400  # The formats get at most this number of characters and lines.
 _MOST_PARTS = 8
-_SHARE = 0.9  # The share of the lines that are not blank.
-_NAMED_SHARE = 0.5  # If a prefix has at least this share, but too many lines lack it, a message names it.
-_LITERAL_LINES = 3  # In fewer lines, a common first word does not prove a prefix.
+_SHARE = 0.9  # Of the lines that are not blank, at least this share must have the prefix.
+_NAMED_SHARE = 0.5  # If a smaller share has the prefix, but at least this share, a message names the prefix.
+_LITERAL_LINES = 3  # If fewer lines have the same first word, the word is no prefix.
 _MOST_WORDS = 4
 _EXAMPLE_CHARACTERS = 60
 
@@ -36,10 +36,10 @@ class Part(NamedTuple):
     Attributes:
         words: a description for messages.
         pattern: the text that it matches.
-        sure: "certain": no tool prints it before each line. "likely": it is a prefix if the formats recognise as many lines without it as with it.
-            "possible": it is a prefix if the formats recognise more lines without it.
-        public: whether it cannot contain the name of a person or of a machine.
-        only_behind: the parts that it may follow; empty: any part, or no part.
+        sure: "certain": no tool prints it before each line. "likely": it is a prefix if the formats recognise at least as many lines without it as
+            with it. "possible": it is a prefix only if the formats recognise more lines without it than with it.
+        public: whether it can never contain the name of a person or of a machine.
+        only_behind: the parts that it may directly follow; an empty name stands for the start of the line. If the tuple is empty, it may be anywhere.
     """
 
     words: str
@@ -90,7 +90,7 @@ _PARTS = (
     Part("a column", r"[^\t\n]{1,200}+\t", "possible", public=False, only_behind=("", "a column")),
 )
 _COMPILED = tuple(re.compile(part.pattern, re.ASCII) for part in _PARTS)
-# All patterns of first parts in one pattern: most lines begin with no part, and then need only one search.
+# The patterns of all parts that may be first, as one pattern: most lines begin with no part, so one search is enough for them.
 _ANY = re.compile("|".join(part.pattern.replace("(?P<time>", "(?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
 _INDENTATION = "an indentation"
 _LEADING = re.compile(r"[ \t]{0,200}+")
@@ -102,7 +102,7 @@ class Prefix:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
-        # Only the first time is the time of the line. A later time may be that of the program that passed the line on.
+        # Only the first time in the prefix is the time of the line. Another program may have added a later time.
         patterns = [part.pattern if index == self._timed else part.pattern.replace("(?P<time>", "(?:") for index, part in enumerate(parts)]
         self.pattern = re.compile("".join(f"(?:{pattern})" for pattern in patterns), re.ASCII)
         self.has_time = self._timed is not None
@@ -129,7 +129,7 @@ class Prefix:
         plain = re.sub(r"\(\?(?:P<time>|:)", "(", self.pattern.pattern.replace("}+", "}"))
         plain = re.sub(
             r"\{([01]),[0-9]{3,}\}", lambda match: "*" if match[1] == "0" else "+", plain
-        )  # sed would expand each count, and need gigabytes.
+        )  # sed expands each counted repetition, and would need gigabytes of memory.
         plain = re.sub(r"\(\?i:([^()]*)\)", lambda match: f"({match[1].lower()}|{match[1].upper()})", plain)
         plain = plain.replace(r"[^\s:|\[\]]", "[^][:space:]:|[]").replace(r"[\w", "[[:alnum:]_")
         plain = plain.replace(r"\w", "[[:alnum:]_]").replace(r"[\[(]", "[[(]").replace(r"[\])]", "[])]")
@@ -141,7 +141,7 @@ class Prefix:
         return self.pattern.match(text)
 
     def without_names(self, text: str, instead: str) -> str:
-        """Return the prefix of a line. Each part that can name a person or a machine is replaced by a text."""
+        """Return the prefix of a line. Each part that can name a person or a machine is replaced by ``instead``."""
         pieces, position = [], 0
         for part in self.parts:
             match = re.compile(part.pattern, re.ASCII).match(text, position)
@@ -158,7 +158,7 @@ class FormatQueries(NamedTuple):
 
     Attributes:
         fit: whether any format fits the lines.
-        claimed: how many of the lines the formats that fit recognise; -1 if no format fits.
+        claimed: the number of lines that the fitting formats recognise; -1 if no format fits.
     """
 
     fit: Callable[[Sequence[str]], bool]
@@ -168,7 +168,8 @@ class FormatQueries(NamedTuple):
 def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
     """Return the prefix of the lines of a log; ``None`` if there is no prefix, or none is certain enough.
 
-    For a log without a prefix, only its first lines are examined, or the formats are asked whether they fit these lines without their first words.
+    In a log without a prefix, usually only the first lines are examined. Sometimes the formats are also asked whether they fit lines without their
+    first words.
 
     Args:
         head: the start of the log, in complete lines.
@@ -183,10 +184,10 @@ def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
 
 
 def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines have, but too many lines lack; the number of lines with it; and the number of lines that are not blank.
+    """Return a prefix that many lines have but too many lines lack, the number of lines with this prefix, and the number of lines that are not blank.
 
-    A part that the tool itself may print, such as a word, is a prefix only if no format fits the log with it, and a format fits without it. If the
-    formats recognise as many lines with the prefix as without it, the tool prints it, so it is no prefix.
+    If the tool itself may print a part, such as a word, the part is a prefix only if no format fits the log with it, and a format fits the log
+    without it. If the formats recognise at least as many lines with the part as without it, the tool prints the part, so it is no prefix.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
@@ -231,7 +232,10 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
 
 
 def _chosen(lines: Sequence[str], first: Sequence[str], queries: FormatQueries) -> Prefix | None:
-    """Return the prefix without which the formats recognise the most of the first lines. A certain prefix is used even if they recognise none."""
+    """Return the prefix whose removal lets the formats recognise the most of the first lines.
+
+    A certain prefix is returned even if they recognise no line.
+    """
     indentation = _with_indentation((), lines, every=True)
     behind, _ = _common([*_behind(indentation, lines)], _SHARE)
     parts = (*indentation, *behind) if behind else ()
@@ -256,7 +260,10 @@ def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
 
 
 def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Yield possible prefixes, the likeliest first: if equally many lines are recognised without two prefixes, the first prefix is used."""
+    """Yield possible prefixes, the likeliest prefix first.
+
+    If the formats recognise equally many lines without two prefixes, the first prefix is used.
+    """
     yield parts[:sure]
     yield ()
     for end in (*range(sure, len(parts) + 1), *range(sure - 1, -1, -1)):
@@ -267,7 +274,7 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
-    """Add the indentation after these parts that all lines share, or nearly all lines."""
+    """Add the indentation that every line has after these parts, or, if ``every`` is false, that nearly every line has."""
     widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it always matches
     if not widths:
         return parts
@@ -276,7 +283,7 @@ def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) 
 
 
 def _with_words(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Yield the parts with the words that follow them in nearly all lines, adding one word at a time."""
+    """Yield the parts with one more word, with two more words, and so on, as long as nearly all lines have the same next word."""
     for _ in range(_MOST_WORDS):
         matches = [match for behind in _behind(parts, lines) if (match := _FIRST_WORD.match(behind))]
         if len(lines) < _LITERAL_LINES or not matches:
@@ -298,7 +305,7 @@ def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
 
 
 def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
-    """Return the parts with which at least this share of the lines begin, and the number of lines that begin with the first part."""
+    """Return the parts with which at least this share of the lines begins, and the number of lines that begin with the first of these parts."""
     chains = Counter(_chain(line) for line in lines)
     chosen: tuple[int, ...] = ()
     count, least = 0, share * len(lines)
@@ -317,7 +324,7 @@ def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
 
 
 def _chain(line: str) -> tuple[int, ...]:
-    """Return the parts with which a line begins, as indices of `_PARTS`."""
+    """Return the parts with which a line begins, as indexes of `_PARTS`."""
     parts: list[int] = []
     position = 0
     if not _ANY.match(line):

@@ -10,14 +10,15 @@ As printed with -v, with values right-aligned to the widest name and value of th
         loc_cpus_used  =   199 % cpus
         rem_cpus_used  =   199 % cpus
 
-Units scale by 1000, up to a largest unit; with -uu, nothing is scaled. Sizes that are multiples of 1024 are printed in such units, followed by the
-bytes. Other sizes above 999 are rounded like all figures, and are used as the requested size only if they are round. Rows with the value 0 are not
-printed. The end of a block is not marked: a block is complete if its columns are as narrow as its rows allow, and both sides report the same figures.
+Units scale by 1000, up to a largest unit; with -uu, nothing is scaled. Sizes that are multiples of 1024 are printed in units of 1024, followed by the
+number of bytes. Other sizes above 999 are rounded like all figures. Such a size is used as the requested size only if it is a round number. Rows with
+the value 0 are not printed. The tool does not mark the end of a block. A block is complete if its columns are as narrow as its rows allow, and both
+sides report the same kinds of figures.
 
 Conditions are the kind of operation, from the name of the test (as part of the transport for operations other than sending, as in ``RDMA RC read``,
 and as part of the definition for both directions at once), the size, the time, and as settings the parameters that change how messages are sent:
-``affinity``, ``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. Parameters for the connection of the sides (ports, kind of connection,
-timeout) are no conditions and are ignored; the machines that ``conf`` names are environment.
+``affinity``, ``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. Parameters that only connect the two sides (ports, kind of connection,
+timeout) are no conditions and are ignored. The machines that ``conf`` names are environment.
 Source: the printing functions of qperf 0.4.11, and logs recorded with it; samples in tests/formats/qperf/.
 """
 
@@ -65,7 +66,7 @@ _TEST = re.compile(
     r"[ \t]{0,40}+(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
     r"(?:rc|uc)_rdma_(?:read|write|write_poll)_(?:bw|lat)|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)):"
 )
-_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # May be the rest of the name of a test. Any other unknown line affects only itself.
+_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # Such a line may be the rest of a test's name. Any other unknown line affects no other line.
 _ERROR = re.compile(
     r"server: ?.{0,200}|(?:[\w.:-]{1,64}: )?(?:failed to|unable to|cannot|could not) .{1,200}|"
     r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}|\w{1,40}: bad test; try: qperf --help tests"
@@ -78,13 +79,13 @@ _VERBS = (
 _HEADLINE_ROWS = {"lat": {"latency"}, "bw": {"bw", "send_bw"}}
 _RDMA = {"rc": "RDMA RC", "uc": "RDMA UC", "ud": "RDMA UD", "xrc": "RDMA XRC", "ver": "RDMA RC"}
 _ROWS = 100
-_LAST_MESSAGES = 2  # Messages that are on their way when the test ends.
+_LAST_MESSAGES = 2  # The number of messages that may be on their way when the test ends.
 _LATE_SHARE = 0.001
-_TICK_NS = 1e7  # the clock ticks per second of times(2), which qperf uses to measure processor time
+_TICK_NS = 1e7  # the length of a clock tick of times(2), with which qperf measures times
 
 
 def detect(head: str) -> Detected:
-    """Return whether a line is the name of a test and a colon."""
+    """Return whether the head has a line that is the name of a test and a colon."""
     named = any(_TEST.fullmatch(line.rstrip("\r")) for line in head.split("\n", 2000)[:2000])
     return Detected(named, wants="a line that is the name of a test and a colon, as in 'tcp_lat:'")
 
@@ -109,7 +110,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _FigureBlock:
-    """A test and its rows so far. Rows that the tool is not known to print stay unknown, and do not affect the block."""
+    """A test and its rows so far. A row that the tool is not known to print is an unknown line, and does not affect the block."""
 
     def __init__(self) -> None:
         self._header: Line | None = None
@@ -212,33 +213,36 @@ def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> C
 
 
 def _verb(test: str) -> str:
-    """Return the kind of RDMA, with its operation, unless this is sending: a read, a write, or an operation on remote memory."""
+    """Return the kind of RDMA and its operation: a read, a write, or an atomic operation on remote memory. Sending is not named."""
     kind = test.partition("_")[0]
     verb = next((f" {words}" for name, words in _VERBS if name in test), "")
     return f"{_RDMA[kind]}{verb}{', verified' if kind == 'ver' else ''}"
 
 
 def _settings(rows: dict[str, FigureRow]) -> str | None:
-    """Return the parameters that change how messages are sent, as printed."""
+    """Return the parameters that change how messages are sent, as the tool prints them."""
     return settings_text({name: " ".join(row.text.split()) for name, row in rows.items() if name in SETTINGS})
 
 
 def _samples(rows: dict[str, FigureRow]) -> int | None:
-    """Return the number of messages behind the figures: the messages that both sides received; ``None`` unless all digits are printed."""
+    """Return the number of messages from which the figures were computed: the messages that both sides received.
+
+    ``None`` unless all digits are printed.
+    """
     names = ("loc_recv_msgs", "rem_recv_msgs") if "latency" in rows else ("recv_msgs",) if "recv_msgs" in rows else ("rem_recv_msgs",)
     counts = [row for name in names if (row := rows.get(name)) and row.factor == 1 and row.number is not None]
     return sum(int(row.number or 0) for row in counts) if len(counts) == len(names) else None
 
 
 def _complete(rows: dict[str, FigureRow]) -> bool:
-    """Whether no row of rows that are always printed together is missing: size and time with other parameters, a rate with counts."""
+    """Whether rows are complete that the tool always prints together: size and time with other parameters, and a rate with counts."""
     defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
     counted = any(name.endswith("_msgs") for name in rows)
     return defaults and (not counted or "msg_rate" in rows)
 
 
 def _agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether rate and latency, or rate, size and bandwidth, are consistent, within rounding and the different times of the sides."""
+    """Whether rate and latency, or rate, size and bandwidth, are consistent. Rounding and the different times of the two sides are allowed for."""
     rate, latency = rows.get("msg_rate"), rows.get("latency")
     if rate and latency and latency.number and rate.number:
         return _close(rate.value * latency.value, 1e9, _times_differ(rows), rate, latency)
@@ -257,9 +261,10 @@ def _times(rows: dict[str, FigureRow]) -> list[FigureRow]:
 def _times_differ(rows: dict[str, FigureRow]) -> float:
     """Return the share by which the times of the sides may differ.
 
-    Each side counts clock ticks, and a figure uses the time of one side or of both sides.
+    Each side counts clock ticks, and each figure is computed from the time of one side or of both sides.
 
-    If the times are not printed, each side may differ by one tick; without the planned time, the share is unknown, and 0 is returned.
+    If the times are not printed, the time of each side may be wrong by one tick. If the planned time is not printed either, the share is unknown, and
+    0 is returned.
     """
     values = [row.value for row in _times(rows)]
     if values:
@@ -269,7 +274,7 @@ def _times_differ(rows: dict[str, FigureRow]) -> float:
 
 
 def _counts_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether the counts of messages match the rate: within rounding, they equal the rate times a time between the times of the two sides."""
+    """Whether the number of messages matches the rate: it must be, within rounding, the rate times a time between the times of the two sides."""
     samples, rate = _samples(rows), rows.get("msg_rate")
     times = _times(rows)
     if samples is None or not rate or not rate.number or not times:
@@ -280,12 +285,12 @@ def _counts_agree(rows: dict[str, FigureRow]) -> bool:
 
 
 def _step(rate: FigureRow, time: FigureRow, digits: int) -> float:
-    """Return the number of messages that corresponds to the rounding of a rate and a time."""
+    """Return the error of a number of messages that is computed from a rounded rate and a rounded time."""
     return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
 
 
 def _ways_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether each side of a ping-pong received the messages of the other side, except for the last messages, which were still on their way."""
+    """Whether each side of a ping-pong received the messages of the other side. The last messages may be missing, because they were on their way."""
     if "latency" not in rows:
         return True
     counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1 and row.number is not None}
@@ -298,12 +303,12 @@ def _digits(row: FigureRow) -> int:
 
 
 def _close(value: float, expected: float, slack: float, *rows: FigureRow) -> bool:
-    """Whether two values are equal within the rounding of their figures. With -e, figures may have fewer than three digits.
+    """Whether two values are equal within the rounding of their figures. If the user asked for it (-e), figures have fewer than three digits.
 
     Args:
         value: a value.
         expected: the expected value.
-        slack: a share by which they may differ additionally.
+        slack: a share by which the values may differ in addition.
         rows: the figures from which both values were computed.
     """
     digits_of_figures = [_digits(row) for row in rows if row.exact is None]
@@ -346,13 +351,13 @@ FIGURES: Mapping[str, tuple[str, str, str]] = {
     **{f"{side}_cpu_time": ("cpu_time", words, "time") for side, words in _SIDES.items()},
     **_TRAFFIC,
 }
-"""Metric, statistic and quantity of each row that is a figure."""
+"""The metric, the statistic and the quantity of each row that is a figure."""
 
 _PARAMETERS = (
     *("access_recv", "affinity", "alt_port", "cq_poll", "flip", "id", "msg_size", "mtu_size", "no_msgs", "poll_mode", "port", "rate", "rd_atomic"),
     *("service_level", "sl", "sock_buf_size", "src_path_bits", "static_rate", "time", "timeout", "use_cm"),
 )
-#: Parameters that change how messages are sent. The other parameters are known from other rows, or only connect the two sides.
+#: Parameters that change how messages are sent. The values of other parameters are known from other rows, or only connect the two sides.
 SETTINGS = frozenset(
     f"{side}{name}" for name in {*_PARAMETERS} - {"msg_size", "time", "timeout", "id", "port", "alt_port", "use_cm"} for side in ("", "loc_", "rem_")
 )
@@ -370,15 +375,15 @@ _ORDER: Mapping[str, int] = {
         ]
     )
 }
-"""Where rows stand in their block; only parameters may be in any order among themselves."""
+"""The position of each row in its block. Only the parameters may be in any order."""
 
 KNOWN = frozenset(_ORDER)
 _ANY_ORDER = frozenset(f"{prefix}{name}" for name in _PARAMETERS for prefix in ("", "loc_", "rem_"))
 _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait", "send_errors", "recv_errors", "errors", "max_cqe"})
 
 _ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
-_SCALED = 4  # A figure with a unit never has this many digits, or a comma, before its decimal point.
-_LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # Another program prints "x = y", with one blank on each side.
+_SCALED = 4  # A figure with a unit has fewer digits before its decimal point, and no comma.
+_LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # Other programs print "x = y" with single blanks.
 _VALUE = re.compile(
     r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"
     r"(?: \((?P<exact>[0-9]{1,3}(?:,[0-9]{3}){0,5})\))?"
@@ -388,8 +393,8 @@ _VALUE = re.compile(
 class FigureRow(NamedTuple):
     """A row: a name, and after the equals sign a number with its unit, or only a text.
 
-    ``equals`` is the distance of the equals sign from the start of the name, and ``digits`` the end of the number; both are -1 in rows with tabs,
-    which have no columns. ``cell`` is the printed number.
+    ``equals`` is the offset of the equals sign from the start of the name. ``digits`` is the end of the number within the value. Rows with tabs have
+    no columns: in these rows, both are -1. ``cell`` is the printed number.
     """
 
     line: Line
@@ -420,7 +425,7 @@ def read_row(line: Line) -> FigureRow | None:
     if value is None:
         return None if row.name in FIGURES or row.name in _QUANTITIES else row
     integer, *_ = value["number"].split(".")
-    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):  # The line may be "123 thousand", cut after the number.
+    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):  # The line may be cut: "123 thousand" after "123".
         is_count = FIGURES[row.name][2] == "count" if row.name in FIGURES else row.name not in _QUANTITIES
         return row if is_count else None
     quantity, factor = _UNITS.get(value["unit"] or "", ("", 1))
@@ -437,7 +442,7 @@ def read_row(line: Line) -> FigureRow | None:
 
 
 def is_whole(rows: Sequence[FigureRow]) -> bool:
-    """Whether all rows are present, judged by the columns: the tool pads rows to the widest name and value, so the widest row is not missing."""
+    """Whether the columns show that the widest row is present: the tool pads all rows of a block to the widest name and the widest value."""
     names = {row.name for row in rows}
     if len(names) < len(rows):
         return False
@@ -458,7 +463,7 @@ def in_order(rows: Sequence[FigureRow]) -> bool:
 
 
 def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
-    """Whether both sides report the same figures, as busy sides do, and the processor times of each side add up."""
+    """Whether both sides report the same kinds of figures, and the processor times of each side add up to their sum."""
     sides = {side: {name.removeprefix(f"{side}_") for name in rows if name.startswith(f"{side}_") and name in FIGURES} for side in _SIDES}
     for side, other in (("send", "recv"), ("loc", "rem")):
         if _lasting(sides[side]) != _lasting(sides[other]):
@@ -467,7 +472,7 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
 
 
 def _lasting(names: set[str]) -> list[str]:
-    """Return the figures that are never 0, so that they are always printed; without their direction if there is only one direction."""
+    """Return the names of the figures that are never 0: the tool always prints them. If there is only one direction, the names are without it."""
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
     return sorted(never_zero if len(directions) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in never_zero))
@@ -480,13 +485,13 @@ def _adds_up(rows: Mapping[str, FigureRow], side: str) -> bool:
 
 
 def precision(rows: Sequence[FigureRow]) -> int:
-    """Return the number of digits to which figures are rounded: 3, or the number of the option -e."""
+    """Return the number of digits to which the tool rounds figures: 3, or more with the option -e."""
     digit_counts = [len(row.number.as_tuple().digits) for row in rows if row.number is not None and "." in row.text]
     return max([3, *digit_counts])
 
 
 def resolution(row: FigureRow, digits: int) -> float | None:
-    """Return the unit of the last digit before trailing zeros were removed, in the unit of the metric; ``None`` for an exact number."""
+    """Return the unit of the last rounded digit, in the unit of the metric; ``None`` for an exact number. The tool removes trailing zeros."""
     number = row.number or Decimal(0)
     if row.exact is not None or (row.quantity in {"count", "size"} and row.factor == 1):
         return None
@@ -495,7 +500,10 @@ def resolution(row: FigureRow, digits: int) -> float | None:
 
 
 def as_bytes(row: FigureRow) -> int | None:
-    """Return a size in bytes if it is exact, or so round that it must be the requested size; ``None`` if only three digits are known."""
+    """Return a size in bytes if it is exact, or if it is a round number, which must be the requested size.
+
+    ``None`` if only three digits are known.
+    """
     if row.number is None or row.quantity != "size":
         return None
     size = row.exact if row.exact is not None else int(row.number * row.factor)

@@ -38,20 +38,22 @@ from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.records import Facts, Histogram, Number, Record
 
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may set. A line is stored in memory as a whole.
-LOOKS = 16  # After each doubtful line, the rest of its run is tried again as arrays; after this many tries, it is read line by line.
+LOOKS = 16  # After a doubtful line, the other lines of its sequence are read as arrays again. After this many tries, they are read one by one.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # Returned by `next` when the format has finished.
 
 
 class FormatFailure(UnreadableInput):
-    """The code of a format failed, or yielded an object that is not a finding: the log cannot be read in this format."""
+    """The log cannot be read in this format: the code of the format failed, or yielded an object that is not a finding."""
 
 
 class Event(NamedTuple):
-    """A finding on the lines ``line`` to ``last_line`` (0: it became known only at the end of the log). ``text`` is the text of the first line.
+    """A finding on the lines ``line`` to ``last_line``. Both are 0 if the finding became known only at the end of the log.
 
-    ``lines`` are the lines that no earlier event has claimed: a second record on the same row has no lines. ``run`` is the index of the run in the
-    log; a log may contain several runs, one after the other.
+    ``text`` is the text of the first line.
+
+    ``lines`` are the lines that no earlier event has claimed. If a row has a second record, this record has no lines. ``run`` is the index of the run
+    in the log; a log may contain several runs, one after the other.
     """
 
     line: int
@@ -64,7 +66,7 @@ class Event(NamedTuple):
 
 
 class ChatterEvent(Event):
-    """The event of many lines that are no results, or whose numbers were added to a result on another line."""
+    """The event of many lines that are no results, or whose numbers belong to a result on another line."""
 
     source: Lines
 
@@ -80,7 +82,7 @@ class Scan:
     def __init__(self, text: LogText, name: str | None = None, run_lines: int = RUN_LINES) -> None:
         """Prepare to read an open log, in the named format or in the detected format.
 
-        Runs of at least ``run_lines`` lines with the same shape are read as arrays. The findings do not depend on this number.
+        If at least ``run_lines`` consecutive lines have the same shape, they are read as arrays. The findings do not depend on this number.
 
         Raises:
             UnreadableInput: no format fits, or several formats fit. If the stream is damaged, the message states this first.
@@ -88,7 +90,7 @@ class Scan:
         self._text = text
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
-        self._ours = is_ours(self.format)  # Our own formats are checked by tests, and checking each record here would be slow.
+        self._ours = is_ours(self.format)  # Tests check our own formats; checking each record here would be slow.
         self._expands = expands_tabs(self.format)
         self.account = Account()
         self._unreadable: OSError | UnreadableInput | None = None  # Why the log could not be read to its end. This is not an error of the format.
@@ -96,7 +98,7 @@ class Scan:
         self._waiting = WaitingLines()
         self._found_blocks: list[RecordBlock] = []
         self._latest: Finding | None = None
-        self._lines_claimed: Sequence[Line] = ()  # The lines of the latest finding that claimed lines. The next finding may be on one of them too.
+        self._lines_claimed: Sequence[Line] = ()  # The lines that the latest finding claimed. The next finding may be on these lines, too.
 
     @cached_property
     def system(self) -> str | None:
@@ -133,13 +135,13 @@ class Scan:
         """Yield every event. Many records that the format can read as arrays are yielded together.
 
         Raises:
-            FormatFailure: the format failed; the events before must not be used.
+            FormatFailure: the format failed; the events that were yielded before must not be used.
             UnreadableInput: the file could not be read to its end.
         """
         lines = self._lines()
         findings: Any = self._guarded(lambda: iter(self.format.parse(lines)))
         while True:
-            try:  # Without `_guarded`, which would add two calls for each finding.
+            try:  # `_guarded` is not used here, because it would add two calls for each finding.
                 finding = next(findings, _OVER)
             except KeyboardInterrupt:
                 raise
@@ -165,7 +167,7 @@ class Scan:
         self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
     def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
-        """Run code of the format. An error in it affects only this log; the message names the package of the format."""
+        """Run code of the format. An error in this code affects only this log. The message of the error names the package of the format."""
         try:
             return step()
         except KeyboardInterrupt:
@@ -213,7 +215,7 @@ class Scan:
             raise
 
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
-        """Yield the lines of a run that the format must read. The other lines become records like the record before them."""
+        """Yield those lines of a sequence that the format must read. Each other line becomes a record like the record of the line before it."""
         index, tries = 0, 0
         while index < run.count:
             line, self._latest = run.line(index), None
@@ -227,7 +229,7 @@ class Scan:
             index += 1
 
     def _record_on(self, line: Line) -> Record | None:
-        """Return the record that the format found on this line, which must be the latest line that the format got."""
+        """Return the record that the format found on this line; ``None`` if it found no record. The format must not have got a later line."""
         finding = self._latest
         return (
             finding.what
@@ -245,7 +247,10 @@ class Scan:
         self._waiting.forget_late()
 
     def _event_of_unclaimed(self, line: Line) -> Event:
-        """Return the event of a line that the format did not claim. The line is unknown, unless a tool prints such lines into logs of any format."""
+        """Return the event of a line that the format did not claim.
+
+        The line is unknown, unless it is a line that a tool prints into logs of other tools.
+        """
         finding = next((finding for read in readers_of_any_log() if (finding := read(line))), None)
         if finding is None:
             return self._event((line,), "unknown", None, (line.number,))
@@ -277,11 +282,11 @@ class Scan:
         event = self._event(lines, _kind(finding), finding.what, tuple(line.number for line in claimed))
         if isinstance(finding.what, Broken) and finding.line and finding.line.number != event.line:
             damaged = next(line for line in lines if line.number == finding.line.number)
-            return event._replace(line=damaged.number, text=damaged.shown)  # Of a broken result, the damaged line is shown.
+            return event._replace(line=damaged.number, text=damaged.shown)  # For a broken result, the damaged line is shown.
         return event
 
     def _checked_for_prefix(self, finding: Finding, claimed: Sequence[Line]) -> Finding:
-        """Check a finding in a log with prefixes. A line without the prefix does not belong to the run."""
+        """Check a finding in a log with a prefix. A line without the prefix does not belong to the run."""
         self.account.first_time = self.account.first_time or next((time for line in claimed if (time := line.time)), None)
         prefix = self._text.prefix
         if (
@@ -293,7 +298,7 @@ class Scan:
         return finding
 
     def _event_of_many(self, finding: BulkFinding) -> Event | RecordBlock:
-        """Claim lines that the format got together."""
+        """Claim lines that the format got together, and return their event."""
         lines, what = finding
         if what is not None:
             return self._block_of_records(lines, what)
@@ -314,7 +319,7 @@ class Scan:
         return block
 
     def _event_of_pieces(self, finding: Finding) -> Event:
-        """Claim the lines of a finding. The format got some of these lines together."""
+        """Claim the lines of a finding, and return its event. The format got some of these lines together."""
         pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
         first, last = (piece.line(index) if isinstance(piece, Lines) else piece for piece, index in ((pieces[0], 0), (pieces[-1], -1)))
@@ -331,12 +336,15 @@ class Scan:
 
 
 def _has_tabs_for_blanks(text: str) -> bool:
-    """Whether there are tabs between the words of a line. In JSON, tabs are allowed."""
+    """Whether there are tabs between the words of a line. A line of JSON may have tabs, so it does not count."""
     return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
 
 
 def _as_formats_see(line: Line, expand: bool) -> Line:
-    """Return the line in the form that formats get. Editors, terminals and web pages add and remove trailing blanks, and replace blanks by tabs."""
+    """Return the line in the form that formats get: without trailing blanks, and, if ``expand`` is true, with blanks in place of tabs.
+
+    Editors, terminals and web pages change blanks.
+    """
     if line.text[-1:] in (" ", "\t"):
         line = line._replace(text=line.text.rstrip(" \t"))
     return line._replace(text=line.text.expandtabs()) if expand and "\t" in line.text else line
@@ -379,7 +387,7 @@ class LineProblem(NamedTuple):
 
 
 class Log(msgspec.Struct, frozen=True):
-    """A log that was read completely into memory: for tests and small programs. Use `Scan` for logs of any size."""
+    """A log that was read completely into memory, for tests and small programs. Use `Scan` for logs of any size."""
 
     name: str
     format: str
@@ -446,11 +454,11 @@ def _read(text: LogText, format_name: str | None, log_name: str) -> Log:
     return Log(log_name, scan.format_name, scan.account, events)
 
 
-_TAB = 8  # Columns.
+_TAB = 8  # in columns
 
 
 def with_positions_in_log(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
-    """Return the record with the positions of its numbers in the log: lines of the log may be longer than the lines that the format got."""
+    """Return the record with the positions of its numbers in the log. The lines of the log may be longer than the lines that the format got."""
     if all(number.value_start is None for number in record.numbers):
         return record
     in_log = {line.number: line for line in lines}
@@ -493,7 +501,7 @@ def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
 
 
 class HeldRecords:
-    """Stores the records of a log until all facts about their runs are known. If there are more than a limit, they are stored in a file."""
+    """Stores the records of a log until all facts about their runs are known. If there are many records, they are stored in a file."""
 
     def __init__(self, in_memory: int = 20_000) -> None:
         """Store up to ``in_memory`` records in memory."""
@@ -502,7 +510,7 @@ class HeldRecords:
         self._file: IO[bytes] | None = None
 
     def add(self, event: Event) -> None:
-        """Store the event of a record, without its text and its other lines."""
+        """Store the event of a record, but not the text and the other lines of the event."""
         self._events.append(event)
         if len(self._events) >= self._in_memory:
             self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it is forgotten, and has no name
@@ -511,7 +519,7 @@ class HeldRecords:
             self._events.clear()
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield the events in their order. This is possible only once."""
+        """Yield the events in the order in which they were added. This is possible only once."""
         if self._file:
             decoder = msgspec.msgpack.Decoder(list[tuple[int, int, int, Record]])
             with self._file as rows:

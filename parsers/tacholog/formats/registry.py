@@ -21,11 +21,11 @@ _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
-_LONGEST_GAP = 40  # The largest number of characters between two quoted words of a log; in a hostile log there can be thousands.
+_LONGEST_GAP = 40  # If more characters are between two words, a quote leaves them out. A hostile log may have thousands.
 _CANDIDATES = 3  # The number of formats that a message names if no format fits a log.
 _WORD = re.compile(r"[A-Za-z0-9_/]+")
 _SPECIFIC = re.compile(r"[A-Za-z].{3}")
-_BINARY_SHARE = 0.1  # The share of characters that do not occur in text. A log with a few stray bytes has fewer.
+_BINARY_SHARE = 0.1  # If a larger share of the characters cannot occur in text, the log is binary. A few damaged bytes are a smaller share.
 
 
 TABS = "tabs stand between its words: if they are in place of blanks, restore them with 'expand', or copy the log anew"
@@ -34,17 +34,17 @@ TABS = "tabs stand between its words: if they are in place of blanks, restore th
 class Format(Protocol):
     """A format module.
 
-    ``parse`` must claim each line that it recognises at most 4096 lines, or 8 MiB, after it got the line; a line that it does not claim is unknown
-    and is reported. It opens no files, reads no environment, and stores a bounded number of lines.
+    ``parse`` must claim each line that it recognises at most 4096 lines, or 8 MiB, after it got the line. A line that it does not claim is unknown,
+    and Tacholog reports it. ``parse`` opens no files, reads no environment variables, and stores a bounded number of lines.
 
     Optional parts:
 
-    - ``BULK``: shapes of lines that the tool prints in very large numbers; see `tacholog.formats.kit.bulk`.
-    - ``LINE_BYTES``: the limit for the length of a line, if lines are longer than 64 KiB; at most 4 MiB.
-    - ``STATES``: the conditions that the log states, so that the plan of a campaign can find missing conditions; see `tacholog.formats.kit.States`.
-    - ``COMPUTED``: how the format computes numbers that its tool does not print; see `computed_of`.
-    - ``EXPANDS_TABS = True``: the tool prints no tabs. Tabs in a log replace blanks up to the next multiple of 8 columns.
-    - ``system_of``, a function: returns the measured system for the start of a log; ``None`` if the log may be of several systems and names none.
+    - ``BULK``: shapes of lines that the tool prints in very large numbers; see `tacholog.formats.kit.bulk`. - ``LINE_BYTES``: the limit for the
+    length of a line, if lines are longer than 64 KiB; at most 4 MiB. - ``STATES``: the conditions that the log states, so that the plan of a campaign
+    can find missing conditions; see `tacholog.formats.kit.States`. - ``COMPUTED``: how the format computes numbers that its tool does not print; see
+    `computed_of`. - ``EXPANDS_TABS = True``: the tool prints no tabs. Tabs in a log replace blanks up to the next multiple of 8 columns. -
+    ``system_of``, a function: returns the measured system for the start of a log; ``None`` if the log names no system and may be about several
+    systems.
     - ``read_in_any_log``, a function of Tacholog's own formats: it is called with each line that the format of a log does not recognise, for tools
       that print their messages into logs of other formats.
     """
@@ -53,7 +53,7 @@ class Format(Protocol):
     SYSTEM: str  #: the system that the tool measures unless a manifest states another system
     TOOL: str  #: the name that the tool uses for itself
     DIALECTS: Sequence[Dialect]
-    DEFINITIONS: Mapping[str, str]  #: metric definitions by name, each with a sentence about the meaning of the number
+    DEFINITIONS: Mapping[str, str]  #: the definitions of metrics by name; each is a sentence about the meaning of the number
 
     def detect(self, head: str) -> Detected:
         """Return whether a log has this format, judged from its start (up to 1 MiB of text)."""
@@ -65,7 +65,7 @@ class Format(Protocol):
 
 
 class InstalledFormats(NamedTuple):
-    """The formats that could be loaded, and the reasons why others could not. A broken package affects only its own formats."""
+    """The formats that could be loaded, and the reasons why other formats could not be loaded. A broken package affects only its own formats."""
 
     formats: Mapping[str, Format]
     failures: Mapping[str, str]
@@ -143,7 +143,10 @@ def formats() -> Mapping[str, Format]:
 
 @functools.cache
 def readers_of_any_log() -> Sequence[Callable[[Line], Finding | None]]:
-    """Return the functions ``read_in_any_log`` of our own formats. Other packages are not asked: they would change how all logs are read."""
+    """Return the functions ``read_in_any_log`` of our own formats.
+
+    Functions of other packages are not used: they would change how all logs are read.
+    """
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
 
@@ -156,9 +159,11 @@ def states_of(name: str) -> Mapping[str, States] | None:
 
 
 def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return the formulas with which a format computes numbers from other numbers on their line, by metric and statistic; empty if it declares none.
+    """Return the formulas with which a format computes numbers from other numbers on the same line. The key is metric and statistic.
 
-    A number has one formula, or several for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
+    Empty if the format declares no formula.
+
+    A number has one formula, or several formulas for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
     """
     computed = getattr(formats().get(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):
@@ -171,12 +176,12 @@ def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
 
 
 def formats_of_tool(tool: str) -> list[str]:
-    """Return the formats whose tool has this name, in upper or lower case."""
+    """Return the formats whose tool has this name. Upper and lower case are equal."""
     return [name for name, module in formats().items() if tool.casefold() in (module.TOOL.casefold(), name.casefold())]
 
 
 def format_named(name: str) -> Format:
-    """Return the format of that name.
+    """Return the format with this name.
 
     Raises:
         UnreadableInput: there is no such format.
@@ -189,7 +194,7 @@ def format_named(name: str) -> Format:
 
 
 def _near(name: str) -> str:
-    """Return a hint with the formats that were probably meant: the formats of a tool with that name, else formats with a similar name."""
+    """Return a hint with the formats that the user probably meant: the formats of a tool with this name, or else formats with a similar name."""
     near = formats_of_tool(name) or difflib.get_close_matches(name, formats(), 2)
     return f" (is {' or '.join(near)} meant?)" if near else ""
 
@@ -201,7 +206,7 @@ def any_fits(lines: Sequence[str], names: Collection[str] | None = None) -> bool
 
 
 def lines_known(lines: Sequence[str]) -> int:
-    """Return how many of the first lines of a log are claimed by the formats that fit them; -1 if no format fits."""
+    """Return how many of the first lines of a log a fitting format claims: the largest number of any fitting format, or -1 if no format fits."""
     head = "\n".join(lines)
     return max((_claimed_by(module, lines) for module in formats().values() if _ask(module, head).fits), default=-1)
 
@@ -222,14 +227,14 @@ def _claimed_by(module: Format, lines: Sequence[str]) -> int:
 def detect(head: str) -> str:
     """Return the name of the only format that fits the start of a log.
 
-    If the first line names a format, only this format fits, whatever the log quotes.
+    If the first line names a format, only this format fits, even if the log quotes lines of other formats.
 
     Raises:
         UnreadableInput: no format fits, or several formats fit; the message names the candidates and describes the logs that they read.
     """
     if not head:
         raise UnreadableInput("the file is empty")
-    plain = "\n".join(line.rstrip(" \t\r") for line in head.split("\n"))  # In the form that formats get; see `reading`.
+    plain = "\n".join(line.rstrip(" \t\r") for line in head.split("\n"))  # Formats get lines without trailing blanks, too; see `reading`.
     expanded = plain.expandtabs() if "\t" in plain else plain
     answers = {name: _ask(module, expanded if expands_tabs(module) else plain) for name, module in formats().items()}
     fitting = [name for name, detected in answers.items() if detected.fits]
@@ -248,7 +253,9 @@ def detect(head: str) -> str:
 
 
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
-    """Return the formats that match the log best, the best first, each with two neighbouring words that the log and the format have in common.
+    """Return the formats that match the log best, beginning with the best format.
+
+    Each comes with two neighbouring words that are both in the log and in the format.
 
     The words of a format are those that it quotes in ``wants``. A single word is no evidence, because it also occurs in prose.
     """
@@ -260,7 +267,7 @@ def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]
 
 
 def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return the pairs of neighbouring words that are long enough to be specific, each with the text of its first occurrence."""
+    """Return the pairs of neighbouring words in which both words are long enough to be specific. Each comes with the text of its first occurrence."""
     texts_of_pairs: dict[tuple[str, str], str] = {}
     for text in texts:
         for first, second in pairwise(_WORD.finditer(text)):
@@ -272,7 +279,7 @@ def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
 
 
 def _quoted(text: str, first: re.Match[str], second: re.Match[str]) -> str:
-    """Return the text from one word to the next, as it is in the log. A long text between them is left out."""
+    """Return the text from one word to the next word, as it is in the log. If the text between the words is long, it is left out."""
     is_short = second.start() - first.end() <= _LONGEST_GAP
     return text[first.start() : second.end()] if is_short else f"{first[0]} ... {second[0]}"
 
@@ -288,7 +295,7 @@ def _binary(head: str) -> str | None:
 
 
 def system_of(module: Format, head: str) -> str | None:
-    """Return the measured system of logs with this start, unless a manifest states another system; ``None`` if it is unknown."""
+    """Return the measured system of a log with this start; ``None`` if it is unknown. A manifest may state another system."""
     return module.system_of(head) if is_ours(module) and hasattr(module, "system_of") else module.SYSTEM
 
 
@@ -298,7 +305,7 @@ def expands_tabs(module: Format) -> bool:
 
 
 def _ask(module: Format, head: str) -> Detected:
-    """Return whether a format fits. A format that raises an exception does not fit."""
+    """Return the answer of a format to the start of a log. A format that raises an exception does not fit."""
     try:
         fits, wants, *names_itself = module.detect(head)  # two values, or three
         return Detected(bool(fits), str(wants), any(names_itself))

@@ -8,12 +8,12 @@ One line for each process. If a value is unknown, its key is left out::
     end processes=1
 
 The second and third lines are one line in the log; its dot shows that it is complete. Resources are of the whole process, of the children that it
-waited for, and of orphans that it left. If there is ``peak_memory_below_bytes``, the peak is at most this value: the kernel also counted the process
-that started the measured process. If there is ``cpu_resolution_ns``, the process ran on a host behind ssh, and a shell on this host counted:
-processor time with this resolution, and ``voluntary_switches_above``, ``involuntary_switches_above`` and ``peak_memory_above_bytes`` as lower bounds,
-sampled for the last time before the end.
+waited for, and of orphans that it left. If the line has ``peak_memory_below_bytes``, the peak is at most this value, because the kernel also counted
+the process that started the measured process. If the line has ``cpu_resolution_ns``, the process ran on a host that is reached by ssh, and a shell on
+this host measured. It measured the processor time with this resolution. It sampled the context switches and the memory for the last time before the
+end, so ``voluntary_switches_above``, ``involuntary_switches_above`` and ``peak_memory_above_bytes`` are lower bounds.
 
-Conditions are those of the run to which the log belongs: no line of this log states any.
+Conditions are those of the run to which the log belongs: no line of this log states a condition.
 
 Source: campaign/measure.py of this project; samples in tests/formats/resources/, written by `tacholog bench`.
 """
@@ -95,7 +95,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _record(line: Line) -> Record | Broken | None:
-    """Read the line of a process. A line that names no test belongs to a run without results, and is no record."""
+    """Read the line of a process. If a line names no test, it belongs to a run without results, and is no record."""
     pairs = [(pair[1], Cell(pair[2], pair.start(2))) for pair in _PAIR.finditer(line.text)]
     fields = dict(pairs)
     if line.text != "used" + "".join(f" {name}={value}" for name, value in pairs) + " ." or len(fields) < len(pairs):

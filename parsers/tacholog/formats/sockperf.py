@@ -12,9 +12,9 @@ Nearly every line has the prefix ``sockperf: ``, and some are coloured even in f
     ...
     sockperf: ---> <MIN> observation =    1.571
 
-Times are microseconds. This output states neither the message size nor whether the test was a ping-pong; a full log begins with its parameters. A
-throughput test states what was sent. Its "MBps" are 2^20 bytes per second and its "Mbps" 2^20 bits per second, of the message without headers. Up to
-3.5 the mean is called ``avg-lat``.
+Times are microseconds. This output states neither the message size nor whether the test was a ping-pong. A full log begins with the parameters of the
+test. A throughput test states how many messages were sent. Its unit "MBps" is 2^20 bytes per second, and its unit "Mbps" is 2^20 bits per second,
+both without headers. Up to 3.5, the mean is called ``avg-lat``.
 
 Conditions are the transport on the socket line, and from the parameters of a full log the size, the time, the rate (under load), and, as settings,
 all other parameters (burst, replies and so on). All modes print the same words about how a side waits for its socket (``using recvfrom() to block on
@@ -97,7 +97,7 @@ _FAILED = re.compile(
     r"ERROR: .{1,500}|No messages were received from the server\. Is the server down\?|No valid observations found\. .{1,200}|"
     r"Test end before test start\. Ending statistics early|Test ends uncompleted, .{1,200}"
 )
-# Signals end a test at any time, so this line can be anywhere, even within a result.
+# A signal may end a test at any time, so this line can be anywhere, even within a result.
 _INTERRUPTED = re.compile(r"Test end \(interrupted by (?:timer|user|signal [0-9]{1,3})\)")
 _CHATTER = re.compile(
     r"|sockperf\[CLIENT\] send on:(?:sockperf: using \w{1,20}\(\) to block on socket\(s\))?|\[SERVER\] (?:listen|send) on:|"
@@ -125,9 +125,11 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 def _context_of(parameters: str) -> TestParameters:
-    """Return the facts that the parameters of a full log state. If only some messages are answered, the mode is under-load; otherwise it is unknown.
+    """Return the facts that the parameters of a full log state.
 
-    A parameter that is no condition with a separate name is a setting. A parameter without a value is a switch.
+    If the server answers only some messages, the mode is under-load; otherwise it is unknown.
+
+    If no condition exists for a parameter, the parameter is a setting. A parameter without a value is a switch that is on.
     """
     values = {name: int(value) for name, value in _PARAMETER.findall(parameters)}
     under_load = values.get("reply-every", 1) > 1
@@ -140,7 +142,7 @@ def _context_of(parameters: str) -> TestParameters:
 
 
 class _Client:
-    """The output of clients, one after another. The stated socket and parameters apply until the next version line."""
+    """Reads the output of clients, one after another. The stated socket and parameters apply until the next line with a version."""
 
     def __init__(self) -> None:
         self._context = TestParameters()
@@ -158,12 +160,10 @@ class _Client:
             self.packets.behind(findings)
             yield from findings
         elif not text and self._block.is_open:
-            yield Finding(line, None)  # The line of the total ends with an extra line break, and a log may have a blank line after each line.
+            yield Finding(line, None)  # The tool prints a blank line after the total, and a log may have a blank line after each line.
         else:
             about = list(self._other(line, text))
-            if about or line.text.startswith(
-                "sockperf"
-            ):  # An unknown line without the prefix was printed by another program, and does not end a block.
+            if about or line.text.startswith("sockperf"):  # If an unknown line has no prefix, another program printed it, so it does not end a block.
                 yield from self._block.close()
             yield from about
 
@@ -203,33 +203,33 @@ _COUNT = r"[0-9]{1,18}"
 
 
 class TestParameters(NamedTuple):
-    """The parameters that were stated before the results: by the line of the socket, or in a full log."""
+    """The parameters that a log states before the results: on the line of the socket, or in the head of a full log."""
 
     payload_bytes: int | None = None
     conditions: Conditions = Conditions()
 
 
 class Step(NamedTuple):
-    """A line of a block: its beginning, its complete pattern, and the steps that may follow."""
+    """A line of a block: the pattern of its beginning, its complete pattern, and the steps that may be next."""
 
     starts: re.Pattern[str]
     pattern: re.Pattern[str]
     then: frozenset[str]
 
 
-Row = Mapping[str, Cell]  # The named groups of a line.
+Row = Mapping[str, Cell]  # the named groups of a line
 BlockRows = dict[str, list[Row]]
 
 
 class ResultBlock(NamedTuple):
-    """The lines of a result in their order, and the function that reads them."""
+    """The steps of a result in their order, and the function that makes the record."""
 
     steps: Mapping[str, Step]
     read: Callable[[BlockRows, TestParameters], Record | Broken]
 
 
 class ResultReader:
-    """The open block. If a line is not the next line of the block, the block ends, and its lines so far are broken."""
+    """Reads blocks. If a line is not the next line of the open block, the block ends, and its lines so far are broken."""
 
     def __init__(self) -> None:
         self._reset()
@@ -268,7 +268,7 @@ class ResultReader:
         return findings
 
     def close(self) -> list[Finding]:
-        """Leave the block. Its lines so far are broken."""
+        """Leave the open block. Its lines so far are broken."""
         findings = [finding_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
         self._reset()
         return findings
@@ -307,7 +307,7 @@ def _counted(metric: str, cell: Cell) -> Number:
 
 
 def _printed(metric: str, statistic: str, cell: Cell, unit: float, resolution: float) -> Number:
-    """Return a number that was printed as a multiple of the resolution. A deviation of zero is exact."""
+    """Return a number that was printed as a multiple of ``resolution``. A deviation of zero is exact."""
     return printed(metric, statistic, float(round(float(cell) * unit)), resolution, zero_is_exact=statistic in _DEVIATIONS.values(), cell=cell)
 
 
@@ -340,7 +340,10 @@ def _read_statistics(rows: BlockRows, context: TestParameters) -> Record | Broke
 
 
 def _contradiction(rows: BlockRows) -> str | None:
-    """Return the reason why these lines cannot belong to one result; ``None`` if they can. A result is computed from one sorted list of samples."""
+    """Return the reason why these lines cannot belong to one result; ``None`` if they can.
+
+    The tool computes a result from one sorted list of samples.
+    """
     average, total = rows["average"][0], rows["total"][0]
     samples = int(rows["valid"][0]["received"])
     if int(total["samples"]) != samples or total["hundredth"] != f"{samples / 100:.2f}" or samples == 0:
@@ -367,11 +370,11 @@ _THROUGHPUT: Mapping[str, Step] = {
     "rate": _step("Summary: Message Rate ", rf"is (?P<rate>[0-9]{{1,10}}) \[msg/sec\]{_PACKETS}", "bandwidth"),
     "bandwidth": _step("Summary: BandWidth ", rf"is {_BANDWIDTH}"),
 }
-_SIZE_WITHOUT_NOTE = "1472"  # The note on how to send faster is missing if the size is the recommended size.
+_SIZE_WITHOUT_NOTE = "1472"  # With the recommended size, the tool does not print the note on how to send faster.
 
 
 def _read_throughput(rows: BlockRows, context: TestParameters) -> Record | Broken:
-    """Return the record of a throughput test: the messages that the client sent, received or not."""
+    """Return the record of a throughput test. It counts the messages that the client sent, even if they were not received."""
     total, rate, band = rows["total"][0], rows["rate"][0], rows["bandwidth"][0]
     note = rows["note"][0] if "note" in rows else {"size": _SIZE_WITHOUT_NOTE}
     middle, spread = int(note.get("size") or note["middle"]), int(note.get("range", "0"))
@@ -426,19 +429,19 @@ _BLOCKS = (ResultBlock(_STATISTICS, _read_statistics), ResultBlock(_THROUGHPUT, 
 _HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?P<latency>latency|rtt)\(usec\)")
 _ROW_MARK = re.compile(r"[0-9]{1,18}, ")
 _ROW = re.compile(r"([0-9]{1,12}), ([0-9]{1,9}\.[0-9]{9}), ([0-9]{1,9}\.[0-9]{9}), ([0-9]{1,9}\.[0-9]{3})")
-# Times have few digits before the point, so they are exact in floating point. Logs start at time zero.
+# The time in a log starts at zero, so times have few digits before the point, and floating point is exact enough.
 PACKETS = Bulk(rb"\d{1,12}+, \d{1,6}+\.\d{9}, \d{1,6}+\.\d{9}, \d{1,9}+\.\d{3}")
 BULK = (PACKETS,)
 _GARBLED = Broken("a packet's row that is cut, garbled or out of its place")
 
 
 class Packets:
-    """The table of packets after the last record, with one row for each packet.
+    """Reads the table of packets in a full log, which is after the last record and has one row for each packet.
 
-    Its latencies are the distribution from which the record was computed.
+    The tool computed the record from the latencies in this table.
 
-    A latency always has three decimals, so a row with three decimals is complete even if the log ends after it. A cut row is refused: its last cell
-    is the latency, which cannot be computed exactly from its two times.
+    The last cell is the latency, which always has three decimals. If it has three decimals, the row is complete, even if the log ends after it. If a
+    row is cut, it is refused, because the latency cannot be computed exactly from the two times.
     """
 
     def __init__(self) -> None:
@@ -447,11 +450,11 @@ class Packets:
         self._latencies_ns = Distribution(is_exact=False)
 
     def behind(self, findings: Iterable[Finding]) -> None:
-        """Remember the record that a table may follow."""
+        """Store the record after which the table may be."""
         self._record = next((finding.what for finding in findings if isinstance(finding.what, Record)), self._record)
 
     def take(self, line: Line, text: str) -> Finding | None:
-        """Read the header or a row, without its prefix; ``None`` for any other line."""
+        """Read the header or a row; ``None`` for any other line. ``text`` is the line without its prefix."""
         if header := _HEADER.fullmatch(text):
             self.is_open = self._record is not None and (self._record.conditions.basis == "rtt") == (header["latency"] == "rtt")
             self._latencies_ns = Distribution(is_exact=False)
@@ -467,7 +470,7 @@ class Packets:
         return Finding(line, None)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read rows as long as they are the next rows of the table."""
+        """Read rows, up to the first row that is not the next row of the table."""
         import numpy as np
 
         if not self.is_open:
@@ -482,13 +485,13 @@ class Packets:
         return BulkStep(count, [BulkFinding(lines.part(0, count), None)])
 
     def _is_next(self, packet: Any, sent_ns: Any, received_ns: Any, latency_ns: Any, number: Any) -> Any:  # noqa: ANN401 - numbers, or arrays of them
-        """Whether a row is the next one, and its latency is the difference of its two times."""
+        """Whether a row is the next row, and its latency matches the difference of its two times."""
         trip_ns = received_ns - sent_ns
         expected_ns = trip_ns if self._record and self._record.conditions.basis == "rtt" else trip_ns / 2
         return (packet == number) & (abs(latency_ns - expected_ns) <= 1)
 
     def close(self, line: Line | None = None) -> list[Finding]:
-        """End an open table. If it has all packets of the summary, yield its distribution; otherwise the log is truncated."""
+        """End the open table. If it has all packets that the record counts, return the distribution. Otherwise the log is truncated."""
         record, is_open = self._record, self.is_open
         self._record, self.is_open = None if is_open else record, False
         if not is_open or record is None:

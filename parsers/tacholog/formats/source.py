@@ -1,6 +1,6 @@
-"""Convert bytes to lines, whatever the bytes are: in bounded memory, and without exceptions for hostile content.
+"""Convert any bytes to lines, in bounded memory. Hostile content causes no exception.
 
-Logs compressed by gzip, xz or Zstandard are expanded member by member, and a decompression bomb is never expanded to its end.
+Logs that are compressed by gzip, xz or Zstandard are expanded member by member. A decompression bomb is never expanded to its end.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ else:
 
 CHUNK_BYTES = 1 << 20
 EXPANDED_BYTES = 1 << 36  # No text log is larger than 64 GiB.
-# Real logs are compressed to a tenth, the most monotonous logs to a hundredth. If a stream larger than 2 MiB expands 900-fold, it was made to do so.
+# Real logs shrink to a tenth, the most monotonous logs to a hundredth. A stream that expands 900-fold, to more than 2 MiB, is a bomb.
 BOMB_RATIO, BOMB_BYTES = 900, 1 << 21
 _PIECE_BYTES = 1 << 13
-_MEMORY_BYTES = 1 << 28  # No compressor uses a dictionary above 256 MiB by default.
+_MEMORY_BYTES = 1 << 28  # By default, no compressor uses a dictionary larger than 256 MiB.
 _WINDOW_LOG = 27
 
 
 class Damaged(Exception):
-    """The stream is damaged, ends early, or is a decompression bomb; the message says which."""
+    """The stream is damaged, ends early, or is a decompression bomb. The message states which of these is the case."""
 
 
 class _Member(Protocol):
-    """One of several compressed streams in a file. This is the interface of `lzma.LZMADecompressor` and of its Zstandard counterpart."""
+    """The decompressor of one of the compressed streams in a file. `lzma.LZMADecompressor` and the decompressor of Zstandard have this interface."""
 
     @property
     def eof(self) -> bool: ...
@@ -57,7 +57,7 @@ class _Member(Protocol):
 
 
 class _Gzip:
-    """zlib's decompressor with the same interface."""
+    """zlib's decompressor with the interface of `_Member`."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
@@ -104,8 +104,8 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
     Raises:
         Damaged: the stream cannot be expanded any further; the chunks that were yielded before are valid.
     """
-    fed = grown = 0  # the output of the current member: earlier members must not hide a bomb
-    all_fed = all_grown = 0  # the output of all members: many small members can be a bomb too
+    fed = grown = 0  # input and output of the current member: earlier members must not hide a bomb
+    all_fed = all_grown = 0  # input and output of all members: together, many small members can be a bomb
     member = compression.member()
     for piece in _small(compressed):
         fed += len(piece)
@@ -113,7 +113,7 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
         remaining = piece
         while remaining or not (member.eof or member.needs_input):
             if member.eof:
-                remaining = remaining.lstrip(b"\x00")  # Padding between members, to a multiple of the block size.
+                remaining = remaining.lstrip(b"\x00")  # Zero bytes may fill the space between members, up to a multiple of the block size.
                 if not remaining:
                     break
                 member, fed, grown = compression.member(), len(remaining), 0
@@ -130,7 +130,7 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
 
 
 def _small(compressed: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the stream in small pieces, so that their sizes can be compared with the sizes of the output."""
+    """Yield the stream in small pieces, so that the size of each piece can be compared with the size of its output."""
     for piece in compressed:
         for start in range(0, len(piece), _PIECE_BYTES):
             yield piece[start : start + _PIECE_BYTES]
@@ -154,21 +154,21 @@ def _refuse_bomb(compression: Compression, fed: int, grown: int) -> None:
 
 
 HEAD_BYTES = 1 << 20
-LINE_BYTES = 1 << 16  # The longest line of most tools is a histogram of a few KiB. A format may declare another limit.
-_LOOKED_AT = 4096  # The number of bytes from which the encoding is detected.
+LINE_BYTES = 1 << 16  # The longest line of most tools is a histogram of a few KiB. A format may declare a higher limit.
+_LOOKED_AT = 4096  # The encoding is detected from this number of bytes.
 _MOSTLY = 0.9
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Standard input, and the files of <(...) in a shell: they are pipes too, but opening them does not block.
+# Standard input, and the files that a shell creates for <(...). They are pipes too, but opening them does not block.
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/[0-9]+")
 _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
-# Control sequences of terminals: colours, cursor moves and modes; window titles; character sets; and reset, which never occurs within a word. ECMA-48
+# Control sequences of terminals: colours, cursor moves, modes, window titles, character sets, and resets, which never occur within a word. ECMA-48
 # has more sequences, such as two blanks and a digit. They are not removed: if a damaged byte of a log is an escape, "  2" would be removed from "
 # 27".
 _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
-# Of a mail: "=" and two digits encode a character, and "=" at the end of a line joins it with the next line. Such a text has no other "=".
+# Quoted-printable text of a mail: "=" and two digits encode a character, "=" at the end of a line joins it with the next line. It has no other "=".
 _JOINED_LINE, _PLAIN_EQUALS = re.compile(r"[^=\n]=$", re.MULTILINE), re.compile(r"=(?!\n|[0-9A-F]{2})")
 _QUOTED_PRINTABLE = "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='; decode it first (python3 -m quopri -d)"
 UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
@@ -200,14 +200,15 @@ class Digest:
 class LogText:
     """The text of an open log: first its head for detection, then its lines, which can be read only once.
 
-    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason why the bytes ended early; ``None`` if they did not.
+    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason why the bytes ended early; ``None`` if they did not end
+    early.
     """
 
     def __init__(self, stream: BinaryIO, on_chunk: Callable[[int], object] | None = None) -> None:
         """Wrap a stream opened for reading; only its first MiB is read now.
 
-        ``on_chunk`` is called with the size of each chunk of text before its lines are yielded. It may raise UnreadableInput to stop the reading: the
-        text of a compressed log can be a hundred times larger than the log.
+        ``on_chunk`` is called with the size of each chunk of text before the lines in the chunk are yielded. It may raise UnreadableInput to stop the
+        reading, because the text of a compressed log can be a hundred times larger than the log.
 
         Raises:
             UnreadableInput: the text is UTF-16.
@@ -227,7 +228,7 @@ class LogText:
 
     @property
     def head(self) -> str:
-        """The start of the text, at most 1 MiB, without control sequences and prefixes, and with the line ends of Unix."""
+        """The start of the text (at most 1 MiB), without control sequences and prefixes. All line ends are those of Unix."""
         text, prefix = self._raw_head(), self.prefix
         return "\n".join(line[match.end() :] if (match := prefix.match(line)) else line for line in text.split("\n")) if prefix else text
 
@@ -267,13 +268,13 @@ class LogText:
         return (piece for piece in self.pieces(RunCutter((), 1)) if isinstance(piece, Line))
 
     def pieces(self, runs: RunCutter, limit: int = LINE_BYTES) -> Iterator[Line | Lines]:
-        """Yield each line as `lines` does, but runs of lines with the same shape together. A run ends at the end of a chunk.
+        """Yield each line as `lines` does, but yield consecutive lines with the same shape together, up to the end of a chunk.
 
         A line longer than ``limit`` bytes is cut.
         """
         number, carried, is_whole, _line = 1, b"", True, self._line
         if self.prefix:
-            runs = RunCutter((), 1)  # The patterns of runs match complete lines.
+            runs = RunCutter((), 1)  # The patterns of shapes match only lines without a prefix.
         for chunk in self._all_chunks():
             begin, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
             if begin < 0:
@@ -316,7 +317,7 @@ class LogText:
             self.trouble = str(damage)
 
     def _first_chunks(self) -> bytes:
-        """Return the number of chunks that the head needs, because a compressed stream may yield small chunks."""
+        """Return the first bytes, as many as the head needs. A compressed stream may yield small chunks, so several chunks may be needed."""
         chunks: list[bytes] = []
         while sum(map(len, chunks)) < HEAD_BYTES and (chunk := next(self._chunks, b"")):
             chunks.append(chunk)
@@ -328,7 +329,7 @@ def _text(raw: bytes) -> str:
 
 
 def without_sequences(text: str) -> str:
-    """Return text without control sequences of terminals, as formats read it."""
+    """Return the text as formats read it: without control sequences of terminals."""
     return _CONTROL.sub("", text) if "\x1b" in text else text
 
 
@@ -349,7 +350,7 @@ def _without_prefix(prefix: Prefix, number: int, raw: bytes, is_whole: bool) -> 
 
 
 def why_no_text(head: bytes) -> str | None:
-    """Return the reason why bytes are not the text of one log, with a remedy; ``None`` if they may be the text of a log."""
+    """Return the reason why bytes are not the text of one log, with a remedy; ``None`` if they may be such a text."""
     if encoding := utf16_of(head):
         return UTF16_REFUSED.format(encoding)
     if _is_tar(head):
@@ -373,7 +374,7 @@ def utf16_of(head: bytes) -> str | None:
 
 
 def _is_tar(head: bytes) -> bool:
-    """Whether bytes begin like a tar archive: its header contains the sum of its bytes, in which the bytes of the sum itself count as blanks."""
+    """Whether bytes begin like a tar archive. The header of an archive contains the sum of its bytes; the bytes of the sum itself count as blanks."""
     header = head[:_TAR_HEADER]
     checksum = header[_TAR_SUM].strip(b" \0")
     if len(header) < _TAR_HEADER or not checksum.isdigit() or not header[0]:
@@ -389,7 +390,7 @@ def _clip(raw: bytes, limit: int, is_whole: bool = True) -> tuple[bytes, bool]:
 
 
 def not_a_file(path: Path) -> str | None:
-    """Return a message if a path is a named pipe, a socket or a device; ``None`` if it is not, or does not exist."""
+    """Return a message if a path is a named pipe, a socket or a device; ``None`` for any other path, even if it does not exist."""
     try:
         kind = _NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
     except OSError:

@@ -1,8 +1,8 @@
-"""Checks of the findings of a format. An error in a format must neither look like a measurement nor break the code that uses the record.
+"""Checks of the findings of a format. An error in a format must not look like a measurement, and it must not break the code that uses the record.
 
-There are two kinds of errors. If a record has an impossible number (`out_of_range`), only its line is lost, because the log may be wrong. A finding
-with a wrong type (`defect_of`) is an error of the format, and the whole log is lost: a format that yields texts as sizes cannot be trusted in other
-lines.
+There are two kinds of errors. If a record has an impossible number (`out_of_range`), only its line is lost, because the error may be in the log. If a
+finding has a wrong type (`defect_of`), the error is in the format, and the whole log is lost: if a format yields a text as a size, its results on
+other lines cannot be trusted either.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacholog.schema.marks import FORMAT_MARKS
 from tacholog.schema.records import Bins, Facts, Histogram, Number, Record
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -33,9 +33,9 @@ _PLAIN = (Record, Broken, Facts, Histogram)
 
 
 def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None:
-    """Name the first number of a finding that is impossible or too large for a table; ``None`` if all are in range.
+    """Return a message about the first number of a finding that is impossible or too large for a table; ``None`` if all numbers are in range.
 
-    Only this function checks ranges, for formats of all packages, because a log may print any number.
+    A log may contain any number. So this function checks the ranges for the formats of all packages, and no format needs to check them.
     """
     if isinstance(what, Record):
         return _impossible_number(what)
@@ -65,7 +65,7 @@ def _impossible_number(record: Record) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _impossible_condition(conditions: Conditions) -> str | None:
-    """Return the error in conditions. It is cached, because many records of a log share few different conditions."""
+    """Return the error in conditions; ``None`` if there is no error. The result is cached, because many records share few different conditions."""
     for name in Conditions.__struct_fields__:
         value = getattr(conditions, name)
         if type(value) is int and not 0 <= value < COUNT_LIMIT:
@@ -76,17 +76,17 @@ def _impossible_condition(conditions: Conditions) -> str | None:
 
 
 def _as_text(count: int) -> str:
-    """Return a count in few characters. A count with hundreds of digits does not fit into a float."""
+    """Return a count as a short text. A count with hundreds of digits does not fit into a float."""
     return str(count) if abs(count) < VALUE_LIMIT else f"about 2^{count.bit_length()}"
 
 
 def _clocks_apart(record: Record, number: Number) -> bool:
-    """Whether a negative value is allowed: between two clocks, a one-way latency may be negative, and is shown as it is."""
+    """Whether a negative value is allowed: between two clocks, a one-way latency may be negative. It is stored unchanged."""
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 
 def defect_of(finding: Finding | BulkFinding, reached: int) -> str | None:
-    """Return the reason why this is not a valid finding; ``None`` if it is valid. The format has got ``reached`` lines of the log so far."""
+    """Return the reason why a finding is not valid; ``None`` if it is valid. The format has got ``reached`` lines of the log so far."""
     if type(finding) is BulkFinding:
         return _defect_of_many(finding, reached)
     if type(finding) is not Finding:
@@ -148,7 +148,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
         return _defect_of_histogram(what)
     try:
         plain = msgspec.to_builtins(what)
-        msgspec.convert(plain, kind)  # Checks each field against the type that the schema declares for it.
+        msgspec.convert(plain, kind)  # Checks that each field has the type that the schema declares.
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
         return f"has a {kind.__name__} that is none: {error}"
     if isinstance(what, Record | Facts):
@@ -162,7 +162,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
 
 
 def _defect_of_record(record: Record) -> str | None:
-    """Return the error in a record whose fields have the right types."""
+    """Return the error in a record whose fields have the right types; ``None`` if there is no error."""
     for name, size, least in (("size", record.payload_bytes, 1), ("size", record.payload_bytes_high, 1), ("number of samples", record.samples, 0)):
         if size is not None and not least <= size < COUNT_LIMIT:
             return f"has a {name} of {size!r:.40}, which is none"
@@ -184,7 +184,7 @@ def _defect_of_number(number: Number) -> str | None:
 
 
 def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain values
-    """Yield the texts of a finding, except the texts in its numbers, which are words of the schema."""
+    """Yield the texts of a finding. The texts in its numbers are left out, because they are words of the schema."""
     if isinstance(plain, str):
         yield plain
     elif isinstance(plain, dict):
@@ -195,7 +195,7 @@ def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain va
 
 
 def _defect_of_text(text: str) -> str | None:
-    """Check that a text can be encoded as UTF-8 (it has no lone surrogates), and is not too long."""
+    """Return the error if a text cannot be encoded as UTF-8 (it has lone surrogates), or is too long; otherwise ``None``."""
     if not text.isascii():
         try:
             text.encode()

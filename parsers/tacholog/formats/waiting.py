@@ -1,4 +1,4 @@
-"""The lines that a format got: each line waits here until it has a class, so that no line disappears."""
+"""The lines that a format got. Each line waits until its class is known, so that no line disappears."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tacholog.formats.kit.bulk import Bulk, Lines
 from tacholog.formats.kit.lines import Line
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
 CLAIM_WINDOW_LINES = 4096
-HELD_CHARACTERS = 1 << 23  # The limit for lines that wait for their class. The same limit applies to lines that wait to be reported.
-UNKNOWN_IN_A_ROW = 10_000  # A longer sequence of unknown lines is reported as one event: a 2 GB file of noise must not fill the memory.
+HELD_CHARACTERS = 1 << 23  # The limit for lines that wait until their class is known, and for lines that wait to be reported.
+UNKNOWN_IN_A_ROW = 10_000  # Further unknown lines are reported as one event, so that a 2 GB file of noise does not fill the memory.
 _NO_RUN = Lines(0, b"", Bulk(b""))
 
 
@@ -24,8 +24,8 @@ class WaitingLines:
 
     Attributes:
         reached: the number of the last line that the format got.
-        late: lines that were not claimed in time, and wait to be reported.
-        stretch: for further late lines, the number of the first and of the last line, and their count.
+        late: lines that the format did not claim in time; they wait to be reported.
+        stretch: if there are more late lines: the number of the first of these further lines, the number of the last, and their count.
     """
 
     def __init__(self) -> None:
@@ -35,29 +35,29 @@ class WaitingLines:
         self._late_characters = 0
         self._lines: dict[int, Line] = {}
         self._characters = 0
-        self._run = _NO_RUN  # The latest run that the format got, and the flags of its claimed lines.
+        self._run = _NO_RUN  # The latest lines that the format got together. `_claimed` has a flag for each of them.
         self._claimed = bytearray()
 
     def give(self, line: Line) -> None:
-        """Record that the format gets a line."""
+        """Note that the format gets a line."""
         if self._claimed:
             self._settle()
         self._hold(line)
         self.reached = line.number
 
     def give_run(self, run: Lines) -> None:
-        """Record that the format gets many lines together. It may claim some of them later, like other lines."""
+        """Note that the format gets many lines together. It may claim some of these lines later, like other lines."""
         if self._claimed:
             self._settle()
         self._run, self._claimed = run, bytearray(run.count)
         self.reached = run.number + run.count - 1
 
     def text(self, line: Line) -> str:
-        """Return the text of a line as it is in the log, or, if the line was claimed before, as the format got it."""
+        """Return the text of a line as it is in the log. If the line was claimed before, return the text that the format got."""
         return self._lines.get(line.number, line).text
 
     def claim(self, number: int) -> Line | None:
-        """Claim a line, and return it; ``None`` if it was claimed before."""
+        """Claim a line, and return it; ``None`` if the line was claimed before."""
         index = number - self._run.number
         if 0 <= index < len(self._claimed):
             claimed, self._claimed[index] = self._claimed[index], 1
@@ -78,7 +78,7 @@ class WaitingLines:
         return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
 
     def claim_places(self, lines: Lines, indices: NDArray[np.int64]) -> bool:
-        """Claim some lines of the latest run. Return whether they all belong to it, and none was claimed before."""
+        """Claim some of the latest lines that the format got together. Return whether all of them are such lines, and none was claimed before."""
         import numpy as np
 
         claimed = np.frombuffer(self._claimed, dtype=np.uint8)
@@ -89,7 +89,7 @@ class WaitingLines:
         return True
 
     def expire(self) -> None:
-        """Make all waiting lines late, because the log has ended."""
+        """Move all waiting lines to the late lines, because the log has ended."""
         self._settle()
         self._expire(0, 0)
 
@@ -98,7 +98,7 @@ class WaitingLines:
         self.late, self.stretch, self._late_characters = [], None, 0
 
     def _settle(self) -> None:
-        """Queue the unclaimed lines of this run in the same way as single lines."""
+        """Let the unclaimed lines among the latest lines wait like single lines."""
         run, claimed = self._run, self._claimed
         self._run, self._claimed = _NO_RUN, bytearray()
         index = claimed.find(0)
@@ -113,7 +113,7 @@ class WaitingLines:
             self._expire(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
 
     def _expire(self, lines: int, characters: int) -> None:
-        """Move the oldest waiting lines to the late lines, until at most this number of lines and characters wait."""
+        """Move the oldest waiting lines to the late lines, until at most ``lines`` lines with ``characters`` characters wait."""
         while len(self._lines) > lines or self._characters > characters:
             number = next(iter(self._lines))
             line = self.claim(number)

@@ -1,7 +1,8 @@
 """``clock.log``: the reports on the clocks of a run's hosts, before and after the run.
 
-Without such reports, a one-way latency between two machines depends as much on their clocks as on the messages. ``tacholog bench`` writes the
-log for runs on several machines. Each line begins with the name of the host and the time; the rest is the unchanged output of the tool::
+Without such reports, a one-way latency between two machines cannot be trusted, because it also contains the difference between their clocks.
+``tacholog bench`` writes the log for runs on several machines. Each line begins with the name of the host and the time; the rest is the unchanged
+output of the tool::
 
     clock reports log=clock/1
     a before address 10.0.0.1
@@ -9,8 +10,8 @@ log for runs on several machines. Each line begins with the name of the host and
     b before chronyc 0A000001,10.0.0.1,9,1795393171.186408233,0.000000758,...
     end
 
-Each line ``address`` holds one address of the host. It shows whether the clock of one host follows the clock of another. The tools are ``chronyc``
-(chronyc -c tracking) and ``pmc`` (pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP').
+Each line ``address`` has one address of the host. The addresses show whether the clock of one host follows the clock of another host. The tools are
+``chronyc`` (chronyc -c tracking) and ``pmc`` (pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP').
 
 Source: the bound of a clock's error that the manual of chronyc gives for ``tracking``: |system time| + root dispersion + root delay / 2. For PTP it
 is computed from the report of ptp4l: |offset from master| + mean path delay, which is half of the round trip.
@@ -28,21 +29,21 @@ CLOCK_FORMAT = "clock"
 HEAD = "clock reports log=clock/1"
 END = "end"
 TIMES = ("before", "after")
-_LOCAL_REFERENCE = "7F7F0101"  # chronyc's name for the reference of a clock that follows no other clock
+_LOCAL_REFERENCE = "7F7F0101"  # chronyc prints this reference if a clock follows no other clock
 _CHRONY_FIELDS = 14
 _LINE = re.compile(r"(?P<host>[A-Za-z][\w-]{0,63}) (?P<when>before|after) (?P<tool>address|chronyc|pmc) (?P<text>.*)", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(?:\.[0-9]{1,12})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 class NoWitness(Exception):
-    """The error of the clocks is not known. The message says why."""
+    """The error of the clocks is not known. The message states the reason."""
 
 
 class _Report(NamedTuple):
     """The report on the clock of a host, before or after the run.
 
     Attributes:
-        error_ns: how far the clock may differ from its reference.
+        error_ns: the largest possible difference between the clock and its reference.
         kind: ``ntp`` or ``ptp``.
         reference: the address of the reference, or the identity of its grandmaster.
         is_reference: whether the clock follows no other clock.
@@ -55,14 +56,14 @@ class _Report(NamedTuple):
 
 
 def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
-    """Return how far the clocks of the hosts may differ, in nanoseconds: the largest error before and after the run.
+    """Return the largest possible difference between the clocks of the hosts, in nanoseconds: the larger one of the errors before and after the run.
 
     Args:
         text: the text of a ``clock.log``.
         hosts: the hosts that the log must cover.
 
     Raises:
-        NoWitness: the error cannot be computed; the message says why.
+        NoWitness: the error cannot be computed; the message states the reason.
     """
     lines = text.splitlines()
     if lines[:1] != [HEAD] or lines[-1:] != [END]:
@@ -99,7 +100,7 @@ def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: 
         return second.reference in first_addresses
     if second.is_reference:
         return first.reference in second_addresses
-    return True  # Each clock follows another server, and chrony's bound is relative to true time.
+    return True  # Both clocks follow servers, and chrony's bound is the error against true time.
 
 
 def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report:
@@ -130,6 +131,6 @@ def _ptp(host: str, lines: Sequence[str], when: str) -> _Report:
     if fields.get("portState") != "SLAVE" and not is_reference:
         raise NoWitness(f"the clock of {host} is not synchronised ({when} the run), says ptp4l: {fields.get('portState')}")
     if fields.get("timestamping") != "SOFTWARE":
-        # In this state, ptp4l steers the clock of the network card, so its report does not cover the system clock.
+        # In this state, ptp4l adjusts the clock of the network card, so its report does not cover the system clock.
         raise NoWitness(f"ptp4l steers the network card of {host}, not its system clock; let chrony follow the card, and report")
     return _Report(abs(float(offset)) + float(delay), "ptp", grandmaster, is_reference)

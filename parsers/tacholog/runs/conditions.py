@@ -1,8 +1,8 @@
-"""The conditions that a manifest states, compared with those that the run's logs state.
+"""The conditions that a manifest states, compared with the conditions that the logs of the run state.
 
-The log has priority. A condition that the log does not state is taken from the manifest: from its ``[conditions]``, then from its ``[options]``, if
-one of them stands for the condition. If log and manifest disagree, the log's value is used, and the contradiction is reported, because either of them
-may be right. Options that stand for no condition also change the measurement, so they distinguish runs.
+The log has priority. If the log does not state a condition, it is taken from the manifest: from its ``[conditions]``, or else from an option in its
+``[options]`` that stands for this condition. If log and manifest contradict each other, the value of the log is used, and the contradiction is
+reported, because the log or the manifest may be wrong. Options that stand for no condition also change the measurement, so they distinguish runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__
-#: The condition that an option with another name stands for. An option with the name of a condition stands for that condition.
+#: Options that stand for a condition with another name. If an option has the name of a condition, it stands for this condition.
 CONDITION_OF_OPTION = {
     "touch": "payload_touched",
     "duration_s": "planned_duration_s",
@@ -32,11 +32,11 @@ CONDITION_OF_OPTION = {
 }
 #: Conditions that may differ between compared runs, such as the duration and the warm-up of a campaign. A comparison names the differences.
 SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
-# Options that do not change the measurement: they identify the run, or name its files and endpoints.
+# Words of options that do not change the measurement. Such options identify the run, or name its files and endpoints.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
-_ON = " on"  # follows the name of a process that ran on a machine other than the run's host
-_NEVER_COMPARED = ("definition",)  # The format defines it; a manifest cannot know it better.
+_ON = " on"  # this ending marks the name of a process that did not run on the host of the run
+_NEVER_COMPARED = ("definition",)  # Only the format knows it.
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 def stated_conditions(manifest: Manifest) -> StatedConditions:
-    """Return the conditions that a manifest states: its ``[conditions]``, completed by the options that stand for a condition."""
+    """Return the conditions that a manifest states: its ``[conditions]``, completed by options that stand for other conditions."""
     from_options: dict[str, Any] = {}
     for name, value in manifest.options.items():
         field = CONDITION_OF_OPTION.get(name, name)
@@ -61,13 +61,13 @@ def stated_conditions(manifest: Manifest) -> StatedConditions:
         try:
             from_options[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
-            continue  # The value is not allowed for this condition, so the option has another meaning. It still distinguishes its run.
+            continue  # The condition cannot have this value, so the option has another meaning. It still distinguishes the run.
     in_conditions = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
     return StatedConditions(**{**from_options, **in_conditions})
 
 
 def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
-    """Return the record with the message size from the manifest, if the log states none. The numbers then get a mark."""
+    """Return the record with the message size from the manifest if the log states no size. Then the numbers get a mark."""
     if record.payload_bytes is not None or conditions.payload_bytes is None or record.scope == "resources":
         return record
     numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "size_from_manifest")) for number in record.numbers)
@@ -75,9 +75,9 @@ def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
 
 
 def with_stated_side(record: Record, log: LogFile) -> Record:
-    """Return the record with the side and the participant that the manifest states for its log, unless the log states them itself.
+    """Return the record, completed by the side and the participant that the manifest states for its log. What the log itself states has priority.
 
-    Without them, the results of two publishers of one run would count as two values of one result.
+    Without side and participant, the results of two publishers of one run would count as two values of one result.
     """
     missing = {name: value for name in ("side", "participant") if (value := getattr(log, name)) and getattr(record, name) is None}
     return msgspec.structs.replace(record, **missing) if missing else record
@@ -98,9 +98,10 @@ def contradictions(record: Record, log: Conditions, manifest: StatedConditions) 
 
 
 def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
-    """Return the options that distinguish this run from others and are not among its conditions, as a JSON object.
+    """Return the options that distinguish this run from other runs and that its conditions do not contain, as a JSON object.
 
-    The machines of processes that did not run on the run's host are included: a server on another machine is another measurement.
+    The object also contains the machine of each process that did not run on the host of the run: with a server on another machine, it is another
+    measurement.
 
     Args:
         manifest: the manifest of the run.
@@ -117,10 +118,10 @@ def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | No
         field = CONDITION_OF_OPTION.get(name, name)
         in_results = {size if field == SIZE else getattr(conditions, field) for size, conditions in results} if field in FIELDS else set()
         wanted = value if isinstance(value, list) else [value]
-        # Most values are equal without conversion, so the cheap test comes first.
+        # Most values are equal without conversion, so they are compared directly first.
         if in_results and all(result is not None and (result in wanted or any(_same(result, option) for option in wanted)) for result in in_results):
             continue  # The conditions already contain this value.
-        differing[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change the measurement.
+        differing[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order of the values does not change the measurement.
     hosts = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
     return json.dumps(differing | hosts, ensure_ascii=False) if manifest.options or hosts else None
 
@@ -144,8 +145,8 @@ def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tu
         soft: conditions that may differ between the compared sides.
 
     Returns:
-        The options that must not differ between the sides, as JSON, and the values of the options that stand for a soft condition, by the option's
-        name.
+        The options that must not differ between the sides, as JSON; and the values of the options that stand for a soft condition, by the names of
+        these options.
     """
     options: dict[str, Any] = json.loads(text) if text else {}
     may_differ = {name: value for name, value in options.items() if CONDITION_OF_OPTION.get(name, name) in soft}
@@ -164,7 +165,7 @@ def _is_aside(option: str) -> bool:
 
 
 def _same(first: object, second: object) -> bool:
-    """Whether two values are equivalent. Texts may differ in upper and lower case, numbers by rounding errors of floats."""
+    """Whether two values are equivalent: texts may differ in upper and lower case, and numbers may differ by the rounding errors of floats."""
     if isinstance(first, str) and isinstance(second, str):
         return first.casefold() == second.casefold()
     if isinstance(first, int | float) and isinstance(second, int | float) and not isinstance(first, bool) and not isinstance(second, bool):

@@ -1,13 +1,14 @@
-"""The processor time that other programs and the host took from a run, and whether the campaign allows that much.
+"""The processor time that other programs and the host took from a run, and whether the campaign allows this.
 
-The kernel counts the time of all processors in ``/proc/stat``. Time that is neither idle nor used by the run's own processes was used by other
-programs. Unlike a load average, this figure covers exactly the run and excludes the run itself. Interrupts count as nobody's time, because most of
-them are caused by the run's own network traffic. Steal is the time that the host of a virtual machine gave to other virtual machines.
+The kernel counts the time of all processors in ``/proc/stat``. If time is neither idle nor used by the run's own processes, other programs used it.
+In contrast to a load average, this figure covers exactly the time of the run, and excludes the run's own processes. The time of interrupts is not
+counted for any program, because the run's own network traffic causes most of them. Steal is the time that the host of a virtual machine gave to other
+virtual machines.
 
 Steal and the load of other programs are recorded before the run (while no process of the campaign runs), during the run, and after the last run of a
 campaign.
 
-Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal, in ticks; user holds the time of guests too.
+Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal, in ticks; user includes the time of guests (virtual machines).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-TICKS_PER_S = 100  # USER_HZ is 100 on every machine that this project knows
+TICKS_PER_S = 100  # USER_HZ is 100 on all known machines
 MOMENTS = ("before", "during", "after")
 STEAL, OTHERS = "steal_percent", "other_load"
 _ALL = re.compile(r"^cpu +(\d+(?: \d+){7,})$", re.MULTILINE)
@@ -57,14 +58,14 @@ class ProcessorTime(NamedTuple):
 
 
 class Disturbance(NamedTuple):
-    """The processor time that others took between two readings. ``other_load`` is ``None`` if the processor time of the run itself is not known."""
+    """The processor time that others took between two readings. If the processor time of the run itself is not known, ``other_load`` is ``None``."""
 
     steal_percent: float
     other_load: float | None
 
 
 def processor_time(text: str) -> ProcessorTime | None:
-    """Return the times in the text of ``/proc/stat``; ``None`` if it has none."""
+    """Return the times in the text of ``/proc/stat``; ``None`` if the text has no times."""
     total, processors = _ALL.search(text), len(_EACH.findall(text))
     if total is None or not processors:
         return None
@@ -85,13 +86,13 @@ def disturbance(before: ProcessorTime, after: ProcessorTime, own_s: float | None
     if total <= 0 or before.processors != after.processors:
         return None
     seconds = total / TICKS_PER_S / before.processors
-    # The kernel counts whole ticks by sampling, so the sum can be slightly below the run's own time. The load of others is then 0, not negative.
+    # The kernel samples and counts whole ticks, so the sum can be slightly below the run's own time. Then the load of others is 0.
     others = None if own_s is None else max(0.0, programs / TICKS_PER_S - own_s) / seconds
     return Disturbance(100 * max(0, steal) / total, others)
 
 
 def as_environment(disturbed: Disturbance | None, moment: str) -> dict[str, str]:
-    """Return the disturbance as facts of a run's environment, such as ``steal_percent_before``."""
+    """Return the disturbance as facts about the environment of a run, such as ``steal_percent_before``."""
     if disturbed is None:
         return {}
     texts = {STEAL: f"{disturbed.steal_percent:.2f}", OTHERS: None if disturbed.other_load is None else f"{disturbed.other_load:.2f}"}
@@ -99,7 +100,7 @@ def as_environment(disturbed: Disturbance | None, moment: str) -> dict[str, str]
 
 
 def exceeded(environment: Mapping[str, str], limits: Limits | None) -> Iterator[str]:
-    """Yield, in words, each limit that a run exceeded on any of its machines. An unknown value exceeds no limit."""
+    """Yield a text for each limit that a run exceeded on any of its machines. An unknown value exceeds no limit."""
     if limits is None:
         return
     for name, text in environment.items():

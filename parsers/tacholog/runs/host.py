@@ -1,8 +1,8 @@
 """The properties of a machine, read from the machine itself.
 
-A property that cannot be read is left out; it is never replaced by a zero or a dash. No property lets outsiders identify a person, a network or the
-machine: no host name, no address, no serial number, no kernel command line. All files are read below ``root``, so a copy of another machine's
-``/proc`` and ``/sys`` can also be read.
+If a property cannot be read, it is left out. It is never replaced by a zero or a dash. No property allows outsiders to identify a person, a network
+or the machine: there is no host name, no address, no serial number, and no kernel command line. All files are read below ``root``, so a copy of the
+``/proc`` and ``/sys`` of another machine can also be read.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tacholog.runs.manifest import Host
 ROOT = Path("/")
 Properties = dict[str, str]
 _CPU = "sys/devices/system/cpu"
-# Comparisons treat two machines with equal values of these properties as the same host. The governor is not among them, because it may change
-# between two runs.
+# If two machines have equal values of these properties, comparisons treat them as the same host. The governor is not one of these properties, because
+# it may change between two runs.
 _IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system", "kernel"), ("system", "distribution"), ("system", "virtualisation"))
 
 
@@ -44,7 +44,7 @@ def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Ho
 
 
 def _printed_here(root: Path) -> Properties:
-    """Return the properties that only programs and system calls of this machine provide; nothing if the files are a copy from another machine."""
+    """Return the properties that only programs and system calls of this machine provide; no property if the files are a copy from another machine."""
     if root != ROOT:
         return {}
     file_system = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - the size of shared memory
@@ -58,10 +58,10 @@ def _printed_here(root: Path) -> Properties:
 
 
 def stated_host(environment: Properties) -> dict[str, Host]:
-    """Return the machine that a log describes, with an id made from the whole description; an empty result if the log describes none.
+    """Return the machine that a log describes. Its id is made from the whole description. The result is empty if the log describes no machine.
 
-    The number of processors becomes a part of the name only. The log does not state the sockets and cores, and an incomplete property would not be
-    equal to the complete one in a host file.
+    The number of processors becomes a part of the name only. The log does not state the sockets and cores, and an incomplete property would differ
+    from the complete property in a host file.
 
     Args:
         environment: the environment that the log states, with the keys of `tacholog.schema.records.ENVIRONMENT`.
@@ -91,7 +91,7 @@ def pseudonym(host: Host) -> str:
 
 
 def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str | None = None) -> Properties:
-    """Return the properties that may change between two runs on one host, but not during a run.
+    """Return the properties that may change between two runs on one host, but that do not change during a run.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
@@ -111,7 +111,7 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
 
 
 class Moment(NamedTuple):
-    """Properties that change from second to second: load, clock rate and throttling, and the processor time counted so far."""
+    """Properties that change from second to second: load, clock rate, throttling, and the processor time that the kernel has counted so far."""
 
     properties: Properties
     processor_time: ProcessorTime | None
@@ -152,7 +152,7 @@ def _cpu(root: Path) -> Properties:
 
 
 def _topology(root: Path) -> tuple[int, int, int]:
-    """Return how many sockets, cores and threads are online; 0 if the kernel does not state the number."""
+    """Return the numbers of sockets, cores and threads that are online; 0 for a number that the kernel does not state."""
     packages, cores = set(), set()
     folders = _cpu_folders(root)
     for folder in folders:
@@ -164,7 +164,7 @@ def _topology(root: Path) -> tuple[int, int, int]:
 
 
 def siblings_of(cpu: int, root: Path = ROOT) -> frozenset[int]:
-    """Return the processors that are hardware threads of the same core, this one too; nothing where the kernel does not say."""
+    """Return the processors that are hardware threads of the same core, including this processor; no processor if the kernel does not state them."""
     listed = _text(root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list") or ""
     ends = [part.split("-") for part in listed.split(",") if part]
     return frozenset(number for first, *last in ends for number in range(int(first), int((last or [first])[0]) + 1))
@@ -193,7 +193,7 @@ def _idle_states(root: Path) -> str | None:
 
 
 def _isolated(root: Path) -> str | None:
-    """Return the processors that the scheduler does not use, ``none`` if it uses all; ``None`` if the kernel does not state them."""
+    """Return the processors that the scheduler does not use, or ``none`` if it uses all processors; ``None`` if the kernel does not state them."""
     return _text(root, f"{_CPU}/isolated") or ("none" if (root / _CPU / "isolated").is_file() else None)
 
 
@@ -236,7 +236,7 @@ def _interface(folder: Path) -> str | None:
     speed, duplex, mtu = (_text(folder, name) for name in ("speed", "duplex", "mtu"))
     words = [
         driver.resolve().name if driver.exists() else None,
-        f"{speed} Mbit/s" if speed and speed.isdigit() else None,  # -1: the driver does not know
+        f"{speed} Mbit/s" if speed and speed.isdigit() else None,  # -1: the driver does not know the speed
         f"{duplex} duplex" if duplex in ("full", "half") else None,
         f"MTU {mtu}" if mtu else None,
     ]
@@ -260,7 +260,7 @@ def _system(root: Path, printed: Mapping[str, str]) -> Properties:
 
 
 def _virtualisation(root: Path) -> str | None:
-    """Return the layers of virtualisation around the machine, such as ``container in a virtual machine (QEMU)``; ``None`` if they are not known."""
+    """Return the kinds of virtualisation of the machine, such as ``container in a virtual machine (QEMU)``; ``None`` if they are not known."""
     flags = next(iter(_cpuinfo(root, "flags")), None)
     if flags is None:
         return None
@@ -274,12 +274,12 @@ def _virtualisation(root: Path) -> str | None:
 
 
 def _mitigations(root: Path) -> str | None:
-    """Return how many CPU vulnerabilities are mitigated and unmitigated, and ``mitigations=``, the only word read from the kernel's command line."""
+    """Return the numbers of mitigated and unmitigated CPU vulnerabilities, and the option ``mitigations=`` of the kernel's command line."""
     files = sorted(root.glob(f"{_CPU}/vulnerabilities/*"))
     if not files:
         return None
     texts = [_text(file.parent, file.name) or "" for file in files]
-    vulnerable = sum("Vulnerable" in text for text in texts)  # also partly mitigated vulnerabilities: "Mitigation: ...; BHI: Vulnerable"
+    vulnerable = sum("Vulnerable" in text for text in texts)  # This includes partly mitigated vulnerabilities: "Mitigation: ...; BHI: Vulnerable".
     mitigated = sum(text.startswith("Mitigation") and "Vulnerable" not in text for text in texts)
     asked = re.search(r"\bmitigations=(\S+)", _text(root, "proc/cmdline") or "")
     return f"{mitigated} mitigated, {vulnerable} vulnerable" + (f" (mitigations={asked[1]})" if asked else "")
@@ -296,7 +296,7 @@ def _cgroup_cpus(root: Path) -> str | None:
 
 
 def _revision(checkout: Path) -> Properties:
-    """Return the commit of the checkout, and whether its files differ from this commit."""
+    """Return the commit of the checkout, and whether the files differ from this commit."""
     commit = _first_line("git", "-C", str(checkout), "rev-parse", "HEAD")
     if commit is None:
         return {}
@@ -345,7 +345,7 @@ def _bytes(count: int) -> str:
 
 
 def _text(folder: Path, file: str) -> str | None:
-    """Return the file's text without blanks around it; ``None`` if the file is missing or empty, or if its driver returns an error."""
+    """Return the text of a file without blanks around it; ``None`` if the file is missing or empty, or if reading it causes an error."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return (folder / file).read_text().strip() or None
     return None

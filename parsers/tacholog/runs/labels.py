@@ -1,7 +1,8 @@
-"""Labels: the user's own words that distinguish runs, such as the name of the network plugin or the kernel.
+"""Labels: the user's own words, which distinguish runs, such as the name of the network plugin or the kernel.
 
-A manifest holds labels in a table (``[labels]``), a dataset holds them in one JSON object for each run (the column ``labels`` of ``runs``).
-Everywhere else a label is a field ``label.NAME``, as in ``--across label.plugin``. A run without a label differs from every run that has it.
+A manifest has labels in a table (``[labels]``). A dataset has one JSON object with all labels of a run (the column ``labels`` of ``runs``). In all
+other places, a label is a field ``label.NAME``, as in ``--across label.plugin``. If a run does not have a label, it differs from every run that has
+this label.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from tacholog.visible import one_form
 
 #: The value that selects runs without a label.
 NOT_STATED = "not stated"
-#: The prefix of a label's name if the label is a field among others.
+#: The prefix of a label's name where a label is one of several fields.
 PREFIX = "label."
-#: The label of control runs, which no release changes. Its value does not matter.
+#: The label of control runs, whose results no release changes. The value of the label does not matter.
 CONTROL = f"{PREFIX}control"
 _FIELD = re.compile(rf"{re.escape(PREFIX)}[A-Za-z][A-Za-z0-9_-]{{0,63}}")
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -36,13 +37,16 @@ def label_name(field: str) -> str:
 
 
 def labels_text(labels: Mapping[str, str]) -> str | None:
-    """Return labels as the JSON object in the column ``labels``, with sorted keys; ``None`` if there are none. Equal labels give equal texts."""
+    """Return labels as the JSON object for the column ``labels``, with sorted keys; ``None`` if there are no labels.
+
+    Equal labels result in equal texts.
+    """
     return json.dumps(dict(labels), ensure_ascii=False, sort_keys=True) if labels else None
 
 
 @lru_cache(maxsize=1 << 12)
 def labels_of(text: str | None) -> Mapping[str, str]:
-    """Return the labels in a JSON object of `labels_text`, by their fields (``label.plugin``)."""
+    """Return the labels in a JSON object that `labels_text` made, by their fields (``label.plugin``)."""
     return MappingProxyType({f"{PREFIX}{name}": str(value) for name, value in json.loads(text).items()}) if text else _NONE
 
 
@@ -52,11 +56,11 @@ def label_fields(texts: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def labels_asked(words: Iterable[str], option: str) -> tuple[tuple[str, str], ...]:
-    """Parse the labels that select runs. Return pairs of field and value, sorted.
+    """Parse the labels with which a user selects runs. Return sorted pairs of field and value.
 
     Args:
         words: ``plugin=flannel``, or ``label.plugin=flannel``.
-        option: the option that contains the words, for the message.
+        option: the command-line option that contains the words, for the message.
 
     Raises:
         TachologError: a word does not have the form NAME=VALUE.
@@ -72,6 +76,6 @@ def labels_asked(words: Iterable[str], option: str) -> tuple[tuple[str, str], ..
 
 
 def has_labels(text: str | None, asked: Iterable[tuple[str, str]]) -> bool:
-    """Whether a run (its text in the column ``labels``) has the requested labels. ``not stated`` requests runs without the label."""
+    """Whether a run, given as its text in the column ``labels``, has the requested labels. ``not stated`` requests runs without the label."""
     labels = labels_of(text)
     return all(labels.get(field, NOT_STATED) == value for field, value in asked)

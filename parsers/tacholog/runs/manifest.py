@@ -27,15 +27,15 @@ from tacholog.visible import is_blank, one_form
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
-RENAMES_FILE = "renames.toml"  # This file and the next one are in the folder that contains the folders of runs.
+RENAMES_FILE = "renames.toml"  # This file and the next file are in the folder that contains the folders of runs.
 REQUIREMENTS_FILE = "requirements.toml"
-#: The system name of perftest as control (`tacholog.campaign.floor`), as used in commands. The measured program may be another build of perftest.
+#: The system name of perftest in control runs (`tacholog.campaign.floor`) and in commands. The measured program may be another build of perftest.
 FLOOR = "perftest-floor"
 
 _SHA256 = r"^[0-9a-f]{64}\Z"
 Sha256 = Annotated[str, msgspec.Meta(pattern=_SHA256)]
 Content = TypeVar("Content")
-# A log is next to its manifest, so its name must not lead to another folder, nor contain characters that change how it is displayed.
+# A log is next to its manifest. So its name must not lead to another folder, and must not contain characters that change how it is displayed.
 _FILE_NAME = r"^(?!\.{1,2}\Z)[^/\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\Z"
 FileName = Annotated[str, msgspec.Meta(pattern=_FILE_NAME, max_length=255)]
 _NAME = r"\S"
@@ -216,7 +216,7 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
     return manifest
 
 
-_NAMES = ("system", "release", "tool", "session", "campaign")  # This does not concern the host: its file has the same name, in any Unicode form.
+_NAMES = ("system", "release", "tool", "session", "campaign")  # These names get one Unicode form. The host keeps the form of its file.
 
 
 def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
@@ -227,7 +227,7 @@ def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
 
 
 def _in_json(value: object) -> object:
-    """Convert a value of TOML to one of JSON. A value that JSON does not have (a date, ``nan``, ``inf``) becomes a text."""
+    """Convert a value of TOML to a value of JSON. If JSON does not have such a value (a date, ``nan``, ``inf``), it becomes a text."""
     if isinstance(value, dict):
         return {key: _in_json(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -246,19 +246,19 @@ def read_host(path: Path) -> Host:
 
 
 def check_release_name(release: str) -> None:
-    """Refuse the name of a release that cannot be the name of a folder and a part of a URL."""
+    """Raise an error if the name of a release cannot be the name of a folder and a part of a URL."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", release):
         raise UnreadableInput(f"--release {release!r}: letters, digits and . _ + - only, because it becomes a part of addresses")
 
 
 def write(path: Path, content: Manifest | Host) -> None:
-    """Write a manifest or a host file, completely or not at all. A process that reads it at the same time sees the old file or the new one."""
+    """Write a manifest or a host file, completely or not at all. If a process reads it at the same time, it sees the old file or the new file."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(as_toml(content), encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        raise TachologError(f"{path}: {error.strerror}") from error  # The message names the requested file, not the temporary one.
+        raise TachologError(f"{path}: {error.strerror}") from error  # The message names the requested file, not the temporary file.
 
 
 def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: None, *, regular: bool = True) -> Iterator[tuple[Path, list[str]]]:
@@ -267,7 +267,8 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
     Args:
         root: the folder to begin with.
         trouble: a function that is called for each folder that cannot be listed.
-        regular: whether to leave out named pipes, sockets and devices. If false, the caller must be prepared for them.
+        regular: whether named pipes, sockets and devices are left out. If it is false, the names include them, and the caller must not open them
+            without a check.
     """
     for listed in listed_below(root, trouble):
         names = listed.files if regular or not listed.others else listed.names()
@@ -328,9 +329,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _may_be_read(entry: os.DirEntry[str]) -> bool:
-    """Whether a file can be opened without blocking. True for a broken link, so that opening it reports the error."""
+    """Whether a file can be opened without blocking. This is true for a broken link, so that opening the link reports the error."""
     try:
-        if entry.is_file():  # The listing of the folder has the answer, so no further system call is needed.
+        if entry.is_file():  # The listing of the folder contains the answer, so no system call is needed.
             return True
         entry.stat()
     except OSError:
@@ -342,7 +343,7 @@ def as_toml(content: Manifest | Host) -> str:
     """Return a manifest or a host file as the text of its file."""
     fields: dict[str, Any] = msgspec.to_builtins(content)
     if isinstance(content, Manifest):
-        fields = {"schema": content.schema, **fields}  # even if it has its default value: a later version must know it
+        fields = {"schema": content.schema, **fields}  # even the default value is written: a later version must know it
     return tomli_w.dumps(fields, multiline_strings=True)
 
 
@@ -402,14 +403,14 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
 
 
 def _unfit(value: object, depth: int = 0) -> str | None:
-    """Return why a value of a TOML file cannot be used (it is nested too deeply, or needs more than 64 bits); ``None`` if it can be used."""
+    """Return why a value of a TOML file cannot be used: it is nested too deeply, or needs more than 64 bits. ``None`` if it can be used."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return f"the whole number {str(value)[:_DIGITS_SHOWN]}... {_TOO_LARGE}" if value.bit_length() < _MOST_BITS else f"a whole number {_TOO_LARGE}"
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if inner and depth >= _DEEPEST:
         return _TOO_DEEP
     for item in inner:
-        # Most values are texts, which need no check. They are skipped first.
+        # Most values are texts, which need no check, so they are skipped first.
         if not isinstance(item, str) and (trouble := _unfit(item, depth + 1)):
             return trouble
     return None
@@ -417,7 +418,7 @@ def _unfit(value: object, depth: int = 0) -> str | None:
 
 _DEEPEST = 32
 _TOO_DEEP = f"tables and lists are nested more than {_DEEPEST} deep"
-# A key with too many parts (``a.b.c``). The decoder stores every prefix of a key: a key of 60 kB would take 4 GB of memory.
+# A key with too many parts (``a.b.c``). The decoder stores each beginning of a key, so a key of 60 kB would take 4 GB of memory.
 _KEY_PART = rb"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*"""
 _LONG_KEY = re.compile(rb"(?:^|[\[{,])[ \t]*" + _KEY_PART + rb"(?:\.[ \t]*" + _KEY_PART + rb"){%d}" % _DEEPEST, re.MULTILINE)
 _DIGITS_SHOWN = 24
@@ -440,7 +441,7 @@ _TYPES = {
 
 
 def in_words(error: Exception, kind: type) -> str:
-    """Return the error message of a TOML decoder in terms that the author of the file understands.
+    """Return the error message of a TOML decoder in words that the author of the file understands.
 
     Args:
         error: the exception of the decoder.
@@ -470,7 +471,7 @@ def _type_words(types: str) -> str:
 
 
 def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any annotation
-    """Return the field that was probably meant instead of an unknown field, or all fields."""
+    """Return the field that the author probably meant by an unknown field, or else all fields."""
     struct = _struct(_annotation_at(kind, keys))
     fields = list(msgspec.structs.fields(struct)) if struct else []
     near = difflib.get_close_matches(word, [field.encode_name for field in fields], 1)

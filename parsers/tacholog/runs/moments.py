@@ -1,4 +1,4 @@
-"""Times in manifests and logs: which texts are valid times, and how times are ordered."""
+"""Times in manifests and logs: which texts are valid times, and how times are compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
-# Python accepts more forms, such as 20260901 and 2026-W36-2. Pages show and sort the first ten characters, so these must be a day.
+# Python accepts more forms, such as 20260901 and 2026-W36-2. Pages sort and show the first ten characters, so these characters must be a day.
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
 _ZONE = re.compile(r"(?:Z|[+-]\d{2}:\d{2})\Z", re.ASCII)
 _DIRECTIVES = {
@@ -29,7 +29,7 @@ def is_moment(text: str) -> bool:
 
 
 def has_zone(text: str) -> bool:
-    """Whether a time states its time zone. A day without a time needs no zone."""
+    """Whether a time states its time zone; also true for a day without a time, which needs no zone."""
     return "T" not in text.replace(" ", "T") or _ZONE.search(text) is not None
 
 
@@ -37,7 +37,7 @@ def form_pattern(form: str) -> re.Pattern[str]:
     """Return the regular expression for a time in this form. Each directive stands for a fixed number of digits.
 
     Args:
-        form: as for ``strptime``, such as ``%d-%m-%Y_%H-%M-%S``, or ``%s`` for seconds since 1970.
+        form: a form as for ``strptime``, such as ``%d-%m-%Y_%H-%M-%S``; also ``%s`` for seconds since 1970.
 
     Raises:
         ValueError: the form has another directive, or does not state a day.
@@ -51,7 +51,7 @@ def form_pattern(form: str) -> re.Pattern[str]:
 
 
 def in_form(text: str, form: str) -> str | None:
-    """Convert a time in another form to ISO 8601; ``None`` if the text does not have this form. The result has no zone if the form has none."""
+    """Convert a time in another form to ISO 8601; ``None`` if the text does not have this form. If the form has no zone, the result has no zone."""
     match = form_pattern(form).fullmatch(text)
     if match is None:
         return None
@@ -66,7 +66,10 @@ def in_form(text: str, form: str) -> str | None:
 
 
 def in_utc(text: str) -> datetime | None:
-    """Parse a time as UTC; a time without a zone is taken as UTC. ``None`` if it is no time, or is out of range (``0001-01-01T00:00+14:00``)."""
+    """Parse a time, and convert it to UTC. A time without a zone is UTC.
+
+    ``None`` if the text is no time, or out of range (``0001-01-01T00:00+14:00``).
+    """
     try:
         when = datetime.fromisoformat(text)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
@@ -82,11 +85,11 @@ def instant(text: str | None) -> float | None:
 
 
 def latest_instant(texts: Iterable[str | None]) -> float:
-    """Return the latest of these times, in seconds since 1970; minus infinity if there is none."""
+    """Return the latest of these times, in seconds since 1970; minus infinity if there is no time."""
     return max((-math.inf if when is None else when for when in map(instant, texts)), default=-math.inf)
 
 
 def last_day(texts: Iterable[str | None]) -> str:
-    """Return the day of the latest of these times, as the text states it; an empty text if there is no time."""
+    """Return the day that the latest of these times states; an empty text if there is no time."""
     dated = [(when, text) for text in texts if text is not None and (when := instant(text)) is not None]
     return max(dated, default=(0.0, ""))[1][:10]

@@ -1,4 +1,4 @@
-"""The problems of a folder of runs: files, logs and folders that could not be used, and folders whose ``run.toml`` was forgotten."""
+"""The problems of a folder of runs: files, logs and folders that could not be used, and folders of logs without a ``run.toml``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tacholog.formats.reading import Scan
 from tacholog.formats.source import not_a_file, open_log_in
 from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
 
-UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read at all.
-ALTERED = "altered"  # A log whose SHA-256 is not the one in its manifest: it was cut or changed since.
+UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read.
+ALTERED = "altered"  # A log with another SHA-256 than its manifest states: it was cut or changed.
 CONTRADICTED = "contradicted"  # A condition that the manifest and the log state differently.
 CLOCKS = "clocks"  # One-way latencies between machines without reports on their clocks.
-COPIED = "copied"  # A log of an own run that is also in another run: one measurement would count as two.
+COPIED = "copied"  # A log of an own run that is also in another run: one measurement would be counted twice.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
-LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # A problem of these kinds means that the dataset lacks something that the user asked for.
+LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # If there is a problem of these kinds, the dataset lacks something that the user asked for.
 _ALTERED_REASON = re.compile(r"the log's SHA-256 is [0-9a-f]{64}, run\.toml says [0-9a-f]{64}")
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
@@ -32,12 +32,12 @@ def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) ->
 
 
 def altered_reason(sha256: str, in_manifest: str) -> str:
-    """Return why a log is marked as altered: its SHA-256 is not the one in its manifest."""
+    """Return the reason why a log is marked as altered: its SHA-256 differs from the SHA-256 in its manifest."""
     return f"the log's SHA-256 is {sha256}, {RUN_FILE} says {in_manifest}"
 
 
 def is_altered_reason(text: str) -> bool:
-    """Whether `altered_reason` returned this text. Such a text contains only two checksums, so it names nobody."""
+    """Whether `altered_reason` returned this text. Such a text contains only two checksums, so it contains no private name."""
     return _ALTERED_REASON.fullmatch(text) is not None
 
 
@@ -47,12 +47,12 @@ def text_shown(text: str) -> str:
 
 
 def utf8(name: str) -> str:
-    """Return the name of a file for tables and pages: bytes that are not valid UTF-8 become escape sequences."""
+    """Return the name of a file in a form for tables and pages: bytes that are not valid UTF-8 become escape sequences."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSError) -> None:
-    """Add a problem: the folder cannot be listed."""
+    """Add the problem that a folder cannot be listed."""
     folder = Path(error.filename)
     reason = f"{folder}: the folder cannot be listed: {error.strerror}; what is in it was not read"
     problems.append(problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", reason))
@@ -77,7 +77,7 @@ def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manif
 
 
 def special_files(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield a problem for each named pipe, socket and device in a folder of logs. Opening one of them could block forever."""
+    """Yield a problem for each named pipe, socket and device in a folder of logs. Opening such a file could block forever."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and not _is_plain(entry))
     for name in names:
@@ -86,12 +86,12 @@ def special_files(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_plain(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a file or a folder, and not a link. The listing of the folder has the answer, so no further system call is needed."""
+    """Whether an entry is a file or a folder, and not a link. The listing of the folder contains the answer, so no system call is needed."""
     return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
 def folder_without_manifest(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield a problem for a folder that contains logs but no manifest. Without it, the logs would be skipped without a message.
+    """Yield a problem for a folder that contains logs but no manifest. Without this problem, the logs would be skipped without a message.
 
     A folder below a ``plan.toml`` belongs to a planned run. It is not a problem.
     """

@@ -1,1 +1,1 @@
-"""Runs as tables: every number of every log in pandas frames, with quality marks."""
+"""Runs as tables: pandas frames with every number of every log, and with quality marks."""

@@ -1,9 +1,9 @@
-"""Reads runs, writes their numbers as a part, and returns everything else that was read from their logs.
+"""Read runs, write their numbers as a part, and return everything else that was read from their logs.
 
-This module contains the steps that need a whole run: its ending, the conditions that its logs share, its quality marks, and its clocks. A run on
-several machines has a ``clock.log``, in which the clocks report their errors (`tacholog.runs.clocks`). If these reports limit the difference between
-the clocks, this limit is stored with each one-way latency. Otherwise no one-way latency is shown, because the difference between the clocks may be
-larger than the latency.
+This module has the steps that need all logs of a run: how the run ended, the conditions that its logs share, its quality marks, and its clocks. A run
+on several machines has a ``clock.log``, in which the clocks report their errors (`tacholog.runs.clocks`). If these reports limit the difference
+between the clocks, this limit is stored with each one-way latency. Otherwise no one-way latency is shown, because the difference between the clocks
+may be larger than the latency.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from tacholog.store.quality import RunContext
 
 _CLOCK_ERROR = ("clock_error", "max")
-_LARGEST_CLOCK_LOG = 2**20  # In bytes.
-_LARGE_CLOCK_ERROR = 0.1  # As a share of the latency.
-_RESOURCES = "resources"  # The format of the logs of resource usage. They state no conditions: they get the conditions of the results.
-#: Called while a run is read: with the index of the run, the name of the log, and the number of bytes of text that are read next.
+_LARGEST_CLOCK_LOG = 2**20  # in bytes
+_LARGE_CLOCK_ERROR = 0.1  # as a share of the latency
+_RESOURCES = "resources"  # The format of logs with resource usage. Such a log states no conditions, so its records get the conditions of the results.
+#: Called while a run is read. Its arguments: the index of the run, the name of the log, and the number of bytes of text that are read next.
 RunProgress = Callable[[int, str, int], object]
 
 
@@ -53,11 +53,11 @@ class RunTask(msgspec.Struct, frozen=True):
     Attributes:
         manifest: the manifest, as JSON.
         folder: the folder of the run.
-        named_by_user: whether the user typed the names of the logs. Otherwise no name may lead out of the folder.
+        named_by_user: whether the user typed the names of the logs. If not, no name may lead out of the folder.
         limits: the limits for the size of each log.
         processors: the number of processors of the machine, if it is known.
-        lost: the logs that must not be read: the reason for each index in the manifest.
-        contents: the content of the files of the run, if they are read on a machine that cannot open them.
+        lost: the logs that must not be read. The key is the index of the log in the manifest, the value is the reason.
+        contents: the content of the files of the run, if another machine reads the run and cannot open the files.
     """
 
     manifest: bytes
@@ -90,7 +90,7 @@ class RunRecord(msgspec.Struct):
         run: the row of ``runs``, without the columns ``run``, ``root`` and ``manifest``.
         logs: the rows of ``logs``, without the column ``run``.
         problems: the rows of ``problems``, without the column ``run``.
-        histograms: for each distribution: the log, the line, the size, the basis of the latencies, and the packed bins.
+        histograms: the log, the line, the size, the basis of the latencies, and the packed bins of each distribution.
         sizes: for each log: the size of its text in bytes, and how many numbers it has.
         machines: the machines that the logs state, if the run has no manifest.
         is_lost: whether one of the logs could not be read.
@@ -113,7 +113,7 @@ def read_runs(
 
     Returns:
         The name of the part, and a record of each run. The name is ``None`` if the part could not be written, and an empty text if the runs have no
-        ers.
+        numbers.
     """
     assembly = _Assembly()
     records = [assembly.add(task, lambda log, count, index=index: progress(index, log, count)) for index, task in enumerate(tasks)]  # type: ignore[misc]
@@ -124,7 +124,7 @@ def read_runs(
 
 
 class _Assembly:
-    """Collects the numbers of runs, to write them as one part."""
+    """Collects the numbers of runs, and writes them as one part."""
 
     def __init__(self) -> None:
         self._shapes: dict[Shape, int] = {}
@@ -133,7 +133,7 @@ class _Assembly:
         self._number_parts: list[Words] = []
         self._record_count = 0
         self._logs: list[tuple[int, str]] = []  # The number of the run and the name of each log.
-        self._contexts: list[RunContext] = []  # one for each log
+        self._contexts: list[RunContext] = []  # a context for each log
         self._runs = 0
 
     def add(self, task: RunTask, progress: Callable[[str, int], object]) -> RunRecord:
@@ -254,7 +254,7 @@ def _measured(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]
 def _context(facts: Facts, manifest: Manifest, processors: float | None, *, failed: bool) -> RunContext:
     """Return the facts that the quality rules need.
 
-    Load and processors come from the log; if it does not state them, from the manifest and the host file.
+    Load and processors are those that the log states. If it does not state them, they are taken from the manifest and the host file.
     """
     from tacholog.store.quality import RunContext
 
@@ -272,9 +272,9 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
 
 
 def run_ending(manifest: Manifest, logs: Sequence[LogEntry], *, has_results: bool) -> tuple[Status | None, str | None]:
-    """Return how a run ended, and why: the worst ending that its manifest or one of its logs states. ``None`` if no ending is stated.
+    """Return how a run ended, and the reason: the worst ending that its manifest or one of its logs states. ``None`` if no ending is stated.
 
-    A run is not empty if any of its logs has results: in many runs only one side prints them.
+    If any of its logs has results, the run is not empty: in many runs, only one side prints results.
     """
     in_logs = [(log.head.status, log.head.reason) for log in logs] or [("empty", "the run has no log")]
     if has_results:
@@ -284,9 +284,9 @@ def run_ending(manifest: Manifest, logs: Sequence[LogEntry], *, has_results: boo
 
 
 def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | None, str | None], options: str | None) -> Row:
-    """Return the row of a run. If the manifest does not state a value, the value of the first log that states it is used.
+    """Return the row of a run. If the manifest does not state a value, the first log that states the value is used.
 
-    If the log names the system, this name is used: perftest names the library of a middleware, and a campaign measures many systems.
+    If the log names the system, this name has priority: perftest names the library of a middleware, and a campaign measures many systems.
     """
     measured = next((f for f in facts if f.system), None)
     stated_version = next((f.system_version for f in facts if f.system_version), None)
@@ -335,7 +335,7 @@ class Clocks(msgspec.Struct, frozen=True):
 
     Attributes:
         error_ns: the largest difference between the clocks; ``None`` if all processes shared one clock, or if the difference is unknown.
-        refusal: why one-way latencies of the run are not shown; ``None`` if they are shown.
+        refusal: the reason why one-way latencies of the run are not shown; ``None`` if they are shown.
     """
 
     error_ns: float | None = None
@@ -345,7 +345,7 @@ class Clocks(msgspec.Struct, frozen=True):
         """Add the error of the clocks to each one-way latency of a log, or remove the latencies.
 
         Returns:
-            The line of the first latency that was removed; ``None`` if none was removed.
+            The line of the first latency that was removed; ``None`` if no latency was removed.
         """
         if (self.error_ns is None and self.refusal is None) or not columns.number_count:
             return None
@@ -364,13 +364,13 @@ class Clocks(msgspec.Struct, frozen=True):
         return None
 
     def problem(self, run: str, log: str, line: int) -> Row:
-        """Return the problem that the one-way latencies of a log are not shown. ``line`` is the line of the first of them."""
+        """Return the problem that the one-way latencies of a log are not shown. ``line`` is the line of the first such latency."""
         return problem(run, log, line, CLOCKS, "", self.refusal or "")
 
     def _add_error(self, columns: Columns, latency: NDArray[np.bool_]) -> None:
-        """Add the error of the clocks to each record with one-way latencies. Mark each latency of which the error is a large part.
+        """Add the error of the clocks to each record with one-way latencies. If the error is a large share of a latency, mark this latency.
 
-        A standard deviation does not depend on an offset.
+        A standard deviation is not marked, because it does not depend on the offset between the clocks.
         """
         import numpy as np
 

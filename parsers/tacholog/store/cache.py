@@ -3,9 +3,9 @@
 The key of a value is the SHA-256 of everything that determines the value. For each run, the index contains the name of the part with its numbers, and
 everything else that was read from its logs. It also contains the SHA-256 of files that have not changed since they were read.
 
-The cache can be deleted at any time. Several processes may use it at the same time. Each value has a checksum over its kind, its key and its bytes. A
-damaged value is treated as missing, and a damaged file is replaced. The cache stays empty if its folder cannot be written, if other users can write
-there, or if a file of another program has its name. Everything works without the cache.
+The cache can be deleted at any time. Several processes may use the cache at the same time. Each value has a checksum of its kind, its key and its
+bytes. A damaged value is treated as missing, and a damaged file is replaced. The cache stays empty if its folder cannot be written, if other users
+can write into this folder, or if a file of another program has the name of the cache. Everything works without the cache.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
 PARTS = "tacholog-parts"
 _APPLICATION = 0x7AC40106  # No other program uses this id, according to the list in the sources of SQLite.
-_LAYOUT = 7  # The version of the tables. A file with another layout is replaced.
+_LAYOUT = 7  # The version of the tables. A file with other tables is replaced.
 _WAIT_S = 30
-_YOUNG_S = 86_400  # Every command writes the values that refer to a part within this time after it writes the part.
+_YOUNG_S = 86_400  # After a command has written a part, it writes the values that refer to this part within this time.
 _AT_ONCE = 500  # The number of keys in one query. SQLite takes 999 or more.
 _PAGES_KIB = 1 << 14  # The size of SQLite's page cache. Keys are random, so they are spread over all pages of their table.
 _CHECKSUM_BYTES = 16
 _PLAIN, _ZSTANDARD, _ZLIB = b"\x00", b"\x01", b"\x02"
-_WORTH_PACKING = 256  # In bytes. Compression does not make shorter values smaller.
-_WORTH_ZSTANDARD = 1 << 16  # In bytes. Zstandard takes longer to start than zlib takes to compress or decompress a shorter value.
+_WORTH_PACKING = 256  # in bytes: compression does not make shorter values smaller
+_WORTH_ZSTANDARD = 1 << 16  # In bytes. For shorter values, zlib is faster: Zstandard takes long to start.
 _LEVEL = 1
 _BROKEN_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _MAGIC = b"SQLite format 3\x00"
@@ -58,7 +58,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Kind(StrEnum):
-    """The kind of a value. Each kind has a table of its own."""
+    """The kind of a value. Each kind has a separate table."""
 
     MANIFEST = "manifest"  #: manifests, decoded
     RUN = "run"  #: everything that was read from the logs of a run, and the name of the part with its numbers: see `tacholog.store.fetch`
@@ -79,12 +79,12 @@ class Cache:
     def __init__(self, folder: Path | None) -> None:
         """Open the file in this folder. Create it if it does not exist."""
         self.path = folder / FILE if folder else None
-        self.refused: str | None = None  # The reason why the folder is not used, if other users can write to it.
+        self.refused: str | None = None  # The reason why the folder is not used: other users can write into it.
         self._is_busy = False
         self._connection = self._opened()
 
     def get(self, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the values of these keys, without missing and damaged values."""
+        """Return the values of these keys. Missing and damaged values are left out."""
         values: dict[bytes, bytes] = {}
         for keys_of_batch in _batches(keys):
             rows = self._ask(functools.partial(_select, kind, keys_of_batch)) or ()
@@ -97,14 +97,14 @@ class Cache:
         Args:
             kind: the kind of the values.
             entries: the values, by their keys.
-            part: the name of the part to which the values refer. `clean` does not delete this part as long as the values are stored.
+            part: the name of the part to which the values refer. As long as the values are stored, `clean` does not delete this part.
         """
         rows = [(key, part, _stored(kind, key, value)) for key, value in entries.items()]
         if rows:
             self._write(functools.partial(_insert, kind, rows))
 
     def sizes(self) -> dict[Kind, Size]:
-        """Return the number and size of the values of each kind. The size of the parts is added to that of the kind ``RUN``."""
+        """Return the number and the size of the values of each kind. The size of the kind ``RUN`` includes the parts."""
         sizes = self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
         if Kind.RUN in sizes and self.parts:
             of_parts = sum(path.stat().st_size for path in self.parts.glob("*.parquet"))
@@ -117,7 +117,7 @@ class Cache:
         return self.path.parent / PARTS if self.path and self._connection else None
 
     def clean(self) -> None:
-        """Delete old parts to which no value refers, and files of processes that were killed. Another command may still need a young file."""
+        """Delete old parts to which no value refers, and old files of processes that were killed. Another command may still need a young file."""
         named = self._ask(lambda connection: {part for (part,) in connection.execute(f'SELECT DISTINCT part FROM "{Kind.RUN}"')})  # noqa: S608 - our own words
         if named is not None and self.parts:
             _remove_parts(self.parts, named, time.time() - _YOUNG_S)
@@ -152,12 +152,12 @@ class Cache:
             return False
 
     def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
-        """Change the database. If it is locked for too long, do not try again: the process that locks it may have been stopped."""
+        """Change the database. If it is locked for too long, do not try again: the process that locked it may be stopped."""
         if not self._is_busy:
             self._ask(change)
 
     def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
-        """Query the database. Return ``None`` if it cannot answer. A damaged file is replaced by an empty one."""
+        """Query the database; ``None`` if it cannot answer. A damaged file is replaced by an empty file."""
         if self._connection is None:
             return None
         try:
@@ -169,7 +169,7 @@ class Cache:
             return None
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Open the file. It is replaced by an empty one if it is damaged or of another version."""
+        """Open the file. If it is damaged or of another version, it is replaced by an empty file."""
         for _ in range(2):
             try:
                 return self._connected()
@@ -186,7 +186,7 @@ class Cache:
             return None
         folder = self.path.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # SQLite also reads other files beside the database. With such a file, another user could change the numbers.
+        # SQLite also reads other files next to the database. By means of such a file, another user could change the numbers.
         self.refused = not_ours_alone(folder)
         if self.refused:
             return None
@@ -198,7 +198,7 @@ class Cache:
         connection = sqlite3.connect(self.path, timeout=_WAIT_S, check_same_thread=False)
         try:
             with contextlib.suppress(sqlite3.OperationalError):
-                connection.execute("PRAGMA journal_mode = WAL")  # Some network file systems do not support WAL. Then writers wait for readers.
+                connection.execute("PRAGMA journal_mode = WAL")  # Some network file systems have no WAL. Then writers wait for readers.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA cache_size = -{_PAGES_KIB}")
             _prepare(connection)
@@ -223,7 +223,7 @@ class Cache:
 
 
 def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
-    """Delete the files that `tacholog.store.parts` and the engine wrote before this time, except the named parts."""
+    """Delete the files that `tacholog.store.parts` and the engine wrote before ``before_s``, except the parts in ``named``."""
     for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*"), *folder.glob(".spill-*")]:
         with contextlib.suppress(OSError):  # Another command may delete the same file.
             if path.stem in named or path.stat().st_mtime >= before_s:
@@ -237,11 +237,12 @@ def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = m
 def is_of_others(path: Path) -> bool:
     """Whether a file may be of another program. Only a file that is certainly of this program is changed or deleted.
 
-    TACHOLOG_CACHE may name any folder, and other programs have files called cache.sqlite3 too. So the first bytes are read before SQLite opens the
-    file. If they are damaged, the file may be of another program: then the file is not changed, nothing is stored, and a age reports this.
+    TACHOLOG_CACHE may name any folder, and other programs also have files with the name cache.sqlite3. So the first bytes are read before SQLite
+    opens the file. If these bytes are damaged, the file may be of another program. Then the file is not changed, nothing is stored, and a message
+    reports this.
 
-    An empty file, or a database without tables and without the id of a program, is not of another program. A process that was killed while it created
-    a cache leaves such a file.
+    An empty file, or a database without tables and without the id of a program, counts as a file of this program: if a process is killed while it
+    creates a cache, it leaves such a file.
 
     Raises:
         OSError: there is no such file, or it cannot be read.
@@ -266,9 +267,9 @@ class _OtherLayout(Exception):
 
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file is damaged. Python raises an error without a code for a text that is not valid UTF-8.
+    """Whether an error shows that the file is damaged. For a text that is not valid UTF-8, Python raises an error without a code.
 
-    No value is a text, so such a file is damaged.
+    No value is a text, so this error also shows that the file is damaged.
     """
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in _BROKEN_FILE
@@ -288,7 +289,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     if _marks(connection) == [_APPLICATION, _LAYOUT]:
         return
     with connection:
-        connection.execute("BEGIN IMMEDIATE")  # Another process may create the same tables now.
+        connection.execute("BEGIN IMMEDIATE")  # Another process may be creating the same tables.
         marks = _marks(connection)
         if marks == [_APPLICATION, _LAYOUT]:
             return
@@ -352,17 +353,17 @@ def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def key_of(*parts: str | bytes) -> bytes:
-    """Return the key of a value that is determined by these parts: the SHA-256 of all parts, each with its length."""
+    """Return the key of a value: the SHA-256 of all parts that determine the value, each with its length."""
     contents = [part.encode() if isinstance(part, str) else part for part in parts]
     return hashlib.sha256(b"".join([piece for content in contents for piece in (len(content).to_bytes(8, "little"), content)])).digest()
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of the cache: the folder that TACHOLOG_CACHE names, else the user's cache folder. ``None`` if there is none."""
+    """Return the folder of the cache: the folder that TACHOLOG_CACHE names, or else the user's cache folder. ``None`` if no folder is known."""
     if named := os.environ.get(VARIABLE):
         return Path(named).absolute()
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not Path(base).is_absolute():  # The XDG specification says that a relative path must be ignored.
+    if not Path(base).is_absolute():  # According to the XDG specification, a relative path must be ignored.
         try:
             base = str(Path.home() / ".cache")
         except RuntimeError:
@@ -371,24 +372,24 @@ def cache_folder() -> Path | None:
 
 
 def others_file_words(path: Path) -> str:
-    """Return a message that says what to do about a file that may not be a cache."""
+    """Return a message about a file that may not be a cache. It tells the user what to do."""
     return f"{path}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away, or name another folder with {VARIABLE}"
 
 
 def refused_words(path: Path, reason: str) -> str:
-    """Return a message that says what to do about a folder that is not used because other users can write there."""
+    """Return a message about a folder that is not used, because other users can write into it. It tells the user what to do."""
     return f"{path.parent}: {reason}, so nothing is kept there: make it writable only by you, or name another folder with {VARIABLE}"
 
 
 def open_cache() -> Cache:
-    """Return the cache of this user, opened once in each process."""
+    """Return the cache of this user. Each process opens it once."""
     return _opened_in(os.getpid(), cache_folder())
 
 
 @functools.lru_cache(maxsize=4)
 def _opened_in(process: int, folder: Path | None) -> Cache:
     cache = Cache(folder)
-    atexit.register(_close_of, process, weakref.ref(cache))  # Without this, the latest changes stay in a second file.
+    atexit.register(_close_of, process, weakref.ref(cache))  # This moves the latest changes from a second file into the database.
     return cache
 
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Words = Integers
 
-NOT_STATED = -1  # No valid integer in a column is negative.
+NOT_STATED = -1  # A valid integer in a column is never negative.
 
 
 class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Everything in a record except its line, its size, its samples and its numbers. Many records share one shape.
+    """All values of a record except its lines, its sizes, its samples and its numbers. Many records have the same shape.
 
-    ``conditions`` are the conditions of the record, of its run in the log, and of the manifest.
+    ``conditions`` are those of the record itself, of its run in the log, and of the manifest.
     """
 
     scope: Scope
@@ -43,7 +43,7 @@ class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class RecordArrays(NamedTuple):
-    """One value for each record; `NOT_STATED` if the value is unknown. ``shape`` is an index in the list of shapes."""
+    """Arrays with one element for each record; `NOT_STATED` means unknown. ``shape`` is an index in the list of shapes."""
 
     line: Integers
     last_line: Integers
@@ -54,7 +54,9 @@ class RecordArrays(NamedTuple):
 
 
 class NumberArrays(NamedTuple):
-    """One value for each number; NaN for a value or resolution that is ``None``, `NOT_STATED` if a number has no line of its own.
+    """Arrays with one element for each number. If a value or a resolution is ``None``, its element is NaN.
+
+    If a number has no line of its own, its ``value_line`` is `NOT_STATED`.
 
     ``record`` is an index in the columns of records, ``name`` in the list of names, ``bound`` in `BOUNDS`. ``marks`` are bits of `MARK_BITS`.
     """
@@ -73,7 +75,7 @@ Name = tuple[str, str]
 
 
 class Columns(msgspec.Struct):
-    """The results of one log, or of many.
+    """The results of one log, or of several logs.
 
     Attributes:
         shapes: the shapes. The column ``shape`` of the records contains indexes of this list.
@@ -107,7 +109,7 @@ class Columns(msgspec.Struct):
         """Add these marks to some numbers.
 
         Args:
-            numbers: a flag for each number; or the indexes of the numbers to mark; or a slice.
+            numbers: the numbers to mark: a flag for each number, or indexes, or a slice.
             marks: the names of the marks.
         """
         self.numbers.marks[numbers] |= mark_bits(marks)
@@ -128,11 +130,11 @@ def joined_words(parts: Sequence[Words], width: int) -> Words:
 _BOUND_CODES: Mapping[str, int] = {bound: code for code, bound in enumerate(BOUNDS)}
 _RECORD = NumberArrays._fields.index("record")
 _NAN = float("nan")
-_HELD_NUMBERS = 50_000  # This many numbers are collected as objects before they are converted to arrays.
+_HELD_NUMBERS = 50_000  # After this number of numbers was collected as objects, they are converted to arrays.
 
 
 class ShapeInLog(NamedTuple):
-    """The shape of records as their log states it. ``run`` is the number of their run in the log.
+    """The shape of records as their log states it. ``run`` is the index of their run in the log.
 
     The conditions of this run apply to the records too.
     """
@@ -146,7 +148,7 @@ class ShapeInLog(NamedTuple):
 
 
 class ColumnBuilder:
-    """Makes columns of records that are added singly or in blocks."""
+    """Makes the columns of records. The records are added one by one, or in blocks."""
 
     def __init__(self) -> None:
         self.number_count = 0
@@ -181,7 +183,7 @@ class ColumnBuilder:
             self._flush()
 
     def add_block(self, block: RecordBlock, run: int) -> None:
-        """Add the records of a block. All of them belong to this run of the log."""
+        """Add the records of a block. All records of a block belong to one run of the log."""
         import numpy as np
 
         if not len(block):
@@ -209,7 +211,7 @@ class ColumnBuilder:
         self.last_line_read = int(block.lines[-1])
 
     def finish(self) -> tuple[list[ShapeInLog], list[Name], Words, Words]:
-        """Return the shapes as the log states them, the names, and the words of all records and numbers, in the order of their lines."""
+        """Return the shapes as the log states them, the names, and the arrays of all records and numbers, in the order of their lines."""
         import numpy as np
 
         self._flush()
@@ -227,7 +229,7 @@ class ColumnBuilder:
         return self._names.setdefault(name, len(self._names))
 
     def _add(self, records: Words, numbers: Words) -> None:
-        """Add records as words. The first of these records has index 0."""
+        """Add the arrays of some records and of their numbers. In these arrays, the first of the records has index 0."""
         numbers[_RECORD] += self._record_count
         self._record_count += records.shape[1]
         self._record_parts.append(records)
@@ -253,7 +255,7 @@ class ColumnBuilder:
 
 
 def _sorted_by_lines(records: Words, numbers: Words) -> tuple[Words, Words]:
-    """Sort the records by their first lines. Records of one line keep their order."""
+    """Sort the records by their first lines. If several records are on one line, they keep their order."""
     import numpy as np
 
     order = np.argsort(records[0], kind="stable")

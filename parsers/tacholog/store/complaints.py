@@ -1,4 +1,4 @@
-"""The problems of a dataset as lines of text; copies of logs; and differences between tables and their schema."""
+"""The problems of a dataset as lines of text, copies of logs, and differences between tables and their schema."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Row
 
 FILE = "complaints.json"
-COINCIDENCE = 3  # This many equal figures are not equal by chance. Fewer may be, except if they are bounds.
+COINCIDENCE = 3  # Fewer equal figures may be equal by chance, unless they are bounds.
 
 
 class Complaints(msgspec.Struct, frozen=True):
-    """The problems of a dataset, one line of text each.
+    """The problems of a dataset. Each problem is one line of text.
 
     Attributes:
         unread: problems of runs, logs, hosts and folders that could not be read, or that differ from their manifest.
         others: problems of single lines, and of files that no manifest lists.
-        altered: how many of ``unread`` are about logs that were read, but differ from their manifest.
+        altered: the number of problems in ``unread`` about logs that were read, but differ from their manifest.
     """
 
     unread: tuple[str, ...] = ()
@@ -41,9 +41,9 @@ class Complaints(msgspec.Struct, frozen=True):
     altered: int = 0
 
     def save(self, folder: Path) -> None:
-        """Write the complaints beside a dataset. They contain the true names, which the user who builds the site needs.
+        """Write the complaints to the folder of a dataset. They contain the true names, which the user who builds the site needs.
 
-        The dataset may hide these names.
+        The dataset itself may hide these names.
         """
         folder.mkdir(parents=True, exist_ok=True)
         (folder / FILE).write_bytes(msgspec.json.encode(self))
@@ -68,7 +68,7 @@ def complaints_of(rows: Sequence[Mapping[Any, Any]], roots: Mapping[str, str]) -
 
 
 def saved_complaints(folder: Path) -> Complaints:
-    """Return the complaints that `Complaints.save` wrote; empty ones if there is no such file."""
+    """Return the complaints that `Complaints.save` wrote; no complaints if there is no such file."""
     path = folder / FILE
     return msgspec.json.decode(path.read_bytes(), type=Complaints) if path.is_file() else Complaints()
 
@@ -78,14 +78,14 @@ def _unique(rows: Iterable[Mapping[Any, Any]], folders: Mapping[str, Path], *, u
 
 
 def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None) -> str:
-    """Return a problem as a line of text: its location, its kind, the reason, and the text of the line if it is about one.
+    """Return a problem as a line of text: its location, its kind, the reason, and, if the problem is about a line of a log, the text of this line.
 
     Args:
         row: a row of ``problems``.
         folders: the folder of each run.
     """
     if not row["run"] or row["kind"] == FORGOTTEN or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
-        return str(row["reason"])  # The reason itself names the file or folder, and the key in it.
+        return str(row["reason"])  # The reason names the file or folder, and the key in the file.
     path = (folders or {}).get(row["run"], Path(row["run"])) / row["log"]
     line = f":{row['line']}" if row["line"] else ""
     text = f": {row['text']!r}" if row["text"] else ""
@@ -93,10 +93,10 @@ def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None)
 
 
 def with_copies(data: Dataset) -> Dataset:
-    """Return the dataset with a problem for each log of an own run that has the same text as a log of an earlier run.
+    """Return the dataset with additional problems: one for each log of an own run that has the same text as a log of an earlier run.
 
-    The problem names the earlier run, so the dataset must contain only runs whose names may be shown. Logs with one or two numbers may be equal by
-    chance.
+    The problem names the earlier run, so the dataset must contain only runs whose names may be shown. Logs with one or two numbers are ignored,
+    because they may be equal by chance.
     """
     copies = _copies(data)
     if not copies:
@@ -107,7 +107,7 @@ def with_copies(data: Dataset) -> Dataset:
 
 def _copies(data: Dataset) -> list[Row]:
     own_runs = data.runs.loc[~data.runs["published"].astype(bool), "run"]
-    texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # A dataset that was saved by an older version has only the second column.
+    texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # A dataset of an older version has only the second column.
     logs = data.logs.assign(text_sha256=texts)[data.logs["run"].isin(own_runs) & texts.notna()]
     logs = logs[logs.duplicated("text_sha256", keep=False)]
     if logs.empty:
@@ -121,14 +121,14 @@ def _copies(data: Dataset) -> list[Row]:
             continue
         other, file, stored_there = first.setdefault(text, (run, log, stored))
         if other != run:
-            name = other if Path(roots[other], file) == Path(other) else f"{other}/{file}"  # a log without run.toml is a run with its own name
+            name = other if Path(roots[other], file) == Path(other) else f"{other}/{file}"  # a log without run.toml is a run with the name of the log
             what = "bytes" if stored == stored_there else "text"  # one of the files may be compressed
             reason = f"the same {what} as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
             copies.append(problem(run, log, 0, COPIED, "", reason))
     return copies
 
 
-MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are shown unchanged, and marked.
+MAY_BE_NEGATIVE = ("latency",)  # A one-way latency between two clocks may be negative. It is shown unchanged, and marked.
 
 
 def violations(dataset: Dataset) -> list[str]:
@@ -161,7 +161,7 @@ def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) ->
 
 
 def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Series]]:
-    """Yield for each rule of a column: the words for a value that violates it, and a flag for each value."""
+    """For each rule of a column, yield a description of values that violate the rule, and a flag for each value."""
     missing = values.isna()
     if about.required:
         yield "is missing", missing
@@ -176,7 +176,7 @@ def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Se
 
 
 def _location(row: pd.Series) -> str:
-    """Return the file that a row comes from, and the line, if the row has one. The file of a row of ``runs`` is its manifest."""
+    """Return the file from which a row was read, and its line, if the row has a line. A row of ``runs`` was read from the manifest."""
     import pandas as pd
 
     line = f":{row['line']}" if pd.notna(row.get("line", pd.NA)) else ""
@@ -184,14 +184,14 @@ def _location(row: pd.Series) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a number of NumPy as a Python number, which is printed without the name of its type."""
+    """Return a number of NumPy as a number of Python, because Python prints it without the name of its type."""
     import numpy as np
 
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _undefined(dataset: Dataset) -> list[str]:
-    """Return a sentence for each definition of numbers that their format does not explain. Nobody can interpret such a number."""
+    """Return a sentence for each definition that numbers have but their format does not explain. Nobody can interpret such numbers."""
     definitions = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
     used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
     sentences = []
@@ -204,7 +204,7 @@ def _undefined(dataset: Dataset) -> list[str]:
 
 
 def _same_text(dataset: Dataset) -> list[str]:
-    """Return a sentence for each run that has two logs with the same text. The numbers of a copy would be counted twice."""
+    """Return a sentence for each text that several logs of one run contain. Its numbers would be counted several times."""
     logs = dataset.logs[(dataset.logs["bytes"].fillna(0) > 0) & dataset.logs["text_sha256"].notna()]
     named: dict[tuple[str, str], dict[str, str]] = {}
     for run, text, log, stored in logs[["run", "text_sha256", "log", "sha256"]].astype(str).to_numpy().tolist():
@@ -229,7 +229,7 @@ _RULES: tuple[tuple[str, str, Callable[[pd.DataFrame], pd.Series]], ...] = (
 
 
 def _broken_rules(dataset: Dataset) -> list[str]:
-    """Return a sentence for each of our own rules that is violated, with the first row that violates it."""
+    """Return a sentence for each of our own rules that a row violates. It names the first such row."""
     sentences = []
     for name, words, holds in _RULES:
         table: pd.DataFrame = getattr(dataset, name)

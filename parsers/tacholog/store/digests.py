@@ -1,9 +1,9 @@
-"""The SHA-256 of files, and of the code that reads them. Both are parts of the keys of the cache.
+"""The SHA-256 of files, and of the code that reads them. The keys of the cache contain both digests.
 
 A file that has not changed since it was read is not read again.
 
 Each change of a file changes its state: its inode number, its size, or one of its times. One of these times is the ctime, the time of the last change
-of the inode. In contrast to the modification time, which `touch` and `rsync` set, no program can set the ctime. Git relies on the same fact.
+of the inode. `touch` and `rsync` set the modification time, but no program can set the ctime. Git relies on the same fact.
 
 The cache contains each digest under the path of its file, together with the state of the file.
 """
@@ -28,19 +28,19 @@ from tacholog.store.cache import Cache, Kind
 
 _SETTLED_NS = 3_000_000_000  # Some file systems store times in steps of two seconds.
 _STATE = struct.Struct("<QQQqq")
-_AT_ONCE = 1000  # This many digests are written together.
+_AT_ONCE = 1000  # the number of digests that are written together
 _READ_BYTES = 1 << 20
-_HAS_TIME_OF_CHANGE = sys.platform != "win32"  # On Windows, ``st_ctime_ns`` is the time of the creation.
+_HAS_TIME_OF_CHANGE = sys.platform != "win32"  # On Windows, ``st_ctime_ns`` is the time of creation.
 
 
 class FileStamp(NamedTuple):
-    """The known facts about a file, and its state, which shows whether it was changed.
+    """The known facts about a file. Its state shows whether it was changed.
 
     Attributes:
         sha256: the SHA-256 of its content, if it is known.
         size_bytes: its size; 0 if it is no regular file.
-        key: the key of its SHA-256 in the cache; empty if the SHA-256 must not be stored.
-        state: its state, which any change of the file changes.
+        key: the key under which the cache stores the SHA-256; empty if the SHA-256 must not be stored.
+        state: its state. If the file changes, the state changes too.
         changed_ns: the time of its last change.
     """
 
@@ -62,10 +62,10 @@ class FileDigests:
         self._fresh: dict[bytes, bytes] = {}
 
     def look_up(self, paths: Iterable[str]) -> list[FileStamp]:
-        """Return the stamps of files, with the digests from the cache. The stamp of anything except a regular file is empty.
+        """Return the stamps of files, with the digests from the cache. If a path is not a regular file, its stamp is empty.
 
         Args:
-            paths: the files. Symbolic links in their folders are followed, so the caller must not pass names that other people chose.
+            paths: the files. Links among their folders are followed, so the caller must not pass names that other people chose.
         """
         files = [_stamp_of(path) for path in paths]
         entries = self._cache.get(Kind.FILE, [file.key for file in files if file.key]) | self._fresh
@@ -73,7 +73,7 @@ class FileDigests:
 
     def remember(self, file: FileStamp, sha256: str) -> None:
         """Store the SHA-256 of a file that was read after its stamp was taken."""
-        # If the file is changed again soon, its times may stay the same.
+        # If a file is changed again within this time, its times may stay the same.
         if file.key and time.time_ns() - file.changed_ns >= _SETTLED_NS:
             self._fresh[file.key] = file.state + bytes.fromhex(sha256)
             if len(self._fresh) >= _AT_ONCE:
@@ -84,7 +84,7 @@ class FileDigests:
 
         Args:
             paths: as for `look_up`.
-            read: reads a file whose SHA-256 is not known, and returns the SHA-256; ``None`` if the file cannot be read.
+            read: a function that reads a file whose SHA-256 is not known. It returns the SHA-256, or ``None`` if the file cannot be read.
         """
         return [file.sha256 for file in self.read(paths, read)]
 
@@ -105,18 +105,18 @@ class FileDigests:
 
 
 def _digest_in(entry: bytes, state: bytes) -> str | None:
-    """Return the SHA-256 in an entry of the cache, if the state of the file equals the state in the entry."""
+    """Return the SHA-256 in an entry of the cache if the entry has the state of the file; otherwise ``None``."""
     return entry[_STATE.size :].hex() if state and entry[: _STATE.size] == state else None
 
 
 @lru_cache(maxsize=4)
 def digests_in(cache: Cache) -> FileDigests:
-    """Return the digests in a cache. There is one object for each cache."""
+    """Return the digests in a cache. For one cache, it is always the same object."""
     return FileDigests(cache)
 
 
 def read_sha256(path: str) -> str:
-    """Return the SHA-256 of a regular file. There is no buffer: to create it takes longer than to read a small file of a site."""
+    """Return the SHA-256 of a regular file. The file is read without a buffer: creating a buffer takes longer than reading a small file of a site."""
     digest = hashlib.sha256()
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as this: to make a `Path` of each takes as long, too
         while piece := file.read(_READ_BYTES):
@@ -147,8 +147,8 @@ def _stamp_of(path: str) -> FileStamp:
     return FileStamp(None, size_bytes, hashlib.sha256(absolute).digest(), state, max(modified_ns, changed_ns))
 
 
-#: The code that turns the logs of a run into the numbers of a part. The version of each format includes the code of all formats: to find the modules
-#: of a single format, all formats would have to be loaded, which takes longer than everything else in a command that finds all runs in the cache.
+#: The code that turns the logs of a run into the numbers of a part. The version of each format includes the code of all formats. To find only the
+#: modules of one format, all formats would have to be loaded. If a command finds all runs in the cache, this would take longer than everything else.
 _READERS = (
     "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
@@ -158,7 +158,7 @@ _READERS = (
 )
 
 
-#: The files whose digests were computed, with their states at that time.
+#: The files of code whose digests were computed, with their states at that time.
 _READ_FILES: dict[Path, tuple[int, ...]] = {}
 
 
@@ -175,7 +175,7 @@ def code_digest(*names: str) -> str:
 
 
 def is_code_changed() -> bool:
-    """Whether code was edited after its digest was computed. Processes that were started after the edit may have read logs with the new code."""
+    """Whether code was edited after its digest was computed. Then processes that were started later may have read logs with the new code."""
     return any(_state(path) != state for path, state in _READ_FILES.items())
 
 
@@ -188,7 +188,7 @@ def _state(path: Path) -> tuple[int, ...]:
 
 
 def _files(name: str) -> list[Path]:
-    """Return the source files of a module, or of a package with everything below it."""
+    """Return the source files of a module, or of a package and all its modules."""
     spec = importlib.util.find_spec(name)
     if spec is None:
         return []
@@ -207,7 +207,7 @@ def reader_digest(format_name: str) -> str:
     if format_name not in entries():
         format_named(format_name)
     package = entries()[format_name].module.partition(".")[0]
-    own_packages = () if package == "tacholog" else (package,)  # An external package may contain the code that its format needs in any module.
+    own_packages = () if package == "tacholog" else (package,)  # A format of another package may need code in any module of this package.
     return hashlib.sha256(f"{format_name} {package_of(format_name)} {code_digest(*_READERS, *own_packages)}".encode()).hexdigest()
 
 

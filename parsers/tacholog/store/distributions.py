@@ -1,4 +1,4 @@
-"""The bins of latency distributions. They are compressed when a log is read, because most of them are only stored and copied."""
+"""The bins of latency distributions. They are compressed when a log is read, because most distributions are only stored and copied."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NoDistribution(TachologError):
 
 
 class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
-    """The bins of a latency distribution, in ascending order. NumPy makes an array of shape (n, 3) of them: lower end, upper end (both in ns), count.
+    """The bins of a latency distribution, in ascending order. As an array they have the shape (n, 3): lower end and upper end in ns, and count.
 
     A run of perftest has thousands of bins: 53 kB as numbers, 3 kB compressed.
 
@@ -71,10 +71,10 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
         return len(self.array())
 
     def __repr__(self) -> str:
-        """Return the number of bins. Their bytes would fill the screen if a table is printed."""
+        """Return the number of bins. If a table is printed, the bytes of the bins would fill the screen."""
         try:
             return f"<Distribution of {len(self)} bins>"
-        except NoDistribution:  # A table with a damaged distribution can still be printed.
+        except NoDistribution:  # A table can be printed even if a distribution is damaged.
             return "<Distribution, damaged>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - as NumPy's protocol has it
@@ -99,5 +99,5 @@ def packed_bins(bins: NDArray[np.int64]) -> bytes:
     np.subtract(lower[1:], lower[:-1], out=words[0, 1:])
     np.subtract(upper, lower, out=words[1])
     words[2] = count
-    # Each distribution has its own compressor. The digest of a run covers these bytes, so they must depend only on the bins.
+    # Each distribution is compressed separately. The digest of a run covers these bytes, so they must depend only on the bins.
     return zstd.compress(words.view(np.uint8).reshape(-1, _WORD_BYTES).T.tobytes(), 1)

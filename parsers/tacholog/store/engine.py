@@ -14,17 +14,17 @@ from tacholog.schema.columns import Kind
 if TYPE_CHECKING:
     import duckdb
 
-#: The type of a column of each kind. If all words of a column are known in advance, its type is an ENUM instead: texts take several times as long.
+#: The type of a column of each kind. If all words of a column are known in advance, its type is an ENUM, which is several times as fast as texts.
 TYPES: Mapping[Kind, str] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "true or false": "BOOLEAN", "list": "BIGINT"}
 _MEMORY = "1GB"  # Without this limit, DuckDB takes up to 80 % of the memory of the machine.
-# Without this limit, a dictionary of many different numbers takes time, and makes files larger. An ENUM always has a dictionary.
+# Without this limit, a column of many different numbers gets a dictionary, which takes time and makes files larger. An ENUM always has a dictionary.
 PARQUET = "FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 1000"
 _OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
 
 @contextmanager
 def connected(folder: Path | str | None = None, threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory. Data that does not fit is written to a new folder below ``folder``, which only the user can read.
+    """Open a database in memory. Data that does not fit into memory is written to a new folder in ``folder``. Only the user can read the new folder.
 
     Raises:
         MemoryError: a query needs more memory than the machine has.
@@ -50,7 +50,7 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, 
 
 
 def why_not_written(error: Exception) -> str:
-    """Return the message of the operating system in an error of DuckDB about a file. Such an error may contain a second error, as JSON."""
+    """Return the message of the operating system that an error of DuckDB about a file contains. Such an error may contain another error, as JSON."""
     return str(error).rpartition(": ")[2].partition('"')[0]
 
 
@@ -73,13 +73,13 @@ def make_words(connection: duckdb.DuckDBPyConnection, name: str, words: Iterable
 
 
 def set_list(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Iterable[object]) -> str:
-    """Store values in a variable, and return an expression for the list of them."""
+    """Store values in a variable, and return the expression for the list of these values."""
     ask(connection, f"SET VARIABLE {quoted(name)} = $values::{type_}[]", {"values": list(values)})
     return f"getvariable({text(name)})"
 
 
 def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], position: str) -> str:
-    """Return an expression for the value at a position (the first one is 0). If all values are equal, the expression is a constant."""
+    """Return the expression for the value at a position; the first position is 0. If all values are equal, the expression is a constant."""
     is_same = len({*values}) == 1
     listed = set_list(connection, f"values of {name}", type_, values[:1] if is_same else values)
     return f"{listed}[{1 if is_same else f'{position} + 1'}]"

@@ -35,7 +35,7 @@ _HDR_HEAD = (
     '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
 )
 _HOW: Mapping[FileKind, str] = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": PARQUET}
-_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # the same rule as `no_formula`
+_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # the same texts as in `no_formula`
 #: The id of a number, as an SQL expression over its columns. `number_id` makes the same id.
 ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
 
@@ -46,7 +46,10 @@ def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str
 
 
 def with_ordinal(name: str, ordinal: int) -> str:
-    """Return the name of a number, with its ordinal if the line has several numbers with this name. The first of them has the plain name."""
+    """Return the name of a number.
+
+    If the line has several numbers with this name, the first number has the plain name, and the other numbers have their ordinals after it.
+    """
     return name if ordinal == 1 else f"{name}~{ordinal}"
 
 
@@ -69,13 +72,13 @@ def results_table(data: Dataset) -> pd.DataFrame:
 
 
 def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKind) -> Iterator[str]:
-    """Yield the expression of each column, as it is written to a file.
+    """Yield the expression for the values of each column, as a file contains them.
 
-    In CSV, an apostrophe is put before text that a spreadsheet would interpret as a formula, as in the CSV that users copy from pages. Numbers are
-    unchanged.
+    If a spreadsheet would interpret a text as a formula, the text gets an apostrophe before it in CSV. The CSV that users copy from pages does the
+    same. Numbers are unchanged.
 
     Args:
-        kinds: the kind of each column, and its words if it is a column of words.
+        kinds: for each column its kind, and the words that it may contain.
         kind: the kind of the file.
     """
     for name, (column, words) in kinds.items():
@@ -83,7 +86,7 @@ def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKi
         if kind == "csv" and column == "text" and any(no_formula(word) != word for word in words):
             value = f"CASE WHEN {_FORMULA.format(f'{value}::VARCHAR')} THEN '''' || {value} ELSE {value}::VARCHAR END"
         if kind == "csv" and column == "text" and "" in words:
-            value = f"nullif({value}::VARCHAR, '')"  # The engine would put the value in quotes.
+            value = f"nullif({value}::VARCHAR, '')"  # The engine would write an empty text in quotes.
         if kind == "csv" and column == "true or false":
             value = f"CASE WHEN {value} THEN 'True' WHEN NOT {value} THEN 'False' END"
         yield f"{value} AS {quoted(name)}"
@@ -113,20 +116,20 @@ class TableFiles:
     """The rows of a table as files. A column whose name begins with a dot is not written."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, kinds: Mapping[str, tuple[Kind, Collection[str]]], folder: Path) -> None:
-        """Prepare the files. The connection contains the rows as the table ``offered``."""
+        """Prepare the files. In the database of the connection, the table ``offered`` contains the rows."""
         self._connection, self._kinds, self._folder = connection, kinds, folder
         self._columns = functools.cache(lambda kind: ", ".join(text_columns(kinds, kind)))
 
     def content(self, kind: FileKind, condition: str) -> bytes:
-        """Return a file with the rows for which a condition of the engine is true."""
+        """Return a file with the rows for which an SQL condition is true."""
         query = f"SELECT {self._columns(kind)} FROM offered WHERE {condition}"  # noqa: S608 - our own words
         path = self._folder / "file"
         copy(self._connection, query, kind, path)
         return path.read_bytes()
 
     def digests(self, *columns: str) -> dict[tuple[Any, ...], str]:
-        """Return a digest for each combination of values of these columns: of the rows with these values, as they are written, in their order."""
-        # For an ENUM, the engine would hash the index of a word among all words of the column. Other rows may change this index.
+        """Return a digest for each combination of values of these columns. It is the digest of all rows with these values, in their order."""
+        # For an ENUM, the engine would hash the index of a word among all words of the column, which depends on other rows.
         values = ", ".join(f"{quoted(name)}::VARCHAR" if kind == "text" else quoted(name) for name, (kind, _) in self._kinds.items())
         names, groups = text(" ".join(self._kinds)), ", ".join(map(quoted, columns))
         digest = f"sha256({names} || string_agg(hash({values})::VARCHAR, ' ' ORDER BY rowid))"
@@ -151,7 +154,7 @@ def _kinds_of(table: pd.DataFrame) -> dict[str, tuple[Kind, Collection[str]]]:
     for name, column in table.items():
         if str(name).startswith("."):
             continue
-        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # for the values true and false
+        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # Flags are numeric, too.
         is_flag = pd.api.types.is_bool_dtype(column.dtype)
         words = frozenset(column.cat.categories if column.dtype == "category" else column.dropna().unique() if is_text else ())
         kinds[str(name)] = ("text" if is_text else "true or false" if is_flag else "number"), words
@@ -172,7 +175,7 @@ def write_hdr(histograms: Iterable[Row], folder: Path) -> int:
 
 
 def _hdr_line(payload_bytes: object, line: int, bins: Bins) -> str:
-    """Return a histogram as one interval. Its start and length are 0, because the bins do not state when they were measured."""
+    """Return a histogram as one interval. Its start and its length are 0, because the bins do not state when the latencies were measured."""
     import pandas as pd
 
     payload = "unknown" if payload_bytes is pd.NA or payload_bytes is None else payload_bytes

@@ -1,4 +1,4 @@
-"""Fetch runs: from the parts if the index contains them, otherwise by reading their logs."""
+"""Fetch runs. If the index contains a run, its numbers are in a part; otherwise its logs are read."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tacholog.store.logs import ReadingLimits, open_named
 from tacholog.store.parts import Parts, put_part
 from tacholog.store.pool import Pool, PoolLost, Work
 
-SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
-_AT_ONCE = 1000  # This many runs are looked up together.
-_CHUNK_RUNS = 32, 256  # The smallest and the largest number of runs for one process at a time, so that each process gets several chunks.
+SENT_BYTES = 1 << 20  # If the files of a run are larger, they are not sent to another machine.
+_AT_ONCE = 1000  # the number of runs that are looked up together
+_CHUNK_RUNS = 32, 256  # The smallest and the largest number of runs in a chunk, so that each process reads several chunks.
 _CHUNKS_OF_PROCESS = 2
-_CHUNK_BYTES = 1 << 21, 1 << 24  # The same limits for the size of the logs. Each chunk makes a part, which takes some time even for few numbers.
+_CHUNK_BYTES = 1 << 21, 1 << 24  # The same limits for the size of the logs. Writing the part of a chunk takes time, even for few numbers.
 _PATIENCE_S = 300.0  # The time limit for any log, because the machine may be busy.
 _LEAST_BYTES_PER_S = 100_000.0  # Large logs get additional time, in proportion to their size.
-_ATTEMPTS = 2  # attempts to read a run alone
+_ATTEMPTS = 2  # the number of attempts to read a run alone
 
 
 class ListedRun(NamedTuple):
@@ -47,7 +47,7 @@ class ListedRun(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """A run, the path of the part with its numbers, and everything else that was read from its logs. The path is empty if there are no numbers."""
+    """A run, the path of the part with its numbers, and everything else that was read from its logs. If the run has no numbers, the path is empty."""
 
     listed: ListedRun
     part: str
@@ -76,7 +76,7 @@ _Answer = tuple[str | None, list[RunRecord]]
 
 @contextmanager
 def fetching(work: Work, limits: ReadingLimits | None = None) -> Iterator[RunFetcher]:
-    """Fetch runs. At the end, all processes that were started for this are ended."""
+    """Yield a fetcher of runs. At the end, all processes that it started are ended."""
     try:
         yield RunFetcher(work, limits)
     finally:
@@ -94,18 +94,18 @@ class RunFetcher:
             work: reads the logs of runs that are in no part, and has the cache.
             limits: the limits for the size of a log.
         """
-        self.used = [work.parts]  # Folders with parts. New parts are written to the last one.
+        self.used = [work.parts]  # The folders with parts. New parts are written to the last folder.
         self._work, self._cache, self._limits = work, work.cache, limits
         self._digests = digests_in(work.cache)
         self._is_alone = False
         self._waiting: dict[Future[_Answer], tuple[list[_PendingRun], Pool]] = {}
 
     def runs(self, listed: Sequence[ListedRun], tell_done: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
-        """Return each run with everything that was read from its logs. The numbers are in parts.
+        """Return each run with everything that was read from its logs. The numbers stay in parts.
 
         Args:
             listed: the runs.
-            tell_done: called with the number of runs that are done.
+            tell_done: a function that is called with the number of runs that were fetched so far.
         """
         runs: list[_PendingRun] = []
         self._is_alone, self._tell_done = len(listed) == 1, tell_done
@@ -137,7 +137,7 @@ class RunFetcher:
         for run in runs:
             run.stored = self._from_index(run, entries.get(run.key))
             if run.stored is None and self._limits and run.key:
-                run.key = key_of(run.key, _encode(self._limits))  # With limits, the result of reading the log may differ.
+                run.key = key_of(run.key, _encode(self._limits))  # With limits, reading a log may have another result.
                 run.stored = self._from_index(run, self._cache.get(Kind.RUN, [run.key]).get(run.key), is_limited=True)
         return runs
 
@@ -158,7 +158,7 @@ class RunFetcher:
         return StoredRun(run.listed, str(parts.path(part)) if part else "", record)
 
     def _identified(self, run: ListedRun, name: str, stamp: FileStamp) -> tuple[str | None, int]:
-        """Return the SHA-256 and the size of a log. The SHA-256 is ``None`` if the log cannot be read: reading the log reports the reason."""
+        """Return the SHA-256 and the size of a log. The SHA-256 is ``None`` if the log cannot be read. A problem states the reason later."""
         if stamp.sha256 is not None:
             return stamp.sha256, stamp.size_bytes
         try:
@@ -173,14 +173,14 @@ class RunFetcher:
     def _take(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
         """Store the results of reading these runs, in memory and in the index."""
         part, records = answer
-        if part is None:  # The disk is full, or the folder was changed. The runs are read again, and not stored in the cache.
+        if part is None:  # The disk is full, or the folder was changed. The runs are read again, and the cache does not store them.
             self.used.append(Parts(None))
             part, records = read_runs(self._tasks(runs), self._folder)
             if part is None:
                 raise TachologError(f"{self._folder}: the numbers of the logs cannot be written there; make room")
         for run, record in zip(runs, records, strict=True):
             run.stored = self._stored(run, self.used[-1], part, record)
-        if len(self.used) == 1 and not is_code_changed():  # Otherwise, other code than that in their keys may have read the runs.
+        if len(self.used) == 1 and not is_code_changed():  # Otherwise the runs may have been read by other code than their keys name.
             entries = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
             self._cache.put(Kind.RUN, {run.key: _encode(_IndexEntry(part, record)) for run, record in entries}, part)
 
@@ -251,7 +251,7 @@ class RunFetcher:
             self._tell(chunk)
 
     def _received(self, answer: Any) -> _Answer:  # noqa: ANN401 - what `read_elsewhere` returned
-        """Write the part that a worker on another machine returned, and return its name and the records."""
+        """Write the part that a worker on another machine returned. Return the name of the part, and the records."""
         version, content, records = answer
         if version != detection_digest():
             raise TachologError("--cluster: the workers have another version of Tacholog, or other formats, than this machine")
@@ -261,7 +261,10 @@ class RunFetcher:
             return None, records
 
     def _again(self, chunk: list[_PendingRun], error: BaseException, pool: Pool) -> None:
-        """Read runs again after their process ended: each half alone, and in the end each log alone. Only the log that ended the process is lost."""
+        """Read runs again after their process ended: first each half of the runs, in the end each log alone.
+
+        Only a log that ended its process is lost.
+        """
         if len(chunk) > 1:
             half = len(chunk) // 2
             for part in (chunk[:half], chunk[half:]):
@@ -271,7 +274,7 @@ class RunFetcher:
         run.attempts += 1
         left = [index for index in range(len(run.logs)) if index not in run.lost]
         if run.attempts == 1 and not isinstance(error, TimeoutError):
-            self._submit(chunk, pool)  # Another program may have taken the memory.
+            self._submit(chunk, pool)  # The process may have ended because another program took the memory.
         elif run.attempts <= _ATTEMPTS and len(left) > 1:
             run.attempts = _ATTEMPTS
             run.lost = {index: why for index in left if (why := self._why_lost(run, index, pool))}
@@ -281,7 +284,7 @@ class RunFetcher:
             self._read_here(chunk)
 
     def _why_lost(self, run: _PendingRun, index: int, pool: Pool) -> str | None:
-        """Return why a process ends if it reads only this log; ``None`` if it can read the log."""
+        """Return the reason why a process ends when it reads only this log; ``None`` if it can read the log."""
         (task,) = self._tasks([run])
         others = {other: "not read now" for other in range(len(run.logs)) if other != index}
         trial = msgspec.structs.replace(task, lost=others, contents=_contents(run.listed) if pool.is_remote else None)
@@ -293,7 +296,7 @@ class RunFetcher:
         return None
 
     def _read_here(self, chunk: Sequence[_PendingRun]) -> None:
-        """Read runs in this process. It has no timeout: a log that hangs is not stopped."""
+        """Read runs in this process. There is no timeout, so reading may hang."""
         self._take(chunk, read_runs(self._tasks(chunk), self._folder, self._progress_of(chunk)))
         self._tell(chunk)
 
@@ -303,7 +306,7 @@ class RunFetcher:
 
 
 def read_elsewhere(tasks: Sequence[RunTask]) -> tuple[str, bytes, list[RunRecord]]:
-    """Read runs on a worker of a cluster. Return the version of the code on this machine, the bytes of the part, and a record of each run."""
+    """Read runs on a worker of a cluster. Return the version of the worker's code, the bytes of the part, and a record of each run."""
     parts = Parts(None)
     part, records = read_runs(tasks, parts.folder)
     if part is None:
@@ -330,7 +333,7 @@ def _why(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"reading it took too long: it was not done after {_PATIENCE_S:g} s"
     code: int | None = getattr(error, "exitcode", None)
-    if code is None:  # Dask's message states how many workers were lost.
+    if code is None:  # This is an error of Dask; its message states how many workers were lost.
         return f"reading it failed: {error}"
     if code >= 0:
         return f"the process that read it ended (status {code})"
@@ -341,12 +344,12 @@ def _why(error: BaseException) -> str:
 
 
 def _is_as_seen(run: _PendingRun, record: RunRecord) -> bool:
-    """Whether every log could be read, and has the content that its key names: no log was changed in the meantime."""
+    """Whether every log could be read, and still had the content that the key of the run names."""
     return not record.is_lost and [log["sha256"] for log in record.logs] == run.logs
 
 
 def _key(run: _PendingRun) -> bytes:
-    """Return the key of a run. It is empty if a log cannot be read, or if its format does not exist: then reading the run reports the reason.
+    """Return the key of a run; empty if a log cannot be read, or if its format does not exist. A problem states the reason later.
 
     If the manifest does not name the format of a log, the format is detected, so the key depends on the code of all formats.
     """
@@ -362,7 +365,7 @@ def _key(run: _PendingRun) -> bytes:
 
 
 def _chunks(runs: Sequence[_PendingRun], processes: int) -> Iterator[list[_PendingRun]]:
-    """Cut runs into chunks, for this number of processes. A process reads one chunk at a time."""
+    """Divide runs into chunks for this number of processes. A process reads one chunk at a time."""
     fewest, most_runs = _CHUNK_RUNS
     chunks = _CHUNKS_OF_PROCESS * processes
     most = min(most_runs, max(fewest, len(runs) // chunks))

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 else:
-    DataFrame = Any  # `help` and `inspect.signature` evaluate the types of fields. Pandas must not be imported only for this.
+    DataFrame = Any  # `help` and `inspect.signature` evaluate the types of fields, but they must not import pandas.
 
-#: One row of a table, by the names of its columns.
+#: One row of a table: its values by the names of the columns.
 Row = dict[str, Any]
 HOSTS_FILE = "hosts.json"
 
@@ -41,7 +41,7 @@ class Dataset(msgspec.Struct, frozen=True):
         logs: one row for each log, with the number of its lines in each class.
         problems: one row for each line or file that could not be used.
         results: one row for each number, in the unit that `tacholog.schema.metrics.METRICS` defines for its metric. Its text columns are categories,
-            which store each word once: as plain text, a million rows take 15 MB for each column.
+            which store each word only once. As plain text, a column of a million rows takes 15 MB.
         histograms: one row for each latency record that has a distribution. Its ``bins`` are a `tacholog.store.distributions.PackedDistribution`.
         hosts: the machines, by their ids.
     """
@@ -58,8 +58,8 @@ class Dataset(msgspec.Struct, frozen=True):
 
         Args:
             folder: the folder to write to.
-            packed: whether distributions stay compressed. Other programs cannot read the bins of compressed distributions. To write uncompressed
-                distributions takes ten times as long.
+            packed: whether distributions stay compressed. Other programs cannot read compressed distributions, but writing uncompressed distributions
+                takes ten times as long.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class Dataset(msgspec.Struct, frozen=True):
 
 def without_distributions(data: Dataset) -> Dataset:
     """Return a copy of the dataset without the bins of distributions."""
-    none = data.histograms.iloc[:0].copy()  # Without a copy, pandas keeps the whole columns in memory, including all bins.
+    none = data.histograms.iloc[:0].copy()  # Without the copy, pandas would keep all bins in memory.
     return msgspec.structs.replace(data, histograms=none)
 
 
@@ -88,13 +88,13 @@ def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def dataset(rows: dict[str, list[Row]], results: pd.DataFrame, hosts: dict[str, Host]) -> Dataset:
-    """Return a dataset made of the rows of the small tables, the results and the machines."""
+    """Return a dataset from the rows of the small tables, the results, and the machines."""
     small = {name: frame(name, rows[name]) for name in TABLES if name != "results"}
     return Dataset(**small, results=results, hosts=hosts)
 
 
 def results_frame(arrays: Mapping[str, Any], words: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Return results as a frame. Its text columns hold each word once, as categories.
+    """Return results as a frame. Its text columns are categories, which store each word only once.
 
     Args:
         arrays: the columns, as the engine returns them. A column of words contains codes: positions in the list of its words.
@@ -155,7 +155,7 @@ def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categori
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:
-    """Return a column of marks. Rows with the same marks share one tuple. Only rows with marks are grouped, because most rows have none."""
+    """Return a column of marks. Rows with the same marks share one tuple. Only rows with marks are grouped, because most rows have no marks."""
     import numpy as np
     import pandas as pd
 
@@ -197,13 +197,13 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
 
 
 def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without unused categories. They would also be saved, and may be words of rows that were removed as private."""
+    """Return a frame without unused categories. They would also be saved, and they may be words of private rows that were removed."""
     columns = {name: column.cat.remove_unused_categories() for name, column in frame.items() if column.dtype == "category"}
     return frame.assign(**{str(name): column for name, column in columns.items()})
 
 
 def mark_words(marks: pd.Series) -> pd.Categorical[str]:
-    """Return marks as words. Each different set of marks is converted only once, and rows with equal marks share it."""
+    """Return marks as words. Each different set of marks is converted only once, and rows with equal marks share the result."""
     import pandas as pd
 
     words: dict[int, str] = {id(mark_set): " ".join(mark_set) for mark_set in marks}
@@ -233,7 +233,7 @@ def is_saved(folder: Path) -> bool:
 def open_saved(folder: Path, without: Collection[str] = (), *, distributions: bool = True) -> Dataset:
     """Read a saved dataset.
 
-    If the version that saved the dataset did not have a column, all its values are ``<NA>``.
+    If an older version saved the dataset without a column, all values of this column are ``<NA>``.
 
     Args:
         folder: the folder in which it was saved.
@@ -258,7 +258,7 @@ def saved_runs(folder: Path) -> pd.DataFrame:
 
 
 def read_table(folder: Path, table: str, without: Collection[str] = (), *, wanted: bool = True) -> pd.DataFrame:
-    """Read a saved table. If its rows are not ``wanted``, read only its columns.
+    """Read a saved table. If ``wanted`` is false, only its columns are read, without rows.
 
     Raises:
         UnreadableInput: the file is no saved table, or a bin of a distribution does not have three numbers.
@@ -268,7 +268,7 @@ def read_table(folder: Path, table: str, without: Collection[str] = (), *, wante
     import pandas as pd
 
     path = folder / f"{table}.parquet"
-    path.open("rb").close()  # This error states the reason better than the error of the engine.
+    path.open("rb").close()  # The error that this call raises states the reason better than the error of the engine.
     declared = {name: column for name, column in TABLES[table].items() if name not in without}
     source = f"read_parquet({text(str(path))}){'' if wanted else ' LIMIT 0'}"
     with connected() as connection:
@@ -307,7 +307,7 @@ def _read_column(name: str, type_: str | None, words: Mapping[str, list[str]]) -
 
 
 def _text(name: str) -> str:
-    """Return the expression that reads a column of words. Marks are saved as lists."""
+    """Return the expression that reads a column of words. A file contains marks as lists."""
     return f"coalesce(array_to_string({quoted(name)}, ' '), '')" if name == "marks" else quoted(name)
 
 

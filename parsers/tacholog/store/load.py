@@ -1,7 +1,7 @@
 """Read folders of runs, or raw logs, into a dataset.
 
-The logs are the only source. A dataset can be rebuilt from them at any time and is never committed. A file, a line or a run that cannot be used
-becomes a row of ``problems``, and everything else is used.
+The logs are the only source of a dataset. It can be rebuilt from them at any time, and is never committed. A file, a line or a run that cannot be
+used becomes a row of ``problems``, and everything else is used.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def open_runs(
         roots: the folders; runs are searched for in all folders below them.
         limits: the limits for the size of a log; ``None`` if there are none.
         work: reads the logs; ``None`` if this process reads them.
-        wanted: whether a run with this manifest is wanted; ``None`` if all runs are wanted.
+        wanted: a function that returns whether a run with this manifest is wanted; ``None`` if all runs are wanted.
 
     Raises:
         UnreadableInput: a root is no folder, or is named twice.
@@ -102,7 +102,7 @@ def open_runs(
 
 
 class _RunFolder(NamedTuple):
-    """The folder of a run, and the names of all its files. Runs with the same names share one tuple."""
+    """The folder of a run, and the names of all files in it. If runs have files with the same names, they share one tuple."""
 
     path: Path
     names: tuple[str, ...]
@@ -127,7 +127,7 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
                 problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
-            if run in folders_of_runs:  # The run with this name is the one in the other folder, so the problem names no run.
+            if run in folders_of_runs:  # The name belongs to the run in the other folder, so the problem names no run.
                 reason = f"{folder}: not read, because the run {run} is in {folders_of_runs[run].path} too; give one of the two folders another name"
                 problems.append(problem("", run, 0, UNREADABLE, "", reason))
                 continue
@@ -137,7 +137,7 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
 
 
 def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
-    """Yield the runs whose manifests can be read. Manifests are cached: to parse TOML takes longer than to read a small log."""
+    """Yield the runs whose manifests can be read. Manifests are cached, because parsing TOML takes longer than reading a small log."""
     remaining, digests = list(folders.items()), digests_in(cache)
     for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
         identified: dict[str, tuple[bytes, bytes | None]] = {}
@@ -161,7 +161,7 @@ def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row]
                     problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
                     continue
                 manifest_json = msgspec.json.encode(manifest)
-                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = manifest_json  # The file may have been changed a moment ago.
+                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = manifest_json  # The file may have changed after its stamp was taken.
             if wanted is None or wanted(manifest):
                 yield ListedRun(run, folder_path, manifest, manifest_json)
         cache.put(Kind.MANIFEST, fresh)
@@ -199,13 +199,13 @@ def _decoded_manifest(content: bytes | None) -> Manifest | None:
 def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unreadable: bool = False, work: Work | None = None) -> Dataset:
     """Read raw logs that have no manifest.
 
-    Each log is a separate run. Its system is the system that its format measures, and its host is the machine that the log states.
+    Each log becomes a run. The system of this run is the system that the log's format measures. Its host is the machine that the log states.
 
     Args:
         paths: the logs.
-        left_out: rows of ``problems`` about other files beside the logs.
-        skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, if another log can be read. A folder of logs may also
-            contain other files. If it is false, every log must be readable: the user named each of them.
+        left_out: rows of ``problems`` about other files next to the logs.
+        skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, if another log can be read. This is for a folder of logs,
+            which may also contain other files. If it is false, every log must be readable, because the user named each log.
         work: reads the logs; ``None`` if this process reads them.
 
     Raises:
@@ -240,7 +240,7 @@ def _assumed(paths: Iterable[Path], skipped: list[Row], *, skip_unreadable: bool
 
 
 def _assumed_manifest(path: Path) -> Manifest:
-    """Return a manifest for a log without manifest. The system is the system that the format of the log measures.
+    """Return a manifest for a log that has no manifest. Its system is the system that the format of the log measures.
 
     Raises:
         UnreadableInput: the log cannot be opened, or its format is not known.
@@ -331,7 +331,7 @@ def _load_folder_of_logs(path: Path, work: Work | None) -> Dataset:
 
 
 def with_hosts_above(dataset: Dataset, path: Path) -> Dataset:
-    """Return the dataset with the hosts that are described in folders above this folder: ``data/rti/x`` gets the hosts of ``data/hosts``."""
+    """Return the dataset, completed by the hosts that folders above this folder describe: ``data/rti/x`` gets the hosts of ``data/hosts``."""
     hosts = dict(dataset.hosts)
     for host in sorted(set(dataset.runs["host"].dropna()) - hosts.keys()):
         name = f"{HOSTS_FOLDER}/{host}.toml"

@@ -1,4 +1,4 @@
-"""Read one log of a run: its results as columns, its problems, and the values that the manifest adds to them."""
+"""Read one log of a run: its results as columns, its problems, and the values that the manifest adds to the results."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tacholog.store.frames import Row
 if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 
-#: Called with the name of the log that is being read, and the number of bytes of its text that are read next.
+#: Called while a log is read. Its arguments: the name of the log, and the number of bytes of its text that are read next.
 Progress = Callable[[str, int], object]
 
 
 class HistogramHead(msgspec.Struct, array_like=True):
-    """A distribution: the line of its record, the size of a message, the basis of its latencies, and its compressed bins."""
+    """A distribution: the line of its record, the message size, the basis of its latencies, and its compressed bins."""
 
     line: int
     payload_bytes: int | None
@@ -48,13 +48,13 @@ class LogHead(msgspec.Struct):
     Attributes:
         format: the format in which the log was read.
         size_bytes: the size of the file; ``None`` if it could not be read. The same holds for ``sha256`` and ``text_sha256``.
-        text_sha256: the SHA-256 of the text. It differs from ``sha256`` if the log is compressed.
+        text_sha256: the SHA-256 of the text. If the log is compressed, it differs from ``sha256``.
         lines: the number of lines of each class.
         facts: the facts that the log states about its run.
         status: how the run ended, if the log states it; ``reason``: why it ended so.
         problems: the rows of ``problems``, without the column ``run``.
         histograms: the distributions.
-        text_bytes: the size of the text, which is larger than the file if the log is compressed.
+        text_bytes: the size of the text. If the log is compressed, the text is larger than the file.
         is_lost: whether the log could not be read. Then a problem states the reason.
     """
 
@@ -81,7 +81,7 @@ class LogEntry(msgspec.Struct):
 
 
 class ReadingLimits(NamedTuple):
-    """The largest log that is read. No number of a larger log is used, and a problem reports this."""
+    """The largest size of a log. If a log is larger, none of its numbers is used, and a problem reports this."""
 
     text_bytes: int
     numbers: int
@@ -157,7 +157,7 @@ class _Reader:
         self._columns = columns
         self._problems: list[Row] = []
         self._histograms: list[HistogramHead] = []
-        self._bins: list[list[Integers]] = []  # the parts of each histogram
+        self._bins: list[list[Integers]] = []  # the parts of each distribution
 
     @property
     def last_line(self) -> int:
@@ -181,7 +181,7 @@ class _Reader:
 
     def _read_results(self, text: LogText) -> Account:
         if self._manifest.status not in (None, "ok"):
-            self.kind_if_lost = "failed"  # If a run failed, the file may be no log. Its manifest states already that it failed.
+            self.kind_if_lost = "failed"  # If a run failed, the file may not be a log. The manifest states the failure.
         scan = Scan(text, self._entry.format)
         self.format = scan.format_name
         for batch in scan.batches():
@@ -193,9 +193,9 @@ class _Reader:
         return scan.account
 
     def _read_without_results(self, text: LogText) -> Account:
-        """Read a log that has no results. If it has a format, this format is detected, so that a page can show its lines.
+        """Read a log that has no results. Its format is detected if possible, so that a page can show its lines.
 
-        No line of the log is a problem.
+        No line of this log causes a problem.
         """
         try:
             self.format = Scan(text, self._entry.format).format_name
@@ -207,7 +207,7 @@ class _Reader:
         return account
 
     def _before_reading(self, count: int) -> None:
-        """Check the limit and report the progress before this number of bytes of text is read."""
+        """Check the limits and report the progress, before this number of bytes of text is read."""
         self.text_bytes += count
         self._check_limits()
         if self._progress:
@@ -234,7 +234,7 @@ class _Reader:
                 pass
 
     def _add_histogram(self, histogram: Histogram) -> None:
-        """Join the parts of one histogram. It belongs to the record before it."""
+        """Store a histogram. It belongs to the previous record. Several histograms of one record are the parts of one distribution."""
         import numpy as np
 
         line = self._columns.last_line_read
@@ -281,7 +281,7 @@ class _Reader:
             histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def _complete_from_manifest(self, shapes: list[ShapeInLog], columns: Columns, account: Account) -> None:
-        """Add the message size if only the manifest states it. Report and mark each contradiction between the manifest and the log."""
+        """If only the manifest states the message size, add it. Report and mark each contradiction between the manifest and the log."""
         records, record_of = columns.records, columns.numbers.record
         conflicts: list[tuple[int, list[Contradiction]]] = []
         for code, shape in enumerate(shapes):
@@ -309,7 +309,7 @@ class _Reader:
 
 
 def _completed(shape: ShapeInLog, entry: LogFile, account: Account, manifest: StatedConditions) -> Shape:
-    """Return a shape with all its conditions: of the record, of its run in the log, and of the manifest."""
+    """Return a shape with all its conditions: those of the record, of its run in the log, and of the manifest."""
     record = with_stated_side(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
     complete = shape.conditions.over(account.conditions(shape.run).over(manifest))
     conditions = Conditions(**{name: value for name in Conditions.__struct_fields__ if (value := getattr(complete, name)) is not None})

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 _READ_BYTES = 1 << 20
 _OF_RECORDS = ("line", "payload_bytes", "payload_bytes_high", "samples")
 _OF_SHAPES = ("scope", "test", "side", "participant")
-#: Columns that a part has in addition to the columns of the results: the number of the run in the part; a hash of the conditions; and the ordinal of
-#: a number among the numbers with the same name on its line.
+#: Columns that a part has in addition to the columns of the results: the number of the run in the part, a hash of the record's shape, and the ordinal
+#: of a number among the numbers with the same name on its line.
 RUN, SETTING, ORDINAL = "run_number", "setting", "ordinal"
-#: The usual values of columns. A part leaves out a column if all its rows have the usual value.
+#: The usual values of columns. If all rows have the usual value, a part does not contain the column.
 DEFAULTS = {"marks": "0", ORDINAL: "1", "last_line": "line"}
 
 
@@ -47,7 +47,7 @@ class Parts:
     """A folder of parts."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Use this folder, which need not exist. ``None`` means a temporary folder that is deleted at the end."""
+        """Use this folder. It need not exist. ``None`` means a temporary folder, which is deleted at the end."""
         self._folder = folder
         self._checked: set[str] = set()
 
@@ -101,7 +101,7 @@ def put_part(folder: Path, write: Callable[[Path], object]) -> str:
         os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # Logs may contain private data.
         write(made)
         with made.open("rb", buffering=0) as file:
-            os.fsync(file.fileno())  # Otherwise, after a power failure, the file may have its name but not its content.
+            os.fsync(file.fileno())  # Without this, a power failure may leave a file with the name of the part, but without its content.
         name = _sha256(made)
         made.rename(folder / f"{name}.parquet")
     finally:
@@ -134,7 +134,7 @@ def write_part(folder: Path, columns: Columns, logs: Sequence[tuple[int, str]], 
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequence[tuple[int, str]], log_of: Integers, path: Path) -> None:
-    """Write one row for each number. A column without any value is left out."""
+    """Write one row for each number. If a column has no value in any row, it is left out."""
     records, numbers, shapes, names = columns.records, columns.numbers, columns.shapes, columns.names
     record = numbers.record
     table = _PartTable(connection)
@@ -171,9 +171,9 @@ class _PartTable:
         self._words: dict[str, list[str | None]] = {}
 
     def add_coded(self, codes: Integers, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Add columns that share their codes.
+        """Add columns that are encoded by the same codes.
 
-        In each column, the value of a row is the element of the column's list that the code of the row selects.
+        The code of a row is an index: it selects the value of the row from the list of each column.
 
         Args:
             codes: the code of each row.
@@ -196,7 +196,7 @@ class _PartTable:
             self._columns[name] = one_of(self._connection, name, type_, are_same, quoted(array))
 
     def add_integers(self, name: str, values: Integers, absent: int = NOT_STATED) -> None:
-        """Add a column of integers. It is left out if all of them are ``absent``."""
+        """Add a column of integers. If all values are ``absent``, the column is left out."""
         import numpy as np
 
         if (values != absent).any():
@@ -223,7 +223,7 @@ def _kind(name: str) -> Kind:
 
 
 class _About(msgspec.Struct, array_like=True):
-    """The metadata of a part: the number of its runs, its columns, and the different words of each column (``None`` for rows without a word)."""
+    """The metadata of a part: the number of its runs, its columns, and the different words of each column, with ``None`` if some row has no word."""
 
     runs: int
     columns: list[str]
@@ -237,7 +237,7 @@ class Contents(NamedTuple):
         runs: the number of runs of each part.
         columns: the columns that at least one part has.
         words: the words of each column of words.
-        everywhere: the columns that have the same word in every row of every part, with this word.
+        everywhere: the columns that have one word in every row of every part, each with this word.
     """
 
     runs: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Pools, which execute reading tasks in several processes, or on the workers of a Dask cluster. All have the same interface."""
+"""Pools, which execute reading tasks in several processes, or on the workers of a Dask cluster. All pools have the same interface."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Result = TypeVar("_Result")
 _CONNECT_S = 20
 _START_S = 300.0  # The time limit for the start of a process on a busy machine.
 _LOOK_S = 2.0  # The interval at which the workers of a cluster are counted.
-_WITHOUT_WORKERS_S = 30.0  # The time limit for a cluster without workers. Its workers may be restarting.
+_WITHOUT_WORKERS_S = 30.0  # The time limit for a cluster without workers: the workers may be restarting.
 
 
 class Pool(Protocol):
@@ -38,7 +38,7 @@ class Pool(Protocol):
         """Whether tasks are executed on machines that have other files."""
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
-        """Start a task, which is ended after the timeout. If a task ends its process or is ended, its future has an exception.
+        """Start a task, which is ended after the timeout. If a task is ended, or ends its process, its future has an exception.
 
         Other tasks are not affected.
         """
@@ -48,7 +48,7 @@ class Pool(Protocol):
 
 
 class PoolLost(Exception):
-    """The pool has no process any more and cannot start another, so the task must be executed elsewhere."""
+    """The pool has no process and cannot start a new process, so the task must be executed elsewhere."""
 
 
 class Processes:
@@ -57,7 +57,7 @@ class Processes:
     is_remote = False
 
     def __init__(self, count: int, warn: Callable[[str], object] = lambda _text: None) -> None:
-        """Start at most this number of processes. They are not forked from this process, which may have threads and an open database.
+        """Start at most this number of processes. This process may have threads and an open database, so the new processes are not forked from it.
 
         Args:
             count: the number of processes.
@@ -94,15 +94,15 @@ class Processes:
 
 
 def _begin() -> None:
-    """Redirect the output of formats to standard error, because standard output is that of the command."""
+    """Redirect the output of formats to standard error, because standard output is for the output of the command."""
     os.dup2(2, 1)
 
 
 class Cluster:
     """Executes tasks on the workers of a Dask cluster.
 
-    If a task ends its worker, Dask tries it on a few other workers. After that, the task has an exception, and so have the tasks that waited on the
-    same workers: the caller must submit them again.
+    If a task ends its worker, Dask tries the task on a few other workers. After that, the task has an exception. The other tasks that waited on these
+    workers have an exception, too, and the caller must submit them again.
     """
 
     is_remote = True
@@ -118,7 +118,7 @@ class Cluster:
             TachologError: no scheduler answers at the address, it has no workers, or the extra ``cluster`` is not installed.
         """
         require("cluster", "--cluster")
-        distributed: Any = import_module("distributed")  # Only a part of the package has types.
+        distributed: Any = import_module("distributed")  # The package has types only in part.
         try:
             self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
@@ -141,7 +141,7 @@ class Cluster:
         except Exception as error:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
             why_lost = str(error)
         with self._lock:
-            why_lost = why_lost or self._why_lost  # If the cluster was lost in the meantime, nobody else completes this future.
+            why_lost = why_lost or self._why_lost  # If the cluster was lost in the meantime, this future must be completed here.
             if sent and not why_lost:
                 self._waiting[answer] = sent
         if sent and not why_lost:
@@ -156,10 +156,10 @@ class Cluster:
         try:
             result = sent_future.result()
         except Exception as raised:  # noqa: BLE001 - whatever the task or Dask raises
-            # A query to a lost scheduler takes long. If the scheduler is lost, all tasks that waited for it are cancelled.
+            # If the scheduler is lost, all tasks that waited for it are cancelled. It is not queried then, because that takes long.
             is_lost = type(raised).__name__.endswith("CancelledError") or not self._has_workers()
             error = PoolLost(str(raised)) if is_lost else raised
-        with self._lock:  # Only now: the result may be lost with its worker, and then only `_give_up` ends the wait for it.
+        with self._lock:  # Not earlier: if the result is lost with its worker, only `_give_up` can complete the future.
             if self._waiting.pop(answer, None) is None:
                 return
         if error is None:
@@ -174,7 +174,7 @@ class Cluster:
             return False
 
     def _watch(self) -> None:
-        """Stop using the cluster when it has had no workers for too long."""
+        """Stop using the cluster after it has had no workers for too long."""
         seen_s = time.monotonic()
         while not self._is_closed.wait(_LOOK_S):
             if self._has_workers():
@@ -194,14 +194,14 @@ class Cluster:
     def close(self) -> None:
         """Disconnect from the cluster."""
         self._is_closed.set()
-        self._client.close()  # The watcher thread is not joined, because it may wait for a lost scheduler.
+        self._client.close()  # The thread of `_watch` is not joined, because it may wait for a lost scheduler.
 
 
 _one_at_a_time = threading.Lock()
 
 
 def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
-    """Execute a task on a worker of a cluster. If it takes too long, a signal ends the worker in any case, and Dask starts another worker."""
+    """Execute a task on a worker of a cluster. If the task takes too long, a signal ends the worker, and Dask starts a new worker."""
     with _one_at_a_time:
         signal.alarm(max(1, round(timeout_s)))
         try:
@@ -210,7 +210,7 @@ def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
             signal.alarm(0)
 
 
-_WORTH_PROCESSES = 300, 10_000_000  # Logs, bytes. To start processes takes about as long as to read this much.
+_WORTH_PROCESSES = 300, 10_000_000  # Logs, and bytes. Starting processes takes about as long as reading this number of logs or bytes.
 
 
 class LogCount(msgspec.Struct):
@@ -221,7 +221,7 @@ class LogCount(msgspec.Struct):
 
 
 class Work:
-    """The means to read logs: pools of processes, and the cache for the results."""
+    """The pools that read logs, and the cache for the results."""
 
     def __init__(
         self,
@@ -236,11 +236,11 @@ class Work:
         """Prepare to read. Pools are started when they are needed.
 
         Args:
-            jobs: the number of processes; 1 means this one.
+            jobs: the number of processes; 1 means that only this process reads.
             cluster: the address of the scheduler of a Dask cluster, if its workers read the logs.
             cache: the cache; ``None`` for the cache of the user.
-            progress: called with the number of runs that are done, and the number of all runs.
-            text_read: called with the log that is being read, and the number of bytes that are read next.
+            progress: called with the number of runs that were read so far, and the number of all runs.
+            text_read: called with the name of the log that is read, and the number of bytes that are read next.
             warned: called with a warning if something cannot be done as the user asked.
         """
         self.tally = LogCount()
@@ -262,15 +262,15 @@ class Work:
         self._pools = {}
 
     def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False, are_alone: bool = False) -> Pool | None:
-        """Return the pool that reads this amount of logs; ``None`` for this process.
+        """Return the pool that reads logs of this number and size; ``None`` if this process reads them.
 
-        Few logs are read in this process. So are the logs of a single run, because it cannot affect other runs.
+        This process reads the logs if there are only few logs, or only one run, which cannot affect other runs.
 
         Args:
             logs: the number of logs.
-            size_bytes: their total size.
-            is_local: whether they must be read on this machine.
-            are_alone: whether they are the logs of a single run, and the command has no other run.
+            size_bytes: the total size of the logs.
+            is_local: whether the logs must be read on this machine.
+            are_alone: whether the command reads only one run, and these are its logs.
         """
         if self._cluster and not is_local:
             return self._pool("cluster", lambda: Cluster(str(self._cluster), self._warned))

@@ -1,4 +1,4 @@
-"""Imports everything that a process needs to read logs. The server from which such processes are forked imports this module once."""
+"""Imports everything that a process needs to read logs. Such processes are forked from a server, which imports this module once."""
 
 from __future__ import annotations
 

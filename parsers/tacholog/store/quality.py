@@ -1,8 +1,8 @@
-"""The quality rules: they mark numbers that a reader should not trust without checking. They never change a number.
+"""The quality rules, which mark numbers that a reader should not trust without a check. They never change a number.
 
 `tacholog.schema.marks` explains each mark. Each rule evaluates all records together, as columns.
 
-Source of the rules: simple counting (how many samples can lie beyond a percentile), the arithmetic of the tools' own figures, and physical limits.
+Source of the rules: counting (the number of samples beyond a percentile), the arithmetic of the tools' own figures, and physical limits.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LOSS_LIMIT = 0.01
-TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms after which the tool assumes that an answer is lost, plus the time until it notices.
-OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which both polled.
-DELIVERY_MARGIN = 1.05  # Well above the rounding error of the figures, which is at most 2 %.
-NO_MEMORY_BIT_PER_S = 1e12  # More than twice the rate at which one core can read from memory, or from a cache that is too small for large messages.
-GROWTH = 2  # The ratio from the smallest to the largest size. Noise changes a median by less, and copying bytes changes it by more.
+TIMEOUT_NS = (99.9e6, 100.2e6)  # After 200 ms, the tool assumes that an answer is lost. This range is half of this time, plus a small delay.
+OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which may both have used a whole CPU.
+DELIVERY_MARGIN = 1.05  # The rounding error of the figures is at most 2 %, so this is certainly more.
+NO_MEMORY_BIT_PER_S = 1e12  # One core reads memory at less than half of this rate.
+GROWTH = 2  # The ratio of the medians at the largest and at the smallest size. Noise causes a smaller ratio, copying bytes a larger ratio.
 MIDDLES = ("p50", "mean", "typical", "min")
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 _MAIN_METRICS = ("latency", "goodput", "message_rate", "sustained_rate")
@@ -45,11 +45,11 @@ class RunContext(msgspec.Struct, frozen=True):
         messages_per_latency_sample: the number of messages that are sent for each message whose latency is measured.
         load: the load average when the run began, from the log or from the program that started the run. It may still include the two busy processes
             of the previous run.
-        other_load: the number of processors that other programs kept busy right before the run, if it was measured. It is better than the load
+        other_load: the number of processors that other programs kept busy right before the run, if it was measured. It has priority over the load
             average, which still includes the programs of previous runs.
         processors: the number of processors of the machine, from the log or the host file.
         is_disturbed: whether other programs used more of the machine than the limits of the campaign allow.
-        took_other_way: whether the counters of the kernel contradict the path that the data of this transport should take.
+        took_other_way: whether the counters of the kernel show that the data took another path than the path of this transport.
     """
 
     failed: bool = False
@@ -86,7 +86,7 @@ def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers
 
 
 class _RuleTable:
-    """The columns, with the values that rules need: one value for each record; NaN if it has none."""
+    """The columns, and the values that rules need: an array with one value for each record; NaN if the record does not have the value."""
 
     def __init__(self, columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
         self.columns, self.records, self.numbers = columns, columns.records, columns.numbers
@@ -108,7 +108,7 @@ class _RuleTable:
 
     @cached_property
     def _names(self) -> Integers:
-        """The code of the name of each number, in few bytes, because it is compared with each name that a rule needs."""
+        """The code of the name of each number. A code has few bytes, so that comparing all codes with a name is fast."""
         return self.numbers.name.astype(np.min_scalar_type(len(self.columns.names)))
 
     @cached_property
@@ -118,7 +118,7 @@ class _RuleTable:
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
         result = np.full(len(self.records.line), np.nan)
-        positions = self.positions(metric, statistic)[::-1]  # In reverse order, because the first of two numbers with the same name is used.
+        positions = self.positions(metric, statistic)[::-1]  # In reverse order: if a record has two numbers with one name, the first is used.
         result[self.numbers.record[positions]] = column[positions]
         return result
 
@@ -138,7 +138,7 @@ class _RuleTable:
         return [shape.conditions for shape in self.columns.shapes]
 
     def of_contexts(self, choose: Callable[[RunContext], Any], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
-        """Return for each record a fact about its log."""
+        """For each record, return a fact about its log."""
         return np.array([choose(context) for context in self._contexts], dtype=dtype)[self._context_of]
 
     @cached_property
@@ -151,7 +151,7 @@ class _RuleTable:
 
     @cached_property
     def messages_of_size(self) -> Floats:
-        """For each record, the number of messages of its size that were sent in its run: the largest sum of received and lost ones in a summary."""
+        """For each record, the number of messages of its size that its run sent: the largest sum of received and lost messages in a summary."""
         counted = self.value("messages_received", "total") + np.nan_to_num(self.value("messages_lost", "total"))
         counted[~self.of_shapes([shape.scope == "summary" for shape in self.columns.shapes], "bool")] = np.nan
         sizes = self.records.payload_bytes
@@ -181,11 +181,13 @@ class _RuleTable:
 
 
 def samples_at_most(table: _RuleTable) -> Floats:
-    """Return how many samples each latency record has: the number that it states, else the largest possible number. NaN if both are unknown.
+    """Return the number of samples of each latency record: the number that the record states, or else the largest possible number.
+
+    NaN if both are unknown.
 
     In a closed loop, only one message is outstanding. So the number of samples is at most ``planned_duration_s`` divided by the mean round trip. If
-    the latency of only one in several messages is measured, the number of messages of this size in the run also limits the number of samples. Another
-    log may state this number.
+    latency is measured only for each nth message, the number of messages of this size in the run also limits the number of samples. Another log may
+    state the number of messages.
     """
     of_closed_loops = [conditions.planned_duration_s if conditions.load_mode == "closed" else None for conditions in table.conditions]
     planned = table.of_shapes(of_closed_loops, "float64")
@@ -207,7 +209,7 @@ def _undersampled(table: _RuleTable) -> None:
     fewest = float(np.fmin.reduce(samples, initial=np.inf))
     for statistic in percentiles:
         share = 1 - float(statistic[1:]) / 100
-        if fewest * share < enough:  # Otherwise every record has enough samples for this percentile.
+        if fewest * share < enough:  # Otherwise all records have enough samples.
             positions = table.positions("latency", statistic)
             table.mark_positions("undersampled", positions[samples[table.numbers.record[positions]] * share < enough])
 
@@ -224,7 +226,7 @@ def _timeouts(table: _RuleTable) -> None:
 
 
 def _order(table: _RuleTable) -> None:
-    """Mark each pair of statistics whose order is wrong: the lower statistic is larger than the higher one by more than the rounding of both."""
+    """Mark each pair of statistics in the wrong order: a lower statistic is larger than a higher statistic, by more than the rounding of both."""
     values = {name: value for name in ORDERED if ("latency", name) in table.codes and not np.isnan(value := table.exact("latency", name)).all()}
     if not values:
         return
@@ -233,7 +235,7 @@ def _order(table: _RuleTable) -> None:
         suspect |= value < highest
         highest = np.fmax(highest, value)
     if not suspect.any():
-        return  # Almost all logs end here. The loop below compares each number with all others.
+        return  # Almost all logs end here. The next loop, which compares all pairs of statistics, is slow.
     resolutions = {name: table.resolution("latency", name) for name in values}
     for low, high in combinations(values, 2):
         # A tool may round each statistic to another unit: 1.42 s and 1416.192 ms can be the same latency. The factor covers the rounding errors of
@@ -259,7 +261,7 @@ def _by_reference(conditions: Conditions) -> bool:
 
 
 def _losses(table: _RuleTable) -> None:
-    """Mark the share of lost messages if it is too large, and all rates in the same record."""
+    """If the share of lost messages is too large, mark this share and all rates of its record."""
     lost = table.value("loss", "total") > LOSS_LIMIT
     table.mark("loss", lost, (("loss", "total"),))
     table.mark_metrics("loss", lost, ("goodput", "message_rate"))
@@ -273,7 +275,7 @@ def _overload(table: _RuleTable) -> None:
 
 
 def _offered_bit_per_s(table: _RuleTable, lost: Floats) -> Floats:
-    """Return the offered rate: the goodput, enlarged by the share of lost messages."""
+    """Return the offered rate in bit/s: the goodput that there would be if no message had been lost."""
     received = table.value("messages_received", "total")
     with np.errstate(divide="ignore", invalid="ignore"):
         offered = table.value("goodput", "mean") * (received + lost) / received
@@ -300,7 +302,7 @@ def _failed(table: _RuleTable) -> None:
 def _growing(table: _RuleTable) -> None:
     """Replace the mark ``reference_only`` by ``grows_with_size`` if a latency grows with the size.
 
-    Handing over a reference takes the same time for any size. If the latency grows, somebody wrote, read or copied the bytes. Only all sizes of a
+    Handing over a reference takes the same time for any size. If the latency grows, the bytes were written, read or copied. Only all sizes of a
     series together show this.
     """
     numbers, reference, grows = table.numbers, MARK_BITS["reference_only"], MARK_BITS["grows_with_size"]
@@ -317,7 +319,7 @@ def _growing(table: _RuleTable) -> None:
 
 
 def _grows(table: _RuleTable, positions: Integers) -> bool:
-    """Return whether the middle of the distribution is much higher at the largest size than at the smallest."""
+    """Return whether the middle of the distribution is much higher at the largest size than at the smallest size."""
     numbers = table.numbers
     statistics = [table.columns.names[code][1] for code in numbers.name[positions].tolist()]
     middle = next((name for name in MIDDLES if name in statistics), None)

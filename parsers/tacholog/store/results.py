@@ -1,6 +1,6 @@
 """The numbers of runs, read from their parts: as a frame, or as a file for other tools.
 
-A query sets the mark that can only be determined from several releases.
+One mark depends on several releases, so a query sets it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StoredNumbers:
     """The numbers of some runs, in the order of the runs."""
 
     def __init__(self, folder: Path, runs: Sequence[PartRun]) -> None:
-        """Prepare to read these runs. All their parts must exist. Copies of a run share its numbers in a part.
+        """Prepare to read these runs. All their parts must exist. If a run occurs several times, its numbers are stored only once in a part.
 
         Args:
             folder: the folder in which the engine may write data that does not fit into memory.
@@ -113,12 +113,12 @@ class StoredNumbers:
 
 
 class _Scan:
-    """The order in which the files are read, and the runs in them.
+    """The order in which the files are read, and the runs in these files.
 
     Attributes:
         files: the files. If a run is wanted several times, its file is read several times.
-        starts: for each file the number of runs in the files before it.
-        positions: for each run in the files its position among the wanted runs; ``None`` if it is not wanted.
+        starts: for each file, the number of runs in all earlier files.
+        positions: for each run in the files, its position among the wanted runs; ``None`` if the run is not wanted.
         is_in_order: whether the files contain the wanted runs in the wanted order.
     """
 
@@ -138,12 +138,12 @@ class _Scan:
         self.is_in_order = wanted == sorted(wanted)
 
     def listed(self, values: Sequence[object]) -> list[object]:
-        """Return the values of the wanted runs in the order of the runs in the files; ``None`` for runs that are not wanted."""
+        """Return the values of the wanted runs, in the order of the runs in the files. If a run is not wanted, its value is ``None``."""
         return [None if position is None else values[position] for position in self.positions]
 
 
 def _are_several(releases: Sequence[tuple[str | None, str | None]]) -> bool:
-    """Whether a system has several published releases. Otherwise no release can repeat the numbers of another release."""
+    """Whether some system has several published releases. If not, no release can repeat the numbers of another release."""
     systems = [system for system, _ in {*releases} if system is not None]
     return len(systems) > len({*systems})
 
@@ -167,7 +167,7 @@ FROM numbers n LEFT JOIN repeated r USING ("group", label, {SETTING}, metric, st
 
 
 def _release(row: Row) -> tuple[str | None, str | None]:
-    """Return the system and the release of a published run."""
+    """Return the system and the release of a run; twice ``None`` if the run is not published."""
     return (row["system"], row["release"]) if row["published"] and row["release"] else (None, None)
 
 
@@ -182,7 +182,7 @@ def _column(name: str, contents: Contents, types: Mapping[str, str]) -> str:
 
 
 class Store:
-    """Runs, and everything that was read from their logs. The numbers stay in parts until they are needed."""
+    """Runs with everything that was read from their logs. The numbers stay in parts until they are needed."""
 
     def __init__(self, fetching: RunFetcher, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
         self.hosts = hosts
@@ -190,7 +190,7 @@ class Store:
         self.runs = [
             {**run.record.run, "run": run.listed.run, "root": str(run.listed.folder), "manifest": run.listed.manifest_json.decode()} for run in runs
         ]
-        self._stored, self._parts = runs, fetching.used  # This reference keeps temporary parts until the store is deleted.
+        self._stored, self._parts = runs, fetching.used  # As long as this reference exists, temporary parts are not deleted.
 
     @staticmethod
     def problems_of(run: StoredRun) -> list[Row]:

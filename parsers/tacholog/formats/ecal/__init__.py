@@ -13,12 +13,12 @@ The receiver of the latency sample prints a block for each run, and the sender a
                                   : 123 kMsg/s
     --------------------------------------------
 
-A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is an unknown size. The sender's log
-has the size in bytes. "Throughput" is the size divided by the latency, not a measured rate; the "Latency" of the performance samples is time divided
-by messages, not a latency. Loss is not printed: it is the count in the sender's log minus the count in the receiver's log.
+A kB is 1024 bytes. The receiver cuts sizes and times to whole units: "1 kB" means 1024 to 2047 bytes, and "0 kB" is an unknown size. The sender's log
+states the size in bytes. "Throughput" is the size divided by the latency, not a measured rate; the "Latency" of the performance samples is time
+divided by messages, not a latency. No log states the loss: it is the count in the sender's log minus the count in the receiver's log.
 
 Conditions are the size, the layer, zero copy, the frequency, and as settings the pause between messages and the memory buffers, as stated by the
-sender's log or a table. The requested number of messages is environment, because the actual number is counted.
+sender's log or a table. The requested number of messages is environment, because the log states the actual number.
 Source: the samples of eCAL 5.3.4 to 6.2 (latency, performance, pubsub_throughput, multiple, perftool) and its documentation; samples in
 tests/formats/ecal/.
 """
@@ -113,7 +113,7 @@ _TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
 _ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
 _PYTHON_LOST = re.compile(r"Package lost after message [0-9]{1,18} -> stop\.")
 
-# Not for negative latencies: two clocks can produce them.
+# Negative latencies, which two clocks can produce, are read one by one.
 BULK = (Bulk(rb"\d{1,15}+"),)
 
 
@@ -140,14 +140,14 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _EcalOutput:
-    """The output of the samples: blocks of the sender and the receiver, which may be nested, and tables."""
+    """The output of the samples: tables, and blocks of the sender and the receiver, which may be nested."""
 
     def __init__(self) -> None:
         self._senders = Senders()
         self._sent = BlockReader(self._senders.block)
         self._others = BlockReader(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
         self._tables = DocumentedTables()
-        self._is_after_ruler = False  # One ruler may belong to a receiver within a sender's block. Two rulers end the block.
+        self._is_after_ruler = False  # One ruler may end a receiver's block within a sender's block. Two rulers end the sender's block.
 
     def read(self, lines: Iterable[Line]) -> Iterator[Finding]:
         for line in lines:
@@ -194,7 +194,7 @@ def _facts(line: Line) -> Facts | None:
 
 
 class _Samples:
-    """One record for all latencies of a file. Its line is the last line; the other lines are chatter."""
+    """One record for all latencies of a file. The line of the record is the last line; the other lines are chatter."""
 
     def __init__(self) -> None:
         self._distribution = Distribution()

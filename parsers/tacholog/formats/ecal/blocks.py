@@ -1,6 +1,7 @@
 """The blocks that eCAL's measuring samples print, and the lines of perftool.
 
-There are blocks of latency (sender and receiver, C++ from 5.3 on, and Python), performance, throughput in one process, service calls and many topics.
+There are blocks for latency (sender and receiver, in C++ from 5.3 on, and in Python), performance, throughput in one process, service calls and many
+topics.
 
 Source: the printers of ``latency_snd`` and ``latency_rec`` in eCAL 5.3.4 to 6.2, and of ``performance_snd``, ``performance_rec``,
 ``pubsub_throughput``, ``latency_client``, ``multiple_snd``, ``multiple_rec`` and ``perftool``, see tacholog.formats.ecal.
@@ -49,12 +50,12 @@ _RATE_KEYS = ("rate", "rate2", "rate3")
 
 
 def latency(cells: BlockValues, statistic: str) -> Number:
-    """Return the latency whose key is its statistic, in whole microseconds."""
+    """Return a latency in whole microseconds. The name of its statistic is also its key."""
     return cells.printed("latency", statistic, statistic, MICROSECOND)
 
 
 def _received_only(cells: BlockValues) -> Record | Broken:
-    """Read a block that has only a count, because hardly more messages were received than the warm-up has."""
+    """Read a block that has only a count. The tool prints no latency if few more messages were received than the warm-up has."""
     if cells.integer("received") > MOST_WARM_UPS:
         return Broken("the block ends before its last row")
     numbers = (cells.counted("messages_received", "received"),)
@@ -85,12 +86,12 @@ def _received(cells: BlockValues) -> Record | Broken:
 
 
 def _reflected(cells: BlockValues) -> Record | Broken:
-    """Read a block of a receiver that sent each message back: of 5.3 to 5.9, or in Python."""
+    """Read a block of a receiver that sent each message back: the C++ receiver of 5.3 to 5.9, or the Python receiver."""
     python = "messages" in cells
     counted_in = next((key for key in ("messages", "packages") if key in cells), None)
     received = cells.integer(counted_in) if counted_in else None
     size = next((cells.integer(key) for key in ("size", "old_size") if key in cells), 0)
-    is_counted = received is None if "old_size" in cells else bool(received)  # Only the oldest receiver did not print a count.
+    is_counted = received is None if "old_size" in cells else bool(received)  # Only the oldest receiver printed no count.
     if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not is_counted:
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, cells.integer("mean"))) is None:
@@ -246,7 +247,7 @@ def _settings(cells: BlockValues) -> str | None:
 
 
 def _needed(cells: BlockValues) -> set[str]:
-    """Return the rows that a sender's block needs besides runs and size. The first versions printed zero copy only if it was on."""
+    """Return the keys that a sender's block needs besides runs and size. The first versions printed zero copy only if it was on."""
     if cells["size"].endswith(" B"):
         return {"buffers", "frequency", "zero_copy"}
     return {"buffers", "zero_copy"} if "delay" not in cells or "buffers" in cells else set()
@@ -304,7 +305,7 @@ def _in_one_process(cells: BlockValues) -> Record | Broken:
 
 
 def _lost(cells: BlockValues) -> Iterator[Number]:
-    """Yield the lost bytes and their share. If more was received than sent, the count is negative, and the tool prints it as a huge number."""
+    """Yield the number of lost bytes and their share. If more bytes were received than sent, the tool prints a negative number as a huge number."""
     lost, percent = cells.word("lost"), cells.word("lost", 2)
     if int(lost) // _MEGABYTE > cells.integer("sent"):
         yield impossible("bytes_lost", cell=lost)
@@ -431,7 +432,7 @@ _SECONDS = LineRule(
             rf"{_BEGIN}(?P<sent>{_COUNT}) \| loop_dt\(ms\){_spread('interval')} \| loop_freq\(Hz\): *(?P<offered>{_RATE})"
             rf" \| snd_dt\(ms\){_spread('sending')}"
         ),
-        re.compile(  # as printed in 2023
+        re.compile(  # as the versions of 2023 print it
             rf"{_BEGIN}(?P<sent>{_COUNT}) \| mean_loop_dt \(ms\): *(?P<interval_mean>{_TIME}) \| loop_freq \(Hz\): *(?P<offered>{_RATE})"
             rf" \| mean_snd_dt \(ms\): *(?P<sending_mean>{_TIME})"
         ),

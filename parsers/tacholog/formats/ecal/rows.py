@@ -2,9 +2,9 @@
 
 A row is ``label : value``. If a row is missing, garbled or out of order, the whole block is broken: its rows are never added to another block.
 
-A last row without a line end is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If it is cut, the block is read without it if it
-only repeats other rows (`RowForm.begun`). Otherwise the block is refused, because its last row is essential: the count of a sender, the only latency
-of a ping-pong.
+If the last row of a log has no line end, it is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If it is cut, and it only repeats
+the numbers of other rows (`RowForm.begun`), the block is read without it. Otherwise the block is refused, because its last row is essential: it is
+the count of a sender, or the only latency of a ping-pong.
 
 Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 """
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Finding, Line, Number, Record, counted, finding_on, printed
 
-ROWS_APART = 4000  # The largest distance of the first and the last row of a block: lines must not be claimed later than that.
+ROWS_APART = 4000  # The largest number of lines between the first and the last row of a block. A format must claim a line within 4096 lines.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
 _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
 
 
 class BlockValues(dict[str, Cell]):
-    """The values of a block by the keys of their rows."""
+    """The values of a block, by the keys of their rows."""
 
     def word(self, key: str, index: int = 0) -> Cell:
         """Return one of the numbers in a value, as printed."""
@@ -50,7 +50,7 @@ class BlockValues(dict[str, Cell]):
 class RowForm(NamedTuple):
     """A row: the key of its value, its labels ("" if it continues the row above), the pattern of its value, and whether it is optional.
 
-    ``begun`` matches a value that is cut by the end of the log, in a last row that the record does not need.
+    ``begun`` is for a last row that the record does not need: it matches the beginning of a value that the end of the log cuts.
     """
 
     key: str
@@ -63,7 +63,7 @@ class RowForm(NamedTuple):
 class BlockForm(NamedTuple):
     """The rows of a block and the function that reads them.
 
-    ``ruled`` is the number of rows before a ruler, ``spaced`` the number of rows before an empty line. ``short`` reads a block that ends at this
+    ``ruled`` is the number of rows before the ruler, ``spaced`` the number of rows before the empty line. ``short`` reads a block that ends at the
     ruler.
     """
 
@@ -94,7 +94,7 @@ class BlockReader:
         return self._open is not None or any(label in row.labels and row.value.fullmatch(value) for block in self._blocks for row in block.rows)
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use a line for which `knows` returned true."""
+        """Read a line for which `knows` returned true."""
         label, value = _split(line.text)
         if self._lines and line.number - self._lines[0].number > ROWS_APART:
             yield from self.close("the block was not ended")
@@ -129,7 +129,7 @@ class BlockReader:
         return None
 
     def ruler(self) -> Iterator[Finding]:
-        """Handle a ruler: it ends a short block. If the block has no ruler at this row, or this is the second ruler, the block is broken."""
+        """Handle a ruler, which ends a short block. If the form has no ruler at this row, or the block had a ruler before, the block is broken."""
         if self._open and self._open.short and self._next_index == self._open.ruled:
             yield self._done(self._open.short)
         elif self._open and (self._next_index != self._open.ruled or self._is_ruled):
@@ -137,12 +137,12 @@ class BlockReader:
         self._is_ruled = self._open is not None
 
     def space(self) -> Iterator[Finding]:
-        """Handle an empty line. If the block has no empty line at this row, it is broken."""
+        """Handle an empty line. If the form has no empty line at this row, the block is broken."""
         if self._open and self._next_index != self._open.spaced:
             yield from self.close("the block ends before its last row")
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Leave the block. Its lines so far are broken."""
+        """Leave the open block. Its lines so far are broken."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._reset()
@@ -165,7 +165,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _next_row(block: BlockForm, start: int, label: str) -> int | None:
-    """Return the index of the label among the rows that may come next."""
+    """Return the index of the row with this label, if the row may be next; otherwise ``None``."""
     for index in range(start, len(block.rows)):
         if label in block.rows[index].labels:
             return index

@@ -41,18 +41,18 @@ class DocumentedTables:
     """The position within a table, and the headings of its columns."""
 
     def __init__(self) -> None:
-        self._borders: list[int] = []  # Columns of the bars of a grid; empty for a pipe table.
+        self._borders: list[int] = []  # The positions of the bars of a grid; empty for a pipe table.
         self._grid_head: list[Line] = []
         self._heads: list[list[str]] = []
         self._columns: list[DocumentedColumn] = []
-        self._trouble: str | None = None  # The reason why the rows of the table cannot be records.
+        self._trouble: str | None = None  # The reason why no row of the table can be a record.
         self._unit_in_prose = False
         self._samples: tuple[int, int | None, int] | None = (
-            None  # The numbers of samples up to a size, and above it. Without a size: the number of samples for all sizes.
+            None  # The number of samples up to a size, the size, the number above it. If the size is None, the first number is for all sizes.
         )
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use a line of a table, or a line about the tables that follow."""
+        """Read a line of a table, or a line about the tables that follow."""
         text = line.text.rstrip()
         if not text.startswith(("|", "+")):
             yield from self._prose(line)
@@ -65,7 +65,7 @@ class DocumentedTables:
             yield Finding(line, None)
 
     def end(self) -> None:
-        """Leave the table: a blank line ends it."""
+        """Leave the table, because a blank line ends it."""
         if self._columns:
             self._unit_in_prose, self._samples = False, None
         self._heads, self._columns, self._grid_head = [], [], []
@@ -155,7 +155,7 @@ class DocumentedTables:
 
 
 def _samples(match: re.Match[str]) -> tuple[int, int | None, int] | None:
-    """Return the numbers of samples that the text states: one number for all sizes, or one up to a size and one above it."""
+    """Return the number of samples that the text states: one number for all sizes, or one number up to a size and another number above it."""
     if match[2] is None:
         return int(match[1]), None, 0
     return (int(match[1]), int(match[2]) * KILOBYTE, int(match[3])) if match[2] == match[4] else None
@@ -189,7 +189,7 @@ def _crossings(text: str) -> list[int]:
 
 
 def _cells(text: str, borders: Sequence[int] = ()) -> list[Cell]:
-    """Return the cells of a row; empty if it does not end with a bar. In a grid, the bars must be at its borders."""
+    """Return the cells of a row; empty if the row does not end with a bar. In a grid, the bars of the row must be at the borders of the grid."""
     bars = borders or [column for column, sign in enumerate(text) if sign == "|"]
     if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[column] != "|" for column in bars):
         return []

@@ -7,11 +7,11 @@ ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time")
        1024,   100,            5,        17200,      1005207,   17110.906,    140.173,       16996,         201,     1009645,   16833.643,    137.901
 
 A table is recognised by its header, ignoring blanks and tabs, so that text copied from a PDF is read too. The samples, bytes, time and rate of a side
-follow from each other; a row that contradicts this is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
+must be consistent; otherwise the row is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
 
 Conditions are the size, the demand, the recovery time, the reliability where a CSV file states it, the number of subscribers, and whether publisher
-and subscribers are in one process (``Performing intraprocess test``). The tools print none of their other options: the transport, data sharing, loans
-and security must be stated by the manifest. The duration of one reading of the clock is environment, because it is a property of the machine.
+and subscribers are in one process (``Performing intraprocess test``). The tools print no other options: the manifest must state the transport, data
+sharing, loans and security. The duration of one reading of the clock is environment, because it is a property of the machine.
 Source: test/performance of Fast RTPS 0.4 to Fast DDS 3, and github.com/eProsima/benchmarking; samples in tests/formats/fastrtps/.
 """
 
@@ -131,7 +131,7 @@ BULK = (*throughput.BULK, *latency.LATENCIES.bulk, SAMPLES)
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has the header of one of these tables or files, or lines that only these tools print."""
+    """Return whether the log has the header of one of the tables or files, or lines that only Fast DDS's tools print."""
     wants = (
         "a header '[ Bytes,Demand' or 'Bytes, Samples, stdev', 'Test of size N and demand M ends.', or a CSV header of ThroughputTest or LatencyTest"
     )
@@ -139,7 +139,7 @@ def detect(head: str) -> Detected:
 
 
 def system_of(head: str) -> str | None:
-    """Return the measured system; ``None`` for eProsima's summaries: its scripts write them for every DDS, and do not name the DDS."""
+    """Return the measured system; ``None`` for eProsima's summaries, because its scripts write them for any DDS and do not name the DDS."""
     return SYSTEM if _is_of_fast_dds(head) else None
 
 
@@ -155,13 +155,13 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _FastRtpsOutput:
-    """The open table, and the facts that the lines before it state about it."""
+    """The open table, and the facts that earlier lines state about it."""
 
     def __init__(self) -> None:
         self._table: LogTable | None = None
         self._recovery_ms: int | None = None
         self._samples: int | None = None
-        self._stopped_fine = False  # Whether the latest run in the log ended successfully.
+        self._stopped_fine = False  # Whether the latest run in the log ended without an error.
         self._subscriber = _Subscriber()
 
     def line(self, line: Line) -> Iterator[Finding]:
@@ -180,7 +180,7 @@ class _FastRtpsOutput:
             yield from self._words(line, squeezed)
 
     def lines(self, lines: Lines) -> BulkStep:
-        """Read rows of a table of demands, or of a file of samples."""
+        """Read many rows of a table of demands, or of a file of samples, together."""
         return self._table.take_many(lines) if self._table else BulkStep()
 
     def end(self) -> Iterator[Finding]:
@@ -212,7 +212,7 @@ class _FastRtpsOutput:
         self._table = None
 
     def _words(self, line: Line, squeezed: str) -> Iterator[Finding]:
-        """Yield facts, and the known chatter of the tools."""
+        """Yield a finding for a line with a fact, or for a line without meaning that the tools are known to print."""
         if banner := _BANNER.fullmatch(line.text):
             yield from self._leave()
             self._recovery_ms, self._stopped_fine = int(banner[1]), False
@@ -227,7 +227,7 @@ class _FastRtpsOutput:
         elif asked := _ASKED.fullmatch(line.text.strip()):
             yield from self._leave()
             self._stopped_fine = False
-            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # An interprocess test may run over a network.
+            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # Processes may be on several machines.
             yield Finding(line, Facts(conditions=Conditions(subscribers=int(asked["subscribers"]), reach=reach)))
         elif overhead := _OVERHEAD.fullmatch(line.text.strip()):  # In microseconds, although versions 1.1 to 2.10 print "ns" after the number.
             yield Finding(line, Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"}))
@@ -252,7 +252,7 @@ _SUBSCRIBERS_WORDS = re.compile(r"(Last Received Sample|Lost Samples|Received Sa
 
 
 class _Subscriber:
-    """The lines that a subscriber prints for each test, in this order. Only 2.10 and later versions print the number of received samples."""
+    """The lines that a subscriber prints for each test, in the order of `_LINES`. Only 2.10 and later print the number of received samples."""
 
     def __init__(self) -> None:
         self._lines: list[Line] = []

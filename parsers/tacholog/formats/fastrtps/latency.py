@@ -46,7 +46,7 @@ _COMMAS = "a table with decimal commas: its cells cannot be told apart; export i
 
 
 def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
-    """Return a generation of the table. All statistics have the same number of decimals. A cut row needs at least the statistics up to the median."""
+    """Return the table's form in some versions. All statistics have the same number of decimals. A cut row needs the statistics up to the median."""
     counts = ("bytes", *(name for name in columns if name == "samples"))
     cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
     return Form.from_cells(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
@@ -65,7 +65,7 @@ DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for 
 
 
 class LatencyTable(RecordTable):
-    """An open table: its possible forms, and the requested number of samples."""
+    """An open table, with its possible forms and the requested number of samples."""
 
     def __init__(self, forms: Sequence[Form], samples: int | None) -> None:
         self._forms = forms
@@ -86,19 +86,19 @@ class LatencyTable(RecordTable):
 
 
 def _is_possible(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the statistics are in order, with the mean between minimum and maximum."""
+    """Whether the percentiles are in order, and the mean is between minimum and maximum."""
     least, most = cells.get("min", float("-inf")), cells.get("max", float("inf"))
     mean = cells.get("mean", least)
     return is_in_order(cells) & (least <= mean) & (mean <= most)
 
 
 def _field(name: str) -> Field:
-    """Return a statistic of latency or, in summaries, of jitter. If there were no samples, it is not a number."""
+    """Return the field of a statistic of latency or, in summaries, of jitter. If there were no samples, the tool prints ``nan``."""
     metric, statistic = ("jitter", name.removeprefix("jitter_")) if name.startswith("jitter") else ("latency", name.replace("_", "."))
 
     def resolution(cells: Cells) -> float:
         decimals = cells.decimals[name]
-        whole_microseconds = name == "std" and decimals == len("00")  # The standard deviation was rounded before it was printed with decimals.
+        whole_microseconds = name == "std" and decimals == len("00")  # The tool rounds it first, then prints it with decimals.
         return MICROSECOND if whole_microseconds else MICROSECOND / 10**decimals
 
     return Field(metric, statistic, name, unit=MICROSECOND, resolution=resolution, unknown=lambda cells: cells[name] != cells[name])
@@ -126,7 +126,7 @@ _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
 class DecimalCommas(RecordTable):
-    """A spreadsheet that was saved with commas as decimal signs and as separators."""
+    """A table that a spreadsheet has saved with commas both as decimal signs and as separators."""
 
     def row(self, _: Line) -> Broken:
         """Reject the row: its cells cannot be separated."""
@@ -156,11 +156,11 @@ class QuotedFile(LogTable):
         return any(pattern.fullmatch(text) for pattern in (_OF_ONE_SIZE, _OF_ALL_SIZES, _OF_DEMANDS))
 
     def knows(self, squeezed: str) -> bool:
-        """Whether a line has quoted values."""
+        """Whether a line consists of quoted values."""
         return squeezed.startswith(('"', ","))
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Yield the records of the line of values. Its closing quote shows that it is complete."""
+        """Yield the records of the line of values. The closing quote shows that the line is complete."""
         if self._read:
             yield Finding(line, Broken("a second line of values below one heading"))
             return
@@ -206,14 +206,14 @@ def _minimum_and_average(heading: re.Match[str], text: str) -> Record | Broken:
 
 RAW_HEADER = "Sample,Payload[Bytes],Latency[us]"
 _SAMPLE = re.compile(r"([0-9]{1,15}),([0-9]{1,15}),([0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?)")
-_UNITS_PER_MICROSECOND = 10**6  # Samples are kept to the picosecond: six decimals of a microsecond.
+_UNITS_PER_MICROSECOND = 10**6  # Samples are stored in picoseconds: six decimals of a microsecond.
 _NS_PER_UNIT = 1e-3
-# At most six decimals, and no exponent. Other samples are rounded one by one.
+# Samples with at most six decimals and no exponent. Other samples are rounded one by one.
 SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
 class RawFile(LogTable):
-    """The single samples of a file, numbered continuously, payload after payload."""
+    """The single samples of a file, one payload after another. Their numbers ascend through the whole file."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -227,7 +227,7 @@ class RawFile(LogTable):
         return squeezed[:1].isdigit()
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Count a sample. A new payload completes the previous payload. If a sample is missing or garbled, its payload gets no record."""
+        """Add a sample. A new payload ends the previous payload. If a sample is missing or garbled, its payload gets no record."""
         match = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
         if match is None or int(match[2]) == 0:
             self._damaged = True
@@ -244,7 +244,7 @@ class RawFile(LogTable):
         self._distribution.add(round(float(match[3]) * _UNITS_PER_MICROSECOND))
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Count samples of the current payload, until a sample is missing."""
+        """Add samples of the current payload, until a sample is missing."""
         import numpy as np
 
         if lines.bulk is not SAMPLES:

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple, Self
 from tacholog.formats.kit import Basis, Broken, BulkStep, Cell, Cells, Finding, Line, Lines, Record, ascending
 
 STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99_99", "max")
-"""The statistics in the order in which they stand there. A group of a pattern is called so too: it has no dots."""
+"""The statistics, in the order of the columns. They are also the names of groups in patterns, so they contain no dots."""
 
 _ORDERED = ("min", "p50", "p90", "p99", "p99_99", "max")
 _ROW = re.compile(r"[0-9]{1,20},(?:[^,]*+,){3}")
 
 
 class Form(NamedTuple):
-    """A generation of a table.
+    """The form of a table in some versions of a tool.
 
     Attributes:
-        columns: the pattern of each cell, in which a group captures the number, by the name of its column.
+        columns: the pattern of each cell, by the name of its column. A group in the pattern captures the number.
         definition: the meaning of the numbers.
         basis: the basis of latencies.
         least: the number of complete cells that a record needs if the log ends within a row.
@@ -58,7 +58,7 @@ class Form(NamedTuple):
             cell = pattern.fullmatch("".join(piece.split()))
             if cell is None:
                 return None
-            offset = piece.find(cell[1])  # The cell is not found if there are blanks within it.
+            offset = piece.find(cell[1])  # A cell with blanks within its text is not found.
             cells[name] = Cell(cell[1], start + offset) if offset >= 0 else cell[1]
             start += len(piece) + 1
         return cells
@@ -76,7 +76,7 @@ class LogTable(ABC):
         """Yield the findings on a row."""
 
     def take_many(self, _: Lines) -> BulkStep:
-        """Read many rows together, as far as possible."""
+        """Read many rows together; a table for which this is not possible reads none."""
         return BulkStep()
 
     def close(self) -> Iterator[Finding]:

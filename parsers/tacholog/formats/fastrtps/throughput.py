@@ -2,10 +2,10 @@
 
 ThroughputTest prints a row for each payload, demand and recovery time, with the figures of both sides.
 
-VideoTest prints two tables and writes a CSV file with both: one of the frames shown per second, and one of the frames that were late or lost. Both
-tables have nine columns with the same names; only the widths of its columns tell a row of one table from a row of the other.
-Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacholog.formats.fastrtps; test/performance/video of Fast DDS 2 and 3, of
-which no real log was read.
+VideoTest prints two tables and writes a CSV file with both tables: a table of the frames shown per second, and a table of the frames that were late
+or lost. Both tables have nine columns with the same names. Only the widths of the columns show to which table a row belongs.
+Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacholog.formats.fastrtps; test/performance/video of Fast DDS 2 and 3. No
+real log of VideoTest was read.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from tacholog.formats.kit import (
 )
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
 _MILLISECOND = 1_000_000
 _COUNT = r"[0-9]{1,20}"
 _THREE = r"[0-9]{1,24}\.[0-9]{3}"
-_ROW_ENDS = r"(?:[^0-9.,].*)?"  # Text of a page that follows the last row of its table without a separator.
-ROUNDING = 0.0006  # Half a unit of the third decimal, and the error of binary floating point.
-_MOST_KINDS = 1000  # The largest number of different demands and recovery times in one run that is read in bulk. With more, rows are read one by one.
-_WAITS_LEFT_OUT = 0.8  # If the time of the publisher is shorter than this share of the time of the subscriber, it excludes the waits between bursts.
+_ROW_ENDS = r"(?:[^0-9.,].*)?"  # In text copied from a page, other text may directly follow the last row of a table.
+ROUNDING = 0.0006  # Half a unit of the third decimal, plus the error of binary floating point.
+_MOST_KINDS = 1000  # If more combinations of demand and recovery time are among the rows, the rows are read one by one.
+_WAITS_LEFT_OUT = 0.8  # A publisher's time below this share of the subscriber's time excludes the waits between bursts.
 
 
 def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
-    """Return a form from its columns: rates have three decimals, all other numbers are whole numbers.
+    """Return the form with these columns: rates have three decimals, all other numbers are whole numbers.
 
-    If the log ends within a row, the row needs the cells up to the receiver's time. Without its count, losses and time, there is no rate, and the
-    generations of the table cannot be distinguished.
+    If the log ends within a row, the row needs the cells up to the receiver's time. Without the receiver's count, losses and time, no rate can be
+    computed, and the forms of different versions cannot be distinguished.
     """
     names = columns.split()
     cells = {name: _THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names}
@@ -72,7 +72,7 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> Form:
-    """Return a form of 2014, with rates and times as printed by a C++ stream. Its last cell is the demand, or the time that determines the rate."""
+    """Return a form of 2014. A C++ stream prints its rates and times. Its last cell is the demand, or the time that determines the rate."""
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
     return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)
 
@@ -98,7 +98,7 @@ def form_of(squeezed: str) -> Form | None:
 
 
 class DemandTable(RecordTable):
-    """An open table: its form, and the recovery time from a banner before it."""
+    """An open table, with its form and the recovery time that a banner states before it."""
 
     def __init__(self, form: Form, recovery_ms: int | None) -> None:
         self.form = form
@@ -118,7 +118,7 @@ class DemandTable(RecordTable):
         return self._with_conditions(record, cells)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read rows as long as they are in order. Rows with different demands or recovery times get different conditions."""
+        """Read rows up to the first row that is out of order. Rows with different demands or recovery times get different conditions."""
         import numpy as np
 
         cells = DEMANDS.cells_of(lines) if lines.bulk in BULK else None
@@ -151,13 +151,16 @@ class DemandTable(RecordTable):
         return msgspec.structs.replace(record, side="both" if "received" in cells else "publisher", conditions=conditions)
 
     def _leaves_out_waits(self, cells: Cells) -> Any:  # noqa: ANN401
-        """Whether the publisher's time excludes the waits between bursts, as in 1.9.1 and later. Only the times distinguish 1.7 from 1.9.3."""
+        """Whether the publisher's time excludes the waits between bursts, as from 1.9.1 on.
+
+        Only the times distinguish the tables of 1.7 and 1.9.3.
+        """
         is_open = self.form.definition == "fastrtps-demand-1.7"
         return (cells["sent_time"] < _WAITS_LEFT_OUT * cells["received_time"]) if is_open else cells["sent_time"] < 0
 
 
 def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Return a number for each row. Rows with equal columns get equal numbers. Comparing one column at a time is faster than comparing rows."""
+    """Return a number for each row. Rows with equal values get equal numbers. Comparing one column at a time is faster than comparing rows."""
     import numpy as np
 
     kind = np.zeros(len(columns[0]), dtype=np.int64)
@@ -207,7 +210,7 @@ def _samples(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _time(metric: str, side: str) -> Field:
-    """Return a field for a time: in whole microseconds, or with three decimals, or (in 2014) as printed by a C++ stream."""
+    """Return a field for a time: in whole microseconds, with three decimals, or (in 2014) in the form of a C++ stream."""
     name = f"{side}_time"
 
     def resolution(cells: Cells) -> float:
@@ -218,7 +221,7 @@ def _time(metric: str, side: str) -> Field:
 
 
 def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
-    """Return a field for a rate: with three decimals, or (in 2014) as printed by a C++ stream. It is exactly 0 if nothing was counted."""
+    """Return a field for a rate: with three decimals, or (in 2014) in the form of a C++ stream. It is exactly 0 if no message was counted."""
     name = f"{side}_{kind}"
 
     def resolution(cells: Cells) -> float:
@@ -278,7 +281,7 @@ DEMANDS = LineRule(
     size="bytes",
     samples=_samples,
 )
-BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` gets the runs, because each record has its own conditions.
+BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` reads all these lines, because each record has its own conditions.
 
 
 _RATE, _LOST = "message_rate", "messages_lost"
@@ -305,7 +308,7 @@ VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
 
 
 def _video_field(metric: str, name: str) -> Field:
-    """Return a field for a statistic: with two decimals in the tables, as printed by a C++ stream in the file."""
+    """Return a field for a statistic: in the tables with two decimals, in the file in the form of a C++ stream."""
     key = f"{metric}_{name}"
 
     def resolution(cells: Cells) -> float:
@@ -330,7 +333,7 @@ _VIDEO = LineRule(
 
 
 class VideoTable(RecordTable):
-    """An open table. It has one row."""
+    """An open table of VideoTest, which has one row."""
 
     def __init__(self, form: Form, widths: Sequence[int]) -> None:
         self._video_form: Form | None = form

@@ -6,17 +6,18 @@ Text has interval rows, and after a second header a row for each side; with seve
     [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec   58             sender
     [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec                  receiver
 
-Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON has them in full. Intervals of the warm-up, marked as omitted, are no
-results. If an interval row of TCP has neither a role nor retransmissions, it is unknown whether it belongs to the sender or the receiver. In old UDP
-rows and in the ``sum`` of JSON, the bytes are those of the sender, while losses and jitter are those of the receiver. Before 3.7, JSON does not state
-the side of an interval: it follows from the direction of the test. 0 bytes in a summary mean that the other side never reported its bytes. The number
-of streams in a direction (``publishers``) is the stated number. Text that is not verbose does not state it, but announces each stream (``[  5] local
-127.0.0.1 port 45262 connected to ...``): announcements are counted if none can be missing. If the log begins later, or a row belongs to a stream that
-was not announced, the number is unknown. Data from the server (``--reverse``, ``--bidir``) has the participant ``server to client``.
+Text has transfers in units of 1024 and bitrates in units of 1000, both with three digits. JSON has all digits. Intervals of the warm-up, which are
+marked as omitted, are no results. If an interval row of TCP has neither a role nor retransmissions, it is unknown whether it belongs to the sender or
+the receiver. In old UDP rows and in the ``sum`` of JSON, the bytes are those of the sender, while losses and jitter are those of the receiver. Before
+3.7, JSON does not state the side of an interval: it follows from the direction of the test. 0 bytes in a summary mean that the other side never
+reported its bytes. The number of streams in a direction (``publishers``) is the number that the log states. Text that is not verbose does not state
+it, but announces each stream (``[  5] local 127.0.0.1 port 45262 connected to ...``). The announcements are counted if no announcement can be
+missing. If the log begins after the announcements, or a row belongs to a stream without an announcement, the number is unknown. Data from the server
+(``--reverse``, ``--bidir``) has the participant ``server to client``.
 
 Conditions are the protocol, the size of a block, the number of streams, the planned time, and whether a rate was requested (JSON). The name of the
-system and the time are environment. The manifest must state options that are printed only in JSON's ``test_start`` (omit, tos) or not at all (window,
-congestion control, NUMA). If a UDP test ends without an error and its receiver counts no datagram, all datagrams were lost.
+system and the time are environment. The manifest must state the options that the tool prints only in JSON's ``test_start`` (omit, tos) or never
+(window, congestion control, NUMA). If a UDP test ends without an error and its receiver counts no datagram, all datagrams were lost.
 Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and published logs of 3.0 to 3.6; samples in tests/formats/iperf3/.
 """
 
@@ -56,7 +57,7 @@ STATES = {
     ),
 }
 BULK = results.BULK
-LINE_BYTES = 1 << 22  # Its JSON may be printed on one line.
+LINE_BYTES = 1 << 22  # The tool may print its JSON on one line.
 _HEAD = LineStart(
     r"(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"
     r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
@@ -68,7 +69,7 @@ _OPENING = re.compile(r"\s*+(?:\{|\[\s*+\{?)\s*+")
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has the header of the rows, or one of the first lines of the tool, or its version in JSON."""
+    """Return whether the log has the header of the rows, one of the first lines of the tool, or the version of the tool in JSON."""
     wants = (
         '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
     )

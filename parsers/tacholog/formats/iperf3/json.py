@@ -1,11 +1,11 @@
 """The JSON of iperf3: a document that is read line by line, or a stream of events (``--json-stream``), one object on each line.
 
 Each result is identified by its path in the document, and stores the lines of its members. The order of members does not matter: if a result needs a
-later member, it waits for this member. A document may be a part of another document or of a list: its path follows from the path of its first result
-or of the description of its test. Up to 3.6, no result has a member ``sender``: then the side of an interval follows from the direction of the test,
-the role of the host, and members that only a sender has.
+later member, it waits for this member. A document of iperf3 may be a part of another document or of a list. The path of its first result, or of the
+description of its test, shows where it begins. Up to 3.6, no result has a member ``sender``. In these versions, the side of an interval follows from
+the direction of the test, the role of the host, and members that only a sender has.
 Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12; for the stream the reports of 3.17 and the description by its
-authors (esnet/iperf, pull request 1098), but no real log.
+authors (esnet/iperf, pull request 1098). No real log of a stream was read.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _RECEIVER = "end/streams/[]/receiver"
 _IS_SENT = {"end/sum_sent": True, "end/sum_received": False}
 _PROCESSORS = "end/cpu_utilization_percent"
 _ROLES = {"start/connecting_to": True, "start/accepted_connection": False}
-_ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions with all digits, and with a member `sender`.
-_ONE_SENDER = (3, 17)  # From this version on, "sender" is the same in both sums of a UDP test.
+_ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first version that prints all digits, and the first version that prints a member `sender`.
+_ONE_SENDER = (3, 17)  # From this version on, both sums of a UDP test have the same value of "sender".
 _VERSION = re.compile(r"(?:iperf )?([0-9]{1,3})\.([0-9]{1,3})(?![0-9])")
 _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
 _NO_PLACES: Mapping[str, Cell] = MappingProxyType({})
@@ -57,13 +57,13 @@ def is_result(path: str) -> bool:
 
 
 def ending(error: str) -> Facts:
-    """Return how the run ended, from the text of an error."""
+    """Return how the run ended, according to the text of an error."""
     stopped = error.startswith("interrupt") or "has terminated" in error
     return Facts(status="truncated" if stopped else "failed", reason=error)
 
 
 class TestResults:
-    """The results of one test, in their order. Earlier objects of the document describe them."""
+    """Reads the results of one test, in the order of the document. Earlier objects of the document describe the results."""
 
     def __init__(self) -> None:
         self.test = IperfTest()
@@ -73,7 +73,7 @@ class TestResults:
         self._roles: set[bool] = set()
         self._paths: set[str] = set()
         self._sent: dict[str, int] = {}  # The number of sent datagrams according to the summary, by the path of the result and its socket.
-        self._senders: dict[int, bool] = {}  # Whether this host sends on a socket. No result may contradict this.
+        self._senders: dict[int, bool] = {}  # Whether this host sends on a socket: the results must not contradict each other.
 
     def describe(self, members: Mapping[str, JsonScalar]) -> None:
         """Read ``start/test_start``."""
@@ -86,17 +86,20 @@ class TestResults:
         self._version = (int(match[1]), int(match[2])) if match else None
 
     def met(self, path: str) -> None:
-        """Note an object. The object of the connection shows whether this host is the client. With both objects, the role is unknown."""
+        """Note an object. A client and a server have different objects for the connection.
+
+        If both objects occur, the role of this host is unknown.
+        """
         if path in _ROLES:
             self._roles.add(_ROLES[path])
             self._is_client = _ROLES[path] if len(self._roles) == 1 else None
 
     def waits_for_its_pair(self, path: str) -> bool:
-        """Whether this result is about received data, and the result about sent data has not been read yet."""
+        """Whether this result is about received data, and the result about the sent data has not been read yet."""
         return "received" in path and path.replace("received", "sent") not in self._paths
 
     def shows_no_datagrams(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether a client's summary states that no sent datagram arrived. It also states this if the test failed before its end."""
+        """Whether a client's summary states that no sent datagram arrived. The summary also states this if the test failed before its end."""
         is_summary = path.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
         was_sent = bool(members.get("bytes")) or _pair(path) in self._sent
         is_received = "received" in path and bool(members.get("bytes"))  # Received bytes imply received datagrams.
@@ -105,9 +108,9 @@ class TestResults:
     def record(
         self, path: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
     ) -> Record | Broken | None:
-        """Return the record of a result; ``None`` if it belongs to the warm-up, or to the only stream, because the sum has the same figures.
+        """Return the record of a result; ``None`` for the warm-up, and for the only stream, because the sum has the same figures.
 
-        ``printed`` has the positions of its members. ``ended_well``: whether the test is known to have ended without an error.
+        ``printed`` has the positions of the result's members. ``ended_well``: whether the test is known to have ended without an error.
         """
         if path == _PROCESSORS:
             return self._processors(members, printed)
@@ -142,7 +145,7 @@ class TestResults:
         return self._version is not None and self._version < version
 
     def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
-        """Return the rule for the record of the result; ``None`` if a member that decides this is missing."""
+        """Return the rule that makes the record of the result; ``None`` if a member is missing that is needed to choose the rule."""
         kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
         is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
@@ -157,32 +160,38 @@ class TestResults:
         return {"sum_sent": SENT, "sender": SENT, "sum_received": RECEIVED, "receiver": RECEIVED}.get(kind, BOTH)
 
     def _rule_before_3_7(self, members: Mapping[str, JsonScalar]) -> LineRule | None:
-        """Return the rule for an interval whose side no member states; ``None`` if the other members contradict each other."""
+        """Return the rule for an interval without a member ``sender``.
+
+        The side follows from the test and from other members; ``None`` if they contradict each other.
+        """
         by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
         by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
         if by_members is None and by_test is False and self.test.transport == "UDP":
-            return None  # A receiver of datagrams prints their losses, and the members have none.
+            return None  # A receiver of datagrams would print the lost datagrams, but these members are missing.
         if None not in {by_test, by_members} and by_test is not by_members:
             return None
         is_sent = by_test if by_members is None else by_members
         return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
     def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether the stated side of a UDP result contradicts its name: received data under the name of sent data, or the reverse."""
+        """Whether the stated side of a UDP result contradicts its name, such as received data under the name of sent data."""
         says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
     def _has_turned(self, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether a stream that was sending is now receiving: then damage has joined two objects."""
+        """Whether a stream sends in one result and receives in another: then damage has joined two objects."""
         socket, is_sender = _integer(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
             return False
         return self._senders.setdefault(socket, is_sender) != is_sender
 
     def _lacks(self, cells: Cells, *, is_sent: bool, is_interval: bool) -> bool:
-        """Whether required counts are missing (datagrams; retransmissions if earlier results had them), or belong to another interval."""
+        """Whether required counts are missing, or belong to another interval.
+
+        Required are datagrams, and retransmissions if an earlier result had them.
+        """
         if self.test.transport == "UDP" and is_sent and not is_interval and cells["transfer"] == 0:
-            return False  # A server that was not told how much was sent prints an arbitrary count with it.
+            return False  # If a server does not know how much was sent, it prints 0 bytes and an arbitrary count.
         if self.test.transport == "UDP":
             return "datagrams" not in cells or (is_interval and not _are_datagrams_whole(cells, self.test.block_bytes))
         return is_sent and "retransmissions" not in cells and "retransmits" in self._paths
@@ -201,7 +210,7 @@ _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
 def _pair(path: str) -> str:
-    """Return the path of a sum without its side. The sums of sent and of received data have the same result."""
+    """Return the path of a sum without its side: it is the same for the sum of sent data and for the sum of received data."""
     return path.replace("_sent", "").replace("_received", "")
 
 
@@ -225,31 +234,33 @@ def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
     )
 
 
-_STREAMS = 4096  # The limit for remembered sockets: a hostile log may contain more.
+_STREAMS = 4096  # The largest number of sockets that are stored. A hostile log may contain more.
 _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
 
 
 def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
-    """Whether the bytes match the number of datagrams, with or without lost datagrams. A few may belong to the next interval."""
+    """Whether the bytes match the number of datagrams, with or without lost datagrams. A few datagrams may belong to the next interval."""
     if not block_bytes:
         return True
     expected, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
     return any(abs(expected - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
 
 
-# Maps the names of the rule's groups to the members: first counts, then other numbers.
+# The member for each group of the rule: first the counts, then the other numbers.
 _COUNTS = {"transfer": "bytes", "retransmissions": "retransmits", "lost": "lost_packets", "datagrams": "packets"}
 _REALS = {"rate": "bits_per_second", "seconds": "seconds", "jitter": "jitter_ms", "share": "lost_percent"}
 _ROUNDED = ("rate", "seconds", "jitter")
 
 
 class _Timing(NamedTuple):
-    """How rate, bytes and times of a result are related.Attributes: of_one_side: whether bytes and rate belong to the same side.
+    """How rate, bytes and times of a result are related.
 
-    In a row for both sides, the rate is computed with the time of the other side. has_all_digits: whether rates and times have all their digits, and
-    not only six. has_two_times: whether ``end`` is the time of the receiver, and ``seconds`` the time of the host that prints the result, so that
-    they may differ by any amount. This is so for the receiver of a TCP stream: ``iperf_print_results`` in ``iperf_api.c`` prints ``receiver_time`` as
-    end, ``end_time`` as seconds, and the rate for ``receiver_time``.
+    Attributes:
+        of_one_side: whether bytes and rate belong to the same side. In a row for both sides, the rate is computed from the time of the other side.
+        has_all_digits: whether rates and times have all their digits; otherwise they have six digits.
+        has_two_times: whether ``end`` is the time of the receiver, and ``seconds`` the time of the host that prints the result. These two times may
+            differ by any amount. Only the receiver of a TCP stream has two times: ``iperf_print_results`` in ``iperf_api.c`` prints
+            ``receiver_time`` as end, ``end_time`` as seconds, and computes the rate from ``receiver_time``.
     """
 
     of_one_side: bool
@@ -258,7 +269,7 @@ class _Timing(NamedTuple):
 
 
 def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timing: _Timing) -> Cells | None:
-    """Return the figures by the names of the rule's groups; ``None`` if a required figure is missing, or the rate does not equal bytes over time."""
+    """Return the figures by the names of the rule's groups; ``None`` if a required figure is missing, or the rate does not match bytes and time."""
     counts, reals = (
         {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
         for names, read in ((_COUNTS, _integer), (_REALS, _real))
@@ -290,9 +301,9 @@ def _last_digit(value: float) -> float:
 
 
 def _lasted(values: Mapping[str, float], from_start_to_end: float, timing: _Timing) -> float | None:
-    """Return the time with which the rate was computed: the stated seconds, or end minus start; ``None`` if neither matches.
+    """Return the time from which the rate was computed: the stated seconds, or end minus start; ``None`` if neither time matches the rate.
 
-    Some versions print the time of the other side, but compute the rate with their own time.
+    Some versions print the time of the other side, but compute the rate from the time of their own side.
     """
     bits, rate, seconds = 8 * values["transfer"], values["rate"], values["seconds"]
     digits = 1e-6 if timing.has_all_digits else 1.2e-5
@@ -306,15 +317,15 @@ def _lasted(values: Mapping[str, float], from_start_to_end: float, timing: _Timi
 
 _TEST = "start/test_start"
 _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
-_OTHER_SIDE = "server_output_json"  # The document of the server within the document of the client, about the same test.
+_OTHER_SIDE = "server_output_json"  # Within the document of the client: the server's document about the same test.
 _SEVERAL = "several results on one line: print the JSON with a member a line"
 _MOST_PARTS = 1000
-_MOST_HELD = 20_000  # The largest number of results that wait for the description of their test, which is last in sorted documents.
-_WAIT_LINES = 3000  # The lines of a result that has waited for this many lines are claimed: a format must claim a line within 4096 lines.
+_MOST_HELD = 20_000  # The largest number of results that wait for the description of their test: if members are sorted, it is last.
+_WAIT_LINES = 3000  # After this many lines, the lines of a waiting result are claimed: a format must claim a line within 4096 lines.
 
 
 class _WaitingResult(NamedTuple):
-    """A waiting result: its path in the document, its members, and its object."""
+    """A result that waits: its path in the document, its members, and its object."""
 
     path: str
     members: Mapping[str, JsonScalar]
@@ -334,7 +345,7 @@ class IperfDocument:
 
     def _begin(self) -> None:
         self._results = TestResults()
-        self._root: str | None = None  # The path of the document within the JSON; None until it is known.
+        self._root: str | None = None  # The path of iperf3's document within the JSON; None until it is known.
         self._parts: set[str] = set()  # The paths of "start" and "end" in the document, and of objects with these names around it.
         self._has_failed = False
         self._waiting: list[_WaitingResult] = []
@@ -382,7 +393,7 @@ class IperfDocument:
 
     @property
     def _is_report(self) -> bool:
-        """Whether this document is the report of a test. With -d, the text also contains the messages between the two sides, as JSON."""
+        """Whether this document is the report of a test. With -d, the tool also prints the messages between the two sides as JSON."""
         return bool(self._parts) or self._root is not None or self._has_failed
 
     def _has(self, part: str) -> bool:
@@ -401,7 +412,7 @@ class IperfDocument:
         return True
 
     def _within(self, path: str) -> str | None:
-        """Return a path relative to the document of iperf3; ``None`` if it is not in a document."""
+        """Return a path relative to the document of iperf3; ``None`` if the path is not in such a document."""
         if _OTHER_SIDE in path:
             return None
         if self._root is not None:
@@ -414,7 +425,7 @@ class IperfDocument:
         return within is not None and is_result(within)
 
     def _findings_of_damage(self, line: Line, read: JsonLine) -> Iterator[Finding]:
-        """Yield the findings for a damaged line. Only the line is lost, or its whole result, or everything after it, depending on the damage."""
+        """Yield the findings for a damaged line. Depending on the damage, the line is lost, or the result on it, or everything after it."""
         yield from self._given_up(read.lost, "the JSON is damaged behind this result")
         if not any(map(self._is_result, self._reader.holders(line))):
             yield Finding(line, Broken(read.damage or ""))
@@ -431,7 +442,7 @@ class IperfDocument:
         yield from (result.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for result in waiting)
 
     def _close_object(self, item: JsonObject) -> Iterator[Finding]:
-        """Read an object that has ended. Yield its finding if it is a result, and the results that waited for it."""
+        """Read an object that has ended. If it is a result, yield its finding. If it is the whole document, yield the results that waited."""
         if item.path == self._root:
             yield from self._end_of_test()
             return
@@ -460,13 +471,13 @@ class IperfDocument:
             yield result.item.found(Broken("more results stand before the description of their test than can wait for it"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
-        """Claim the lines of results that have waited too long, because lines must be claimed in time. They still belong to their results."""
+        """Claim the lines of results that have waited for too many lines. The lines still belong to their results."""
         while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
             yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1
 
     def _end_of_test(self) -> Iterator[Finding]:
-        """End the document. The waiting results are read in the order in which iperf3 prints them."""
+        """End the document. Yield the results that waited, in the order in which iperf3 prints them."""
         waiting = sorted(self._waiting, key=lambda result: (result.path.startswith("end/"), "received" in result.path))
         for result in waiting:
             yield result.finding(self._results, ended_well=self._has("end") and not self._has_failed)
@@ -495,13 +506,13 @@ class IperfDocument:
 
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
-_NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text, the quote mark would follow a backslash.
+_NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text of JSON, a backslash is before each quote mark.
 _INTERVAL = "intervals/[]"
 _Object = dict[str, Any]
 
 
 class EventStream:
-    """The events of one test after another."""
+    """Reads the events of a log, one test after another."""
 
     def __init__(self) -> None:
         self._results = TestResults()
@@ -539,7 +550,7 @@ class EventStream:
             yield Finding(line, None if name.startswith("server_output") else Broken("an event without its data"))
 
     def _records(self, data: _Object, path: str) -> list[Record | Broken]:
-        """Return the results in an object. Results about received data are read after results about sent data."""
+        """Return the results in an object. The results about sent data are read first, then the results about received data."""
         records, later = [], []
         for result_path, members in _objects(data, path):
             if self._results.waits_for_its_pair(result_path):
@@ -550,13 +561,13 @@ class EventStream:
         return [record for record in records if record]
 
     def document(self, line: Line) -> Iterator[Finding] | None:
-        """Return the findings of a line with complete documents: one, or several in a list, one after the other, or nested.
+        """Return the findings of a line with one or several complete documents. Several documents may be in a list, one after the other, or nested.
 
         ``None`` for any other line.
         """
         if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
             return None
-        # A document is complete if its brackets are closed, even if its line is cut.
+        # A document is complete if all its brackets are closed, even if its line is cut.
         value = parse_json(f'{{"":{line.text}}}') or parse_json(f'{{"":[{_NEXT_DOCUMENT.sub("},", line.text)}]}}')
         documents = list(_documents(value)) if value else []
         return (finding for document in documents for finding in self._document(line, document)) if documents else None
@@ -598,7 +609,7 @@ def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
-    """Yield the documents of iperf3 in a value: objects with a description of the run. A nested document is about the other side of the same test."""
+    """Yield the documents of iperf3 in a value: the objects that describe a test. A nested document is about the other side of the same test."""
     if isinstance(value, dict) and isinstance(value.get("start"), dict) and value.keys() & {"intervals", "end"}:
         yield value
     elif isinstance(value, dict | list):

@@ -1,8 +1,8 @@
-"""The results of iperf3, from text and from JSON: their numbers, the conditions on these numbers, and the known facts about the test.
+"""The results of iperf3, from text and from JSON: their numbers, the checks of these numbers, and the known facts about the test.
 
-The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names, but no decimals: they were
-not rounded, or only to six digits (``rate_step`` and similar names). ``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and after ``Time:`` is in UTC. With
-``--timestamps``, each line begins with a time: see `Line.time`.
+The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names, but no number of decimals:
+they were not rounded, or only to six digits. Then ``rate_step`` and similar names contain the unit of the last digit. ``Sat, 21 Nov 2026 01:53:10
+GMT`` in JSON and after ``Time:`` is in UTC. With ``--timestamps``, each line begins with a time: see `Line.time`.
 Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
 
@@ -40,8 +40,8 @@ Expression = Callable[[Cells], Any]
 
 NOT_FOLLOWING = "the rate is not bytes over time"
 _LETTERS = {"": "0", "K": "1", "M": "2", "G": "3", "T": "4"}
-_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. If a time stamp is damaged, old versions print a jitter of years.
-_SHORTEST_S = 0.02  # The rounding error of two times. The rate of a shorter interval is not checked.
+_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. If old versions receive a damaged time stamp, they print a jitter of years.
+_SHORTEST_S = 0.02  # Start and end are rounded. The rate of an interval that is not longer than this rounding error is not checked.
 
 
 def _clean(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
@@ -52,7 +52,7 @@ def _clean(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
 def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
     """Return the unit of the last printed digit; ``None`` if the figure was not rounded.
 
-    In a run of many rows, all bytes and rates have three digits, as the tool prints them, so their size determines the position of the decimal point.
+    If many rows are read together, all bytes and rates have three digits, so the size of a number determines how many of its digits are decimals.
     """
     if name not in cells.decimals:
         return cells.get(f"{name}_step")
@@ -75,7 +75,7 @@ def _byte_unit(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _bit_unit(cells: Cells) -> Any:  # noqa: ANN401
-    """Return the unit of the rate. With an option, the tool prints rates in bytes, with units that are powers of 1024."""
+    """Return the unit of the rate. An option of the tool prints rates in bytes; the units are then powers of 1024."""
     exponent = cells.get("rate_unit", 0)
     return 8 * 1024.0**exponent if cells.get("is_rate_of_bytes") else 1000.0**exponent
 
@@ -85,7 +85,10 @@ def _lasted(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _follows(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether rate, bytes and time are consistent, within rounding. Not checked if the time is too short; JSON was checked before."""
+    """Whether rate, bytes and time are consistent, within rounding. A row with a very short time is not checked.
+
+    Figures of JSON were checked before.
+    """
     if "seconds" in cells:
         return True
     bits, bits_step = (8 * value * _byte_unit(cells) for value in (cells["transfer"], _step(cells, "transfer")))
@@ -149,7 +152,7 @@ _DATAGRAM_FIELDS = (
         resolution=_rounded_to("jitter", lambda _: 1e6),
         unknown=lambda cells: cells["jitter"] >= _IMPOSSIBLE_JITTER_MS,
     ),
-    # A late datagram was counted as lost first, so the count of lost datagrams can become negative.
+    # The tool counts a late datagram as lost before it arrives. So the count of lost datagrams can become negative.
     Field("messages_lost", "total", "lost", is_exact=True, unknown=lambda cells: cells["lost"] > cells["datagrams"]),
     Field(
         "loss",
@@ -183,9 +186,9 @@ RECEIVED = _rule(
     samples=_arrived,
 )
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
-# Bytes as counted by the sender; losses and jitter as counted by the receiver.
+# The sender counted the bytes; the receiver counted the losses and measured the jitter.
 BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
-BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # Retransmissions before datagrams: only the blanks after the count differ.
+BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # First retransmissions, then datagrams: only blanks after the count differ.
 
 
 SERVER_TO_CLIENT = "server to client"  # The participant of data from the server. Data from the client has no participant.
@@ -199,7 +202,7 @@ class IperfTest(msgspec.Struct, frozen=True):
     streams: int | None = None
     duration_s: float | None = None
     load_mode: LoadMode | None = None
-    target_bit_per_s: float | None = None  # the rate of each stream
+    target_bit_per_s: float | None = None  # the requested rate of each stream
 
     def record(self, record: Record, scope: Scope, participant: str | None, numbers: Iterable[Number], samples: int | None = None) -> Record:
         """Return a record of this test with these numbers."""
@@ -217,7 +220,7 @@ class IperfTest(msgspec.Struct, frozen=True):
                 load_mode=self.load_mode,
                 offered_rate_per_s=self.target_bit_per_s / 8 / self.block_bytes if self.target_bit_per_s and self.block_bytes else None,
                 publishers=self.streams,
-                # RFC 1889 smooths the differences of one-way transit times, so the two clocks need not agree.
+                # Jitter (RFC 1889) is computed from differences of one-way transit times, so the two clocks need not agree.
                 basis="one-way" if any(number.metric == "jitter" for number in all_numbers) else None,
                 planned_duration_s=self.duration_s,
             ),
@@ -227,9 +230,9 @@ class IperfTest(msgspec.Struct, frozen=True):
 def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
     """Return the record of one side, or of sender and receiver if UDP has one row for both.
 
-    In a summary, 0 bytes mean that the figures of that side never arrived, unless `all_lost` applies. The counts in such a row are then not those of
-    this side. Up to 3.6, a row for both sides counts the datagrams up to the last received datagram, although the tool calls them sent. So they are
-    used as sent datagrams only if they match the bytes. A server of those versions does not know how much was sent, and prints 0 bytes.
+    In a summary, 0 bytes mean that the figures of this side never arrived, unless `all_lost` applies. The counts in such a row do not belong to this
+    side. Up to 3.6, a row for both sides counts the datagrams up to the last received datagram, although the tool calls them sent. So this count is
+    used as the number of sent datagrams only if it matches the bytes. A server of these versions does not know how much was sent, and prints 0 bytes.
     """
     record = rule.record(cells)
     if isinstance(record, Broken):
@@ -247,8 +250,7 @@ def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, parti
 def all_lost(cells: Cells, test: IperfTest, participant: str | None, sent_datagrams: int | None) -> Record | Broken:
     """Return the record of a UDP test that ended without an error, but whose datagrams were all lost. The tool prints a loss of 0 of 0 datagrams.
 
-    The bytes in the row are the 0 bytes of the receiver, or, in rows for both sides, the bytes of the sender. Then the number of datagrams is
-    unknown.
+    The row of a receiver has 0 bytes. A row for both sides has the bytes of the sender, but not its number of datagrams.
     """
     rates = Cells({name: value for name, value in cells.items() if name not in _OF_DATAGRAMS}, cells.decimals, cells.printed)
     record = (BOTH if cells["transfer"] else RECEIVED).record(rates)
@@ -258,7 +260,7 @@ def all_lost(cells: Cells, test: IperfTest, participant: str | None, sent_datagr
     if not cells["transfer"]:
         numbers[:2] = (
             msgspec.structs.replace(number, value=0.0, resolution=None, bound="=") for number in numbers[:2]
-        )  # Without a datagram, there are no bytes.
+        )  # No datagram arrived, so 0 is the true value.
     if sent_datagrams:
         numbers.append(msgspec.structs.replace(counted("messages_lost", sent_datagrams), marks=(DERIVED,)))
     numbers.append(Number(metric="loss", statistic="total", value=1.0, marks=(DERIVED,)))
@@ -275,7 +277,7 @@ def processors(test: IperfTest, shares: Iterable[Number], participant: str | Non
 
 
 def of_date(text: str) -> str | None:
-    """Return a date of RFC 1123 as ISO 8601; ``None`` if the text is no such date, or its day of the week is wrong."""
+    """Return a date in the form of RFC 1123 as ISO 8601; ``None`` if the text is no such date, or its day of the week is wrong."""
     try:
         moment = parsedate_to_datetime(text)
         is_whole = moment.tzinfo is not None and format_datetime(moment.astimezone(UTC), usegmt=True) == text.replace("UTC", "GMT")

@@ -27,10 +27,10 @@ _ROW = re.compile(
     r" \((?:-?nan|-?[0-9.]{1,9}(?:e[-+][0-9][0-9])?)%\))?"
     r"(?: {2,30}(?P<word>sender|receiver|\(omitted\)))? *"
 )
-_OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last columns of the interval rows of a sender.
-_PADDED = range(3, 40)  # Blanks after retransmissions. After a count of datagrams there are two blanks.
+_OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last column of a sender's interval rows is one of these.
+_PADDED = range(3, 40)  # The number of blanks after a count of retransmissions. After a count of datagrams there are two blanks.
 _SUMMARY = "Test Complete. Summary Results:"
-_NO_JITTER = " " * 12  # Blanks before a count of datagrams, under a header with a jitter column.
+_NO_JITTER = " " * 12  # The blanks before a sender's count of datagrams, if the header has a jitter column.
 _DASHES = "- " * 25
 _DONE = "iperf Done."
 _STARTS = re.compile(r"iperf3: |Connecting to host |Accepted connection from |Server output:")
@@ -64,7 +64,7 @@ _CHATTER = re.compile(
     r"(?i:warning): .{1,300}|Increasing socket buffer size to [0-9]{1,12}|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
     r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}|"
-    # With -d, and for UDP with -V. The parameters and results after these words are JSON.
+    # The tool prints these lines with -d, and for UDP with -V. The parameters and results after these words are JSON.
     r"(?:send|get)_(?:parameters|results):?|(?:SO_)?(?:SND|RCV)BUF is [0-9]{1,12}(?:, expecting [0-9]{1,12})?|Congestion algorithm is \w{1,20}|"
     r"Setting (?:UDP block size|application pacing|fair-queue socket pacing) to [0-9]{1,20}|"
     r"interval forces keep|ignoring short interval with no data|"
@@ -72,24 +72,24 @@ _CHATTER = re.compile(
     r"tcpi_snd_cwnd [0-9]{1,12} tcpi_snd_mss [0-9]{1,12} tcpi_rtt [0-9]{1,12}|pcount [0-9]{1,20} packet_count [0-9]{1,20}|"
     r"(?:State change: |Reading new State from |Sending Connect message to Socket |Connect received for Socket ).{1,200}"
 )
-# An unknown line that matches may be a damaged line of this test. Then later lines may belong to another test, or have other columns.
+# An unknown line that matches may be a damaged line of iperf3. Then later lines may belong to another test, or have other columns.
 _SUSPECT = re.compile(r"ID\]|Interval|Transfer|Bitrate|Bandwidth|Retr\b|Datagrams|Connecting|Accepted|Starting|streams|Server out|connected| port ")
 _OPENINGS = ("[ ID] Interval", "Connecting to", "Accepted connection", "Starting Test:", "Server output:")
 _ANNOUNCEMENT = re.compile(r"\[ {0,2}(?:[0-9]{1,5}(?:\](?:\[[TR]X-[CS]\])? ?(?:l|lo|loc|loca|local.{0,200})?)?)?")
 
 
 class TextReport:
-    """The tests of a log, one after another. The first lines of a test describe its rows."""
+    """Reads the tests of a log, one after another. The first lines of a test describe its rows."""
 
     def __init__(self) -> None:
         self._is_summary = False
         self._new_test()
         self._is_server_output = False
-        self._may_receive = False  # Whether this side receives, or may receive, the data: a server, or a client in reverse.
+        self._may_receive = False  # Whether this side may receive data: it is a server, or a client of a reverse test.
         self._is_reverse = self._is_server = False
         self.client_is_running = False
         self._are_mixed = False  # Whether the lines of a client and of a server are mixed.
-        self._all_lost: Record | None = None  # A result whose datagrams were all lost. Such results wait below for the end of their test.
+        self._all_lost: Record | None = None  # The latest result whose datagrams were all lost. It waits in `_unproven`.
         self._unproven: list[tuple[Line, Record]] = []
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ class TextReport:
     def _use_header(self, header: re.Match[str]) -> None:
         """Read a header. The first header of a test is for its intervals, the second for its summary.
 
-        A third belongs to another test whose start is lost.
+        A third header belongs to another test, whose first lines are lost.
         """
         if self._is_summary:
             self._test, self._has_all_streams = IperfTest(), False
@@ -140,25 +140,26 @@ class TextReport:
             self._sent.clear()
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
-        # Dashes between the announcement of a stream and its first row belong to another log.
+        # If dashes are between the announcement of a stream and its first row, the dashes belong to another log.
         self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
         self._has_begun, self._was_dashes, self._awaits_word = True, False, False
-        # A server in reverse does not state this, but its rows have the columns of a sender. With roles, one header has the columns of both sides.
+        # The server of a reverse test does not state this, but its rows have the columns of a sender. A header with roles has the columns of both
+        # sides.
         self._is_reverse |= self._is_server and self._columns in _OF_A_SENDER and "[Role]" not in header[0]
 
     def _new_test(self) -> None:
         self._forget()
         self._streams: set[str] = set()
-        self._roles: dict[str, str] = {}  # The role of each stream, if both directions are tested at the same time. A stream keeps its role.
+        self._roles: dict[str, str] = {}  # If both directions are tested at the same time: the role of each stream, which never changes.
         self._last_row: dict[str, str] = {}
-        self._summed: set[str] = set()  # The streams whose summary for both sides was read.
-        self._sent: dict[str, int] = {}  # The number of sent datagrams according to the summary, for each stream.
+        self._summed: set[str] = set()  # The streams that have had a summary for both sides.
+        self._sent: dict[str, int] = {}  # For each stream: the number of sent datagrams in its summary.
         self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
-        self._awaits_word = False  # Whether the line above was dashes: the next row may be a summary whose header is lost.
+        self._awaits_word = False  # Whether the previous line was dashes. Then the next row may be a summary whose header is lost.
 
     def _forget(self) -> None:
-        """Forget the test, because later lines may belong to another test, or the announcement of a stream may be lost."""
+        """Forget the facts about the test, because later lines may belong to another test, or the announcement of a stream may be lost."""
         self._test, self._columns, self._has_all_streams = IperfTest(), "none", False
 
     def _about_the_test(self, line: Line) -> Iterator[Finding]:
@@ -172,7 +173,7 @@ class TextReport:
             self.client_is_running |= text.startswith("Connecting")
             if (
                 line.time and self._is_server and not self._is_server_output
-            ):  # The log of a client begins when the test begins; a server may wait for a long time.
+            ):  # A client's log begins when the test begins. A server may wait for a client for a long time.
                 yield Finding(line, Facts(start_time=line.time))
                 return
         elif stream := _STREAM.fullmatch(text):
@@ -191,7 +192,7 @@ class TextReport:
             return
         elif not text.strip():
             if not self._has_begun:
-                self._has_all_streams = False  # The empty line may be the rest of an announcement.
+                self._has_all_streams = False  # A damaged announcement may look like an empty line.
         elif not _CHATTER.fullmatch(text):
             yield from self._of_the_run(line)
             return
@@ -219,7 +220,7 @@ class TextReport:
             self._forget()
 
     def _is_suspect(self, text: str) -> bool:
-        """Whether an unknown line may be a damaged header, announcement of a stream, or start of a test."""
+        """Whether an unknown line may be a damaged header, a damaged announcement of a stream, or the damaged start of a test."""
         is_opening = any(opening.startswith(text.rstrip()) for opening in _OPENINGS)
         return is_opening or _SUSPECT.search(text) is not None or (not self._has_begun and _ANNOUNCEMENT.fullmatch(text) is not None)
 
@@ -242,7 +243,7 @@ class TextReport:
         if row["word"] == "(omitted)" and self._fits(row):
             return None
         if self._is_summary and self._last_row.get(_series(row)) == line.text:
-            return None  # An interrupted test prints its last interval a second time, under another header.
+            return None  # If a test is interrupted, the tool prints the last interval again, under another header.
         if trouble := self._cannot_be_placed(row):
             return Broken(trouble)
         if self._fits(row):
@@ -250,7 +251,10 @@ class TextReport:
         return Broken("a row that does not fit its header" if self._columns != "none" else "a row without the header of its columns")
 
     def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
-        """Return the reason why a row may not be an interval, although it is not marked as a summary. Up to 3.1, UDP rows look the same in both."""
+        """Return the reason why a row can be used neither as an interval nor as a summary.
+
+        Up to 3.1, UDP rows of intervals and of summaries look the same.
+        """
         if self._is_of_both(row):
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
@@ -286,12 +290,12 @@ class TextReport:
         return record
 
     def _shows_no_datagrams(self, row: re.Match[str], cells: Cells) -> bool:
-        """Whether a client's row counts no datagrams. Rows of a server do not count, because it does not know how much was sent."""
+        """Whether a client's row states 0 datagrams. A server's row proves nothing, because a server does not know how much was sent."""
         counts_none = row["jitter"] is not None and not cells["datagrams"] and not cells["lost"] and not (row["word"] and cells["transfer"])
         return not self._is_server and not self._is_server_output and counts_none
 
     def _fits(self, row: re.Match[str]) -> bool:
-        """Whether a row matches the lines before it: its stream, the word of a summary, and the columns of its protocol and side."""
+        """Whether the stream of a row, the word of a summary, and the columns of its protocol and side match the earlier lines."""
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
         return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
@@ -300,7 +304,7 @@ class TextReport:
         return row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
 
     def _is_received_under_cwnd(self, row: re.Match[str]) -> bool:
-        """Whether a reverse test ended before the first report of its client: then a received row is under the header of a sender."""
+        """Whether this is a row of received data under the header of a sender: a reverse test ended before the first report of its client."""
         return self._is_reverse and not self._is_summary and self._columns == "cwnd" and not (row["count"] or row["jitter"] or row["word"])
 
     def _keeps_its_role(self, row: re.Match[str]) -> bool:
@@ -312,7 +316,7 @@ class TextReport:
         return bool(self._is_old and self._is_behind_dashes and row["jitter"] and not row["word"])
 
     def _side(self, row: re.Match[str]) -> str:
-        """Return the side that a row states itself; empty if it states none."""
+        """Return the side that the row itself states; empty if it states no side."""
         if row["word"]:
             return row["word"]
         if self._is_of_both(row):
@@ -324,7 +328,7 @@ class TextReport:
         return "receiver" if row["jitter"] else ""
 
     def _test_of(self, row: re.Match[str]) -> IperfTest | None:
-        """Return the known conditions of the test; ``None`` if they contradict the columns."""
+        """Return the known conditions of the test; ``None`` if its protocol contradicts the columns."""
         by_columns = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
         if by_columns and self._test.transport and by_columns != self._test.transport:
             return None
@@ -332,7 +336,7 @@ class TextReport:
         return msgspec.structs.replace(self._test, transport=self._test.transport or by_columns, streams=streams)
 
     def _number_of_streams(self, directions: int) -> int | None:
-        """Return the number of streams in a direction: the stated number, or the number of announced streams if no announcement can be missing."""
+        """Return the number of streams in a direction. If the log does not state it, the announcements are counted, unless one may be missing."""
         if self._test.streams is not None or not self._has_all_streams:
             return self._test.streams
         number, remainder = divmod(len(self._streams), directions)
@@ -349,19 +353,19 @@ class TextReport:
 
 
 def _series(row: re.Match[str]) -> str:
-    """Return the stream of a row, or the sum, with the direction."""
+    """Return the stream of a row (or the sum) and its direction, as one text."""
     return f"{row['id']} {row['role'] or ''}"
 
 
 def _columns_for(row: re.Match[str]) -> set[str]:
-    """Return the last columns of the headers to which a row may belong."""
+    """For each header to which the row may belong, return the name of the last column."""
     is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
     if row["jitter"]:
         return {"jitter"}
     if row["cwnd"]:
         return {"cwnd"}
     if row["count"] and (row["role"] or "").startswith("TX") and f"/sec{_NO_JITTER}{row['count']}" in row[0]:
-        return {"jitter"}  # If both directions are tested at the same time, one header is used for sent and received data.
+        return {"jitter"}  # If both directions are tested at the same time, one header is for sent and received data.
     if row["count"]:
         behind = len(row[0]) - len(row[0].rstrip())
         is_narrow = row[0].rstrip().endswith(f"/sec  {row['count']}") and behind not in _PADDED
@@ -372,7 +376,7 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
-    """Return the figures of a row by the names of the rule's groups. The header determines the meaning of a single count."""
+    """Return the figures of a row by the names of the rule's groups. The header determines what a single count means."""
     texts = Cell.named(row)
     if count := texts.pop("count", None):
         texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count

@@ -18,7 +18,7 @@ from tacholog.formats.kit.numbers import VALUE_LIMIT
 from tacholog.schema.records import Bound, Record
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _KEPT = b"0123456789."
 _ROUNDED_WELL_BELOW = 2.0**38
-_WORTH_AN_ARRAY = 1 << 14  # In characters.
+_WORTH_AN_ARRAY = 1 << 14  # in characters
 
 
 class NumberColumn(NamedTuple):
@@ -174,7 +174,7 @@ def lines_in(piece: Line | Lines) -> Iterator[Line]:
 
 
 class _RunText:
-    """The text of a run, and values that are computed only when they are needed."""
+    """The text of consecutive lines, and values that are computed only when they are needed."""
 
     def __init__(self, text: bytes, bulk: Bulk) -> None:
         self.text, self.bulk = text, bulk
@@ -218,7 +218,7 @@ class _RunText:
 
 
 def _line_count(text: bytes) -> int:
-    """Return how many lines end in a text. For many lines, NumPy counts faster than ``bytes.count``."""
+    """Return the number of line ends in a text. For many lines, NumPy counts faster than ``bytes.count``."""
     if len(text) < _WORTH_AN_ARRAY:
         return text.count(b"\n")
     import numpy as np
@@ -287,7 +287,7 @@ _WORDS = (2, 4, 8)  # Sizes in bytes of machine words that can hold the characte
 _LONG = _WORDS[-1]
 _MOST_DIGITS = 15
 _WORTH_COLUMNS = 500  # In rows. For fewer rows, reading number by number is faster.
-_MARGIN = b" " * 2 * _LONG  # Room for a machine word before any number.
+_MARGIN = b" " * 2 * _LONG  # Blanks before the text, so that a machine word that ends with the first number fits.
 
 
 def numbers_of(text: bytes, rows: int, least_rows: int = _WORTH_COLUMNS) -> NDArray[np.float64]:
@@ -301,7 +301,7 @@ def numbers_of(text: bytes, rows: int, least_rows: int = _WORTH_COLUMNS) -> NDAr
     import numpy as np
 
     numbers = _by_columns(_MARGIN + text + b" ", rows) if rows >= least_rows else None
-    # This is slower for many numbers, but can read any number.
+    # This way is slower for many numbers, but it can read every number.
     return np.fromstring(text.decode("ascii"), dtype=np.float64, sep=" ").reshape(rows, -1) if numbers is None else numbers
 
 
@@ -315,7 +315,7 @@ def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
     if not rows or not len(edges) or len(edges) % (2 * rows):
         return None
     bounds = edges.reshape(rows, -1, 2)
-    numbers = np.empty(bounds.shape[1::-1]).T  # The columns are also read one by one later.
+    numbers = np.empty(bounds.shape[1::-1]).T  # The caller also reads column by column.
     dots = 0
     before = np.concatenate([[0], bounds[:-1, -1, 1]])  # the end of the previous number
     for column in range(bounds.shape[1]):
@@ -335,16 +335,16 @@ def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
         before = ends
     return (
         numbers if np.count_nonzero(characters == _DOT) == dots else None
-    )  # Otherwise a number has a second dot, or has a dot although the first row has none.
+    )  # Otherwise a number has a second dot, or a column has dots although its first number has no dot.
 
 
 def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int, decimals: int | None, blank: int) -> Integers:
-    """Return the whole numbers that end before these offsets of a text, of at most 15 digits. A dot inside a number is skipped.
+    """Return the whole numbers (of at most 15 digits) that end before these offsets of a text. A dot inside a number is skipped.
 
     Args:
         text: the text.
         ends: the offset after the last character of each number.
-        lengths: how many characters each number has.
+        lengths: the number of characters of each number.
         longest: the largest of these lengths.
         decimals: the number of digits after the dot; ``None`` if there is no dot.
         blank: the number of characters before the end of each number that contain only this number and blanks.
@@ -378,14 +378,14 @@ def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, 
     def constant(value: int) -> Any:  # noqa: ANN401 - an integer of that kind
         return kind.type(value >> 8 * (_LONG - size))
 
-    beginning = np.ndarray((len(text) - size + 1,), dtype=kind, buffer=text, strides=(1,))  # the word that begins at each character
+    beginning = np.ndarray((len(text) - size + 1,), dtype=kind, buffer=text, strides=(1,))  # the machine word that begins at each character
     word: Any = beginning[ends - size]
     if lengths is not None:
-        before = (8 * (size - lengths)).astype(kind)  # A mask of the other characters. The first character is in the lowest bits.
+        before = (8 * (size - lengths)).astype(kind)  # The number of bits before the number. The first character is in the lowest bits.
         word >>= before
         word <<= before
     word &= constant(0x0F0F0F0F_0F0F0F0F)  # Blanks become 0.
-    if decimals is not None:  # The digits before the dot are moved to its position.
+    if decimals is not None:  # The digits before the dot are moved by one character, which overwrites the dot.
         behind = kind.type((1 << 8 * size) - (1 << 8 * (size - decimals)))
         word = (word & behind) | ((word << kind.type(8)) & ~behind)
     for bits, factor, mask in ((8, 10, 0x00FF00FF_00FF00FF), (16, 100, 0x0000FFFF_0000FFFF), (32, 10_000, 0x00000000_FFFFFFFF)):

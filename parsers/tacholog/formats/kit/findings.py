@@ -10,12 +10,12 @@ from tacholog.formats.kit.lines import Broken, Line
 from tacholog.schema.records import Facts, Histogram, Record
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
-_LOOKS = 16  # After each doubtful line, reading in bulk is tried again; after this many tries, lines are read one by one.
-_LINES_A_LOOK = 500  # This many lines that were read allow another try, because samples come in stretches.
+_LOOKS = 16  # After each doubtful line, many lines are tried together again. After this number of tries, lines are read one by one.
+_LINES_A_LOOK = 500  # Each time that this number of lines was read together, one more try is allowed.
 
 
 class Finding(NamedTuple):

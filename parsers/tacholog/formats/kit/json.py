@@ -25,8 +25,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?[0-9]{1,20}(?:\.[0-9]{1,25})?(?:[eE][-+]?[0-9]{1,3})?)(?![\w.])|"
     r"(?P<word>true|false|null)\b)"
 )
-# A line that another program printed into a document: in JSON, no member and no element begins with a letter, except for the three words true, false
-# and null.
+# A line that another program printed into a document. In JSON, no member and no element begins with a letter, except for the words true, false and
+# null.
 _FOREIGN = re.compile(r"(?!\s*+(?:true|false|null)\b)\s*+[^\W\d_][^\"{}\[\]]*+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _DEEPEST = 16
@@ -122,7 +122,7 @@ class _OpenValue:
         self.members: dict[str, JsonMember] = {}
         self.lines: list[Line] = []
         self.count = 0  # the number of elements of a list
-        self.expects = "first"  # one of: first, key, colon, value, next
+        self.expects = "first"  # first, key, colon, value or next
         self.is_damaged = False
         self.damaged_line: Line | None = None
 
@@ -143,7 +143,7 @@ class _OpenValue:
             self.lines.append(line)
 
     def stands_on(self, line: Line) -> bool:
-        """Whether a value of the object is on the line that is being read."""
+        """Whether the last value of the object is on this line."""
         return bool(self.lines) and self.lines[-1] is line
 
     def object(self) -> JsonObject:
@@ -281,7 +281,7 @@ class JsonReader:
         frame.expects, frame.count = "next", frame.count + 1
 
     def _name_in(self, keeper: _OpenValue) -> str:
-        """Return the name of the current value, relative to an open object around it."""
+        """Return the name of the current value relative to ``keeper``, an open object around it."""
         if keeper is self._frames[-1]:
             return _name(keeper, any_element=False)
         inner = self._frames[self._frames.index(keeper) :]

@@ -14,7 +14,7 @@ import msgspec
 _SECONDS = re.compile(r"[0-9]{10}(?:[.,][0-9]{1,9}|[0-9]{3})?")
 _OF_C = re.compile(r"[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) (?P<day>[ 0-9][0-9]) (?P<clock>[0-9:]{8})(?P<zone> (?:UTC|GMT))? (?P<year>[0-9]{4})")
 _ISO = re.compile(r"(?P<day>[0-9]{4}[-/][0-9]{2}[-/][0-9]{2})[T ](?P<clock>[0-9:]{8}(?:[.,][0-9]{1,9})?) ?(?P<zone>Z|UTC|[+-][0-9]{2}:?[0-9]{2})?")
-# strptime would expect names in the language of the reader's locale.
+# strptime expects names in the language of the user's locale, so it is not used.
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _LATEST = 2**34

@@ -12,10 +12,10 @@ import msgspec
 from tacholog.formats.kit.lines import Cell
 from tacholog.schema.records import Bound, Number
 
-DIGITS = 6  # The number of significant digits that an output stream of C++ prints by default.
+DIGITS = 6  # By default, an output stream of C++ prints this number of significant digits.
 COUNT_LIMIT = 2**63  # Every count and size is below this limit. A larger printed number is a negative number that was printed as unsigned.
 MICROSECOND = 1000.0  # in nanoseconds
-VALUE_LIMIT = 1e21  # More than 2^64 bytes in bits: larger than any counter, rate or time of a tool.
+VALUE_LIMIT = 1e21  # 2^64 bytes have fewer bits than this, so it is larger than any counter, rate or time of a tool.
 
 
 def printed(

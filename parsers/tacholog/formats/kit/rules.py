@@ -23,7 +23,7 @@ from tacholog.formats.kit.numbers import at_cell, counted, is_size, printed
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 

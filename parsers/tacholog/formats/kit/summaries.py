@@ -28,7 +28,7 @@ from tacholog.formats.kit.lines import Line
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -52,8 +52,8 @@ class Tally:
         self._weights: dict[tuple[str, str], Fraction] = {}
         self._extremes: dict[tuple[str, str], float] = {}
         self._resolutions: dict[tuple[str, str], float | None] = {}
-        self._below: set[tuple[str, str]] = set()  # Numbers that an interval printed as 0: they are below the unit of their last digit.
-        self._unknown: set[tuple[str, str]] = set()  # Numbers that an interval did not state: their sum is unknown.
+        self._below: set[tuple[str, str]] = set()  # Numbers that some interval has as 0: they are below the unit of their last digit.
+        self._unknown: set[tuple[str, str]] = set()  # Numbers that some interval does not state, so their sum is unknown.
         self.stamp = -1e12  #: the time of the latest interval, on the clock of the tool
 
     def add(self, line: Line, record: Record, *, stamp: float, whole: bool, lasted: float = 1.0, silent: float = 0.0) -> None:
@@ -67,7 +67,7 @@ class Tally:
         for number in record.numbers:
             if number.value is None or (
                 number.bound != "=" and number.metric in _LATENCY
-            ):  # A latency that was printed as 0 cannot be added: its value is unknown.
+            ):  # If a latency was printed as 0, its value is unknown, so it cannot be added.
                 self._unknown.add((number.metric, number.statistic))
             else:
                 self._count(number, number.value, record.samples or 0, lasted if whole else None)

@@ -7,8 +7,8 @@ A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines the
     sustain payload_bytes=64 basis=rtt ... goal_statistic=p99 goal_latency_ns=100000 ... outcome=found trials=21 rate_per_s=63000 ...
     demand payload_bytes=64 demand=100 recovery_time_ns=5000000 sent=9000 received=9000 lost=0 ... goodput_bit_per_s=10240000
 
-Conditions are the lines ``config`` and ``settings``, as docs/native-log.md defines them. Environment is the description of the machine, the build and
-the counts of the kernel: comparisons distinguish machines and builds by other means.
+Conditions are the lines ``config`` and ``settings``, as docs/native-log.md defines them. The description of the machine, the build and the counts of
+the kernel are environment, because comparisons do not use them to distinguish machines and builds.
 Source: docs/native-log.md of this project; samples in tests/formats/native/, written by perftest itself.
 """
 
@@ -81,14 +81,14 @@ STATES = {
     "demand": States(always=f"{_ALWAYS} demand recovery_time_ns", sometimes="placement"),
     "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s placement"),
     "sustain": States(
-        always="transport load_mode basis goal definition planned_duration_s tool_version",  # a search over another tool has no other value
+        always="transport load_mode basis goal definition planned_duration_s tool_version",  # a search with another tool prints only these
         sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup "
         "placement payload_bytes settings",
     ),
     "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s placement settings"),
 }
 
-# Formulas of numbers that the line does not print. The first formula with all its fields on the line is used.
+# Formulas of numbers that a line does not print. The first formula is used whose fields are all on the line.
 COMPUTED = {
     ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
     ("loss", "total"): ("lost / (received + lost)",),
@@ -98,16 +98,17 @@ _What = Record | Facts | Histogram | Broken | None
 _KIND = re.compile(r"[a-z]+")
 _MESSAGES = re.compile(r"\d{1,15}", re.ASCII)
 _OUTCOMES = ("steady", "not_steady", "fixed")
-# The `reach` of transports in versions whose log does not state it.
+# The `reach` of each transport, for logs of versions that do not state it.
 _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
     **dict.fromkeys(("inter-thread", "mock"), "process"),
     **dict.fromkeys(("shm", "shm-zero-copy", "uds"), "host"),
     **dict.fromkeys(("tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "udp-xdp"), "network"),
 }
-# Messages that perftest up to 0.4 printed on standard error, beside a log in the format of another tool, also after the progress characters of hmbdc.
+# Perftest up to 0.4 printed such messages on standard error while it wrote a log in the format of another tool. A message may follow the characters
+# with which hmbdc shows its progress.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
-_BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # Before Python 3.11.4, a possessive group matches wrongly.
+_BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # No possessive group: it matches wrongly before Python 3.11.4.
 
 
 def detect(head: str) -> Detected:
@@ -141,7 +142,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _NativeRun:
-    """The facts that lines of a run state about later lines. Sizes are measured one after another, so only the warm-up of the last size is stored."""
+    """The facts that lines of a run state about later lines.
+
+    Sizes are measured one after another, so only the warm-up of the latest size is stored.
+    """
 
     def __init__(self) -> None:
         self._is_open = self._is_one_of_several = self._has_companion = False
@@ -150,8 +154,8 @@ class _NativeRun:
 
     def _begin_size(self, size: str | None, outcome: str = "", warmed: int | None = None) -> None:
         self._size, self._outcome = size, outcome
-        self._warmed = warmed  # The number of messages of the warm-up.
-        self._measured: int | None = None  # The number of round trips that were measured after the warm-up.
+        self._warmed = warmed  # The number of messages in the warm-up.
+        self._measured: int | None = None  # The number of round trips after the warm-up.
 
     def met(self, kind: str) -> None:
         if kind == "perftest":
@@ -167,7 +171,7 @@ class _NativeRun:
             self._last_trial = -1
 
     def said_of(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with the conditions that other lines of the run state for it."""
+        """Return a finding, completed by the conditions that earlier lines of the run state for it."""
         if kind == "cost" and self._has_companion and "companion_ns" not in fields:
             return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
         if kind == "trial" and isinstance(what, Record):
@@ -175,7 +179,7 @@ class _NativeRun:
         return what if self._is_one_of_several else self._warmed_up(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
-        """Check that the numbers of trials ascend: a repeated line does not mean that the trial was repeated."""
+        """Check that the numbers of trials ascend. If a line is repeated, the trial itself was not repeated."""
         try:
             index = count(fields, "index")
         except (KeyError, ValueError) as error:
@@ -184,7 +188,7 @@ class _NativeRun:
         return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
     def _warmed_up(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with the outcome of the warm-up of its size. Resource usage also gets the number of its round trips."""
+        """Return a finding, completed by the outcome of its size's warm-up. Resource usage also gets the number of round trips."""
         size = fields.get("payload_bytes", "")
         if kind == "warmup":
             outcome, messages = fields.get("outcome", ""), _MESSAGES.fullmatch(fields.get("messages", ""))
@@ -201,7 +205,7 @@ class _NativeRun:
 
 
 def read_in_any_log(line: Line) -> Finding | None:
-    """Read a message that perftest printed into a log of another tool: the reason for a failure, or a note that does not affect results."""
+    """Read a message of perftest in a log of another tool. The message is the reason for a failure, or a note that does not affect results."""
     message = _MESSAGE.fullmatch(line.text)
     if message is None:
         return None
@@ -245,7 +249,7 @@ def _opening(fields: Fields) -> Facts:
 
 
 def _config(fields: Fields) -> Facts:
-    """Return the requested conditions. If a version does not print a condition, it has only one possible value."""
+    """Return the requested conditions. If a version does not print a condition, the condition has only one possible value in this version."""
     values = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
     values |= conditions_under(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
     values |= conditions_under(fields, "rate_per_s duration_s batch_bytes")
@@ -262,7 +266,7 @@ def _checked(values: Mapping[str, object]) -> Conditions:
 
 
 def _search(fields: Fields) -> Facts:
-    """Return the head of a search with another tool. The measured system is the program, unless a manifest states another system."""
+    """Return the facts in the head of a search with another tool. The measured system is the program, unless a manifest states another system."""
     planned_s = decimal(fields, "duration_s")
     return Facts(
         tool_version=fields["version"],
@@ -273,13 +277,13 @@ def _search(fields: Fields) -> Facts:
 
 
 def _placement(fields: Fields) -> Facts:
-    """Return what the CPUs of the two sides share, as a condition, and all facts about them."""
+    """Return what the CPUs of the two sides share, as a condition, and all other facts about the CPUs as environment."""
     values = {} if fields["relation"] == "unknown" else {"placement": fields["relation"]}
     return msgspec.structs.replace(_facts_of("placement")(fields), conditions=_checked(values))
 
 
 def _settings(fields: Fields) -> Facts:
-    """Return all settings of the transport as one condition, because each transport has different settings."""
+    """Return all settings of the transport as one condition, because the names of the settings differ from transport to transport."""
     return Facts(conditions=Conditions(settings=settings_text(fields)))
 
 
@@ -290,7 +294,7 @@ def _transport(fields: Fields) -> Facts:
 
 
 def _start(fields: Fields) -> Facts:
-    datetime.fromisoformat(fields["time"])  # Raises ValueError for any other text, which would otherwise be sorted and shown as a time.
+    datetime.fromisoformat(fields["time"])  # Raises ValueError for any other text. Pages would sort and show such a text as a time.
     return Facts(start_time=fields["time"])
 
 
@@ -324,7 +328,7 @@ _KINDS: Mapping[str, _Reader] = {
     "placement": _placement,
     "start": _start,
     "histogram": _histogram,
-    "warmup": lambda _: None,  # The outcome is a condition of the results after this line.
+    "warmup": lambda _: None,  # The outcome is a condition of later results.
     **_ANYWHERE,
 }
 _KINDS_OF_TOOLS: Mapping[str, _Reader] = {"search": _search, **_ANYWHERE}

@@ -1,6 +1,6 @@
-"""The lines of the native log: a kind, pairs of key and value, and their results.
+"""The lines of the native log, each with its kind and its pairs of key and value; and the results on these lines.
 
-Each kind of line with a result is declared once: the key of each number, and the other content of its record.
+Each kind of line with a result is declared once, with the key of each number and the other content of the record.
 
 Source: docs/native-log.md of this project.
 """
@@ -18,13 +18,13 @@ Word = TypeVar("Word", bound=str)
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 _ESCAPE = re.compile(r"\\.")
-# All other escapes stay unchanged: \xHH is a byte that must not be shown, such as a control character, and must not leave the log.
+# All other escapes stay unchanged: \xHH stands for a byte that must not appear in any output, such as a control character.
 _ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 _BASES: tuple[Basis, ...] = get_args(Basis)
 
 
 class Fields(dict[str, str]):
-    """The pairs of a line, and the offset of each value that is not quoted."""
+    """The pairs of key and value on a line, and the offset of each value that is not quoted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Fields(dict[str, str]):
 
 
 def pairs_of(text: str, position: int) -> Fields | None:
-    """Return the pairs of a line from this offset on; ``None`` if there is other text between or after them."""
+    """Return the pairs of key and value after this offset; ``None`` if there is other text between or after the pairs."""
     fields = Fields()
     while (pair := _PAIR.match(text, position)) and pair[1] not in fields:
         if pair[2] is None:
@@ -113,7 +113,7 @@ _CONDITIONS: Mapping[str, tuple[str, Callable[[Fields, str], Any]]] = {
 
 
 def conditions_under(fields: Fields, keys: str) -> dict[str, Any]:
-    """Return the conditions of a line under these keys, separated by blanks. Missing keys are skipped. Raises the same errors as `one_of`."""
+    """Return the conditions of a line under ``keys``, which are separated by blanks. Missing keys are skipped. Raises the same errors as `one_of`."""
     entries = [(key, *_CONDITIONS[key]) for key in keys.split() if key in fields]
     return {condition: read(fields, key) for key, condition, read in entries}
 
@@ -134,7 +134,8 @@ class ResultKind(NamedTuple):
         rate: the key of the requested rate.
         scope: the scope of the record.
         participant: the participant, if the line does not state it.
-        behind: pairs of a condition ("always", "counted", or a key on the line) and a key that must then follow. If it is missing, the line was cut.
+        behind: pairs. The first element is "always", "counted" or a key. The second element is a key that the line needs always, if its count is not
+            0, or if it has the first key. Without the needed key, the line was cut.
         optional: keys of size and samples that may be missing.
     """
 
@@ -172,7 +173,7 @@ class ResultKind(NamedTuple):
         )
 
     def lacks(self, fields: Fields) -> bool:
-        """Whether a line lacks a required last key: then it was cut."""
+        """Whether a line lacks a key that must be at its end, because the line was cut."""
         counted = fields.get("samples", fields.get("messages", "0")) != "0"
         behind = (*self.behind, ("demand", "recovery_time_ns"))
         return any((has in fields or (has == "counted" and counted) or has == "always") and needs not in fields for has, needs in behind)
@@ -184,13 +185,13 @@ class ResultKind(NamedTuple):
         values: dict[str, Any] = conditions_under(fields, "transport basis demand recovery_time_ns publishers subscribers")
         values["definition"] = self.definition(fields) if callable(self.definition) else self.definition
         if values["definition"].startswith("perftest-rtt"):
-            values.setdefault("basis", "rtt")  # Interval lines of round trips do not state the basis.
+            values.setdefault("basis", "rtt")  # Interval lines of a round-trip test do not state the basis.
         if self.rate:
             values["offered_rate_per_s"] = decimal(fields, self.rate)
         if "exceed_ratio" in fields:
             values["goal"] = _goal(fields)
         if "batch_messages" in fields and count(fields, "batch_messages") == 1:
-            values["batch_bytes"] = 0  # Each message of this size was sent alone, although batches may have been requested.
+            values["batch_bytes"] = 0  # Each message of this size was sent singly, even if batches were requested.
         return Conditions(**values)
 
 
@@ -200,17 +201,17 @@ _UNITS_OF_TIME = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _DEFINITION = re.compile(r"[a-z0-9]++(?:[-.][a-z0-9]++)*")
 _LATENCY_OF_TOOL = re.compile(r"(max|p[1-9][0-9](?:\.[0-9]{0,5}[1-9])?)_ns")
 
-# The keys before the first number of a result: its conditions, and how it was measured.
+# The keys that a result has before its first number. They state its conditions, and how it was measured.
 _OF = {"payload_bytes", "demand", "recovery_time_ns", "basis", "from", "probe_every", "test", "role", "participant", "publishers", "subscribers"}
 _OF |= {"goal_statistic", "goal_latency_ns", "goal_loss_ratio", "exceed_ratio", "outcome", "definition", "transport"}
 _FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s", "trials"}
 
 
 def unknown_kind_of_result(fields: Fields) -> str | None:
-    """Return the first key before the numbers of a result that is unknown to this reader.
+    """Return the first unknown key before the numbers of a result; ``None`` if all these keys are known.
 
-    An unknown key among the numbers adds a number and may be skipped. Before the numbers, it changes the meaning of the result, for example to that
-    of probes.
+    An unknown key among the numbers adds a number and may be skipped. An unknown key before the numbers changes the meaning of the result: for
+    example, it may be a result of probes.
     """
     before = itertools.takewhile(lambda key: key not in _FIRST_NUMBERS, fields)
     return next((key for key in before if key not in _OF), None)
@@ -261,7 +262,7 @@ def _loss(fields: Fields) -> Iterator[Number]:
 
 
 def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
-    """Yield the number of instances of keyed data from which messages were received."""
+    """Yield the number of instances (of keyed data) of which messages were received."""
     if "instances_heard" in fields and count(fields, "instances_heard") > count(fields, "instances"):
         raise ValueError(f"{fields['instances_heard']} of {fields['instances']} instances were heard")
     return number("instances_heard", statistic, "instances_heard", fields)
@@ -270,13 +271,14 @@ def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
 def _peak_memory(fields: Fields) -> Iterator[Number]:
     """Yield the peak memory.
 
-    Unless another source is stated, it comes from getrusage: then it is at least the memory of the program that started perftest.
+    Unless the line states another source, the number comes from getrusage. It is then an upper bound: it can be the memory of the program that
+    started perftest.
     """
     return number("peak_memory", "max", "peak_memory_bytes", fields, "=" if "peak_memory_from" in fields else "<")
 
 
 def _cost(fields: Fields) -> Iterator[Number]:
-    """Yield the processor time of the sides and of the broker for each message that arrived. It belongs to the throughput result."""
+    """Yield the processor time that the sides and the broker used for each message that arrived, on average. It belongs to the throughput result."""
     messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
     if messages == 0:
         raise ValueError("the cost of no messages")
@@ -284,7 +286,7 @@ def _cost(fields: Fields) -> Iterator[Number]:
 
 
 def _passed(fields: Fields) -> Iterator[Number]:
-    """Yield whether a trial met the goal, as a count: 1 or 0."""
+    """Yield 1 if a trial met the goal, and 0 if it did not."""
     yield Number(metric="trials_passed", statistic="total", value=1.0 if one_of(("yes", "no"), fields, "passed") == "yes" else 0.0)
 
 
@@ -296,7 +298,7 @@ def _sustained(fields: Fields) -> Iterator[Number]:
     if outcome == "found":
         rates["upper-bound"] = "upper_rate_per_s"
     for statistic, key in rates.items():
-        decimal(fields, key)  # The key must exist.
+        decimal(fields, key)  # Raises KeyError if the key is missing.
         yield from number("sustained_rate", statistic, key, fields, bounds[outcome])
 
 
@@ -414,7 +416,7 @@ RESULTS: Mapping[str, ResultKind] = {
     ),
     "sustain": _SEARCH,
 }
-# The search uses the latency and loss that the tool prints, so the definition of the tool is part of the goal.
+# The search uses the latency and the loss as the tool defines them, so the tool's definition is part of the goal.
 RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
     "trial": RESULTS["trial"]._replace(
         definition="trial-of-tool",
@@ -427,7 +429,7 @@ RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
 
 
 def _intervals(test: Test, *keys: str) -> LineRule:
-    """Return the rule for interval lines of one size. In a long run, most lines are interval lines. Another size may have other conditions."""
+    """Return the rule for interval lines of one size. Another size may have other conditions. In a long run, most lines are interval lines."""
     names = ("payload_bytes", "index", "duration_ns", *keys)
     return LineRule(
         "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in names),

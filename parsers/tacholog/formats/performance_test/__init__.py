@@ -7,12 +7,12 @@ The table names its columns, which are separated by commas and tabs::
     T_experiment,	T_loop,	received,	sent,	lost,	relative_loss,	data_received,	latency_min (ms),	latency_max (ms), ...
     1.000123,		1.000100,		998,		998,		0,		0.00,		1021952,		0.0412,		0.9123, ...
 
-A row covers the time since the previous row. Each row becomes two interval records, one of latency and one of throughput, and a summary of each table
-is computed. ``received``, ``sent``, ``lost`` and ``data_received`` are per second: all versions of the tool divide their counts by the time since the
-previous row, cut off the fraction, and add up all publishers or subscribers. The number of messages is computed as the rate times ``T_loop``, which
-is slightly too small. The rates are not exact enough to compute the message size, and no line states it. Four significant digits are printed of
-latencies, in milliseconds; the "variance (ms)" is the variance in seconds squared, times 1000. Without samples, the minimum is infinite or huge, so
-it is no latency. Between hosts without a common clock, it is far below zero, which is no latency either.
+A row covers the time since the previous row. Each row becomes two interval records: a record of latency and a record of throughput. For each table, a
+summary is computed. ``received``, ``sent``, ``lost`` and ``data_received`` are per second: all versions of the tool divide their counts by the time
+since the previous row, cut off the fraction, and add up all publishers or subscribers. The number of messages is computed as the rate times
+``T_loop``, which is slightly too small. The rates are not exact enough to compute the message size, and no line states it. Latencies are printed in
+milliseconds, with four significant digits; the "variance (ms)" is the variance in seconds squared, times 1000. Without samples, the minimum is
+infinite or huge, so it is no latency. Between hosts without a common clock, the minimum can be far below zero, which is no latency either.
 
 The middleware is the system: ``RMW Implementation`` if messages go through ROS 2, else ``Communication mean``. Conditions are reliability, rate,
 duration, type, publishers and subscribers, zero copy, the seconds ignored at the beginning (warm-up) and, as settings, everything else that changes
@@ -59,7 +59,7 @@ DIALECTS = (
     Dialect("screen", "1.3 and later, on a terminal or with its output in a file", "a screen in a manual; what stands above it from source only"),
     Dialect("json", "1.x and 2.x with a log file in JSON", "real logs of versions 036a5f5 and eff2a50"),
 )
-LINE_BYTES = 1 << 22  # The JSON is one line, with about 750 bytes for each second.
+LINE_BYTES = 1 << 22  # The whole JSON is one line, with about 750 bytes for each second.
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
@@ -94,7 +94,7 @@ _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
 _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
 _MODE = "Roundtrip Mode"
 _IGNORED = "Ignore seconds from beginning"
-# A value is complete if another name follows. The last value is true or false. On a cut line, part of a word may look like a value.
+# Part of a word on a cut line may look like a value. So another name must follow a value, except for the last value, which is true or false.
 _QOS = re.compile(r"(?P<name>Durability|History kind|History depth): (?P<value>\w{1,40}) |(?P<last>Sync\. pub/sub): (?P<flag>true|false|[01]) ?$")
 _SETTINGS = {
     "Durability": "durability",
@@ -109,21 +109,21 @@ _SETTINGS = {
 }
 _FLAGS = {"true": "1", "false": "0"}
 _THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)
-_WITHOUT_MODES = "Communication mean"  # Keys that are printed by versions without modes, and by some versions with modes;
-_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # ... and keys that only versions with modes print.
-_ON_SCREEN = ("",)  # A screen has no table columns.
+_WITHOUT_MODES = "Communication mean"  # A key that versions without modes print, and some versions with modes;
+_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # keys that only versions with modes print.
+_ON_SCREEN = ("",)  # The columns of an experiment with screens: screens have no header.
 _KEYS = 60  # The tool prints about twenty keys, and the contents of the environment variable APEX_PERFORMANCE_TEST.
 _HEAD = LineStart(rf"{_START}|{SIGN.pattern}|{SCREEN_SIGN}")
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has the start mark or the first columns of the table, or the first box of a screen, or the first members of the JSON."""
+    """Return whether the log has the start mark, the first columns of the table, the first box of a screen, or the first members of the JSON."""
     fits = _HEAD.is_in(head) or _HEADER.search(head) is not None
     return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', a box '| T_experiment | ...', or its JSON on one line")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield two interval records for each row, and their summaries at the end of an experiment."""
+    """Yield two interval records for each row, and at the end of an experiment the summaries of these records."""
     experiment = _Experiment()
     for line in lines:
         if _HEADER.match(line.text):
@@ -159,16 +159,16 @@ class _Experiment:
         self._head: dict[str, str] = {}
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
-        self._before_silence: dict[str, Tally] | None = None  # The tallies without the latest rows, if nothing happened in these rows.
+        self._before_silence: dict[str, Tally] | None = None  # The tallies before the latest idle rows, if the latest rows are idle.
         self._flowing: frozenset[str] = frozenset()  # The rates that were above zero in some row.
         self._time = -1.0
-        self._partial = False  # Whether rows are missing from the summaries.
-        self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, if its latencies are those of the whole run so far.
+        self._partial = False  # Whether the summaries lack rows.
+        self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, if its latencies cover the whole run so far.
         self._is_over = False
         self._screens = Screens()
 
     def learn(self, key: str, value: str) -> Facts | None:
-        """Take a line of the head. There is no head before the opening line and after the table."""
+        """Read a line of the head. Such a line before the opening line, or after the start of the table, is not part of a head."""
         if self.columns or len(self._head) >= _KEYS or not (self._head or key == _OPENING):
             return None
         return self._learn_all({key: value})
@@ -187,12 +187,12 @@ class _Experiment:
         )
 
     def load_facts(self) -> Facts | None:
-        """Return the load mode, at the start of the table. ``None`` if the head states a mode: then the load mode is known already."""
+        """Return the load mode when the table starts; ``None`` if it was returned before, because the head states a mode."""
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
     def document(self, line: Line) -> Iterator[Finding]:
-        """Yield all findings of an experiment in JSON: facts first, because they apply to its records."""
+        """Yield all findings of an experiment in JSON. The facts are first, because they apply to the records."""
         document = read_document(line.text)
         if isinstance(document, Broken):
             yield Finding(line, document)
@@ -249,7 +249,7 @@ class _Experiment:
             self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
     def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
-        """Return the row with the latencies of its own time. The row prints the latencies since the start of the run."""
+        """Return the row with the latencies of its own time only. The row as printed has the latencies since the start of the run."""
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
             self._so_far = (line, row)
@@ -281,7 +281,7 @@ class _Experiment:
         self._so_far = None
 
     def _whole_run(self, line: Line, row: ExperimentRow) -> Finding | None:
-        """Return the latencies of the whole run, as its last row prints them. If the run was cut, they are those of a part of the run."""
+        """Return the latencies of the whole run, which the last row prints. If the log is cut, they cover only a part of the run."""
         record = row.latency(self._conditions, self._meaning)
         if record is None:
             return None
@@ -310,17 +310,20 @@ def _conditions(head: Mapping[str, str]) -> Conditions:
 
 
 def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
-    """Return the conditions that a line of the head adds. The load mode is added when the mode is stated, because facts cannot be withdrawn."""
+    """Return the conditions that a line of the head adds.
+
+    The load mode depends on the mode, and facts cannot be withdrawn, so it is added when the mode is stated.
+    """
     named = {name: value for name in Conditions.__struct_fields__ if (value := getattr(conditions, name)) != getattr(before, name)}
     return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})
 
 
 def _settings(head: Mapping[str, str]) -> str | None:
-    """Return the other values that change how messages are transported. Settings have the same names in text and JSON."""
+    """Return the settings: all other values that change how messages are transported. Their names are the same for text and for JSON."""
     qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
     values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(head)
-    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Any other means of communication is the measured system.
+    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Any other means is the measured system.
     return settings_text({setting: _FLAGS.get(value, value) for setting, value in values.items() if value})
 
 
@@ -342,12 +345,12 @@ def _ignored(seconds: str | None) -> str | None:
 
 
 def _mode(head: Mapping[str, str]) -> str:
-    """Return the mode: ``NONE`` without a relay, ``MAIN`` or ``RELAY`` with a relay; empty if a version with modes does not state it."""
+    """Return the mode: ``NONE`` without a relay, ``MAIN`` or ``RELAY`` with a relay. Empty if a version with modes states no mode."""
     return head.get(_MODE, "NONE" if _WITHOUT_MODES in head and not _WITH_MODES & head.keys() else "")
 
 
 def _type_as_topic(topic: str) -> str | None:
-    """Return the name of the topic if it is a type: versions that do not print the message type use it as the name of the topic."""
+    """Return the name of the topic if it is a message type: versions that do not print the type use the type as the name of the topic."""
     return topic if _TYPE.fullmatch(topic) else None
 
 

@@ -8,9 +8,9 @@ As the tool prints it, with added line breaks::
 Times are in nanoseconds, latencies in seconds with all their digits. Values that are not finite are printed as 0. Versions differ in their members,
 which are read by name; other members are ignored.
 
-In version 036a5f5 the latencies of an object cover all messages since the start, not only its own second (``accumulated``). The latencies of its own
-second can be computed, except the minimum and maximum: ``latency_n`` is a count, ``latency_mean`` and ``latency_M2`` (the sum of squared distances
-from the mean) are those of Welford's method, which can be reversed.
+In version 036a5f5, the latencies of an object cover all messages since the start, not only the object's own second (``accumulated``). The latencies
+of this second can be computed, except the minimum and the maximum: ``latency_n`` is a count, and Welford's method, which can be reversed, computed
+``latency_mean`` and ``latency_M2`` (the sum of squared distances from the mean).
 Source: utilities/json_logger.hpp of performance_test 1.x and outputs/json_output.cpp of 2.x; two real logs in tests/formats/performance_test/.
 Welford (1962), "Note on a Method for Calculating Corrected Sums of Squares and Products"; for parts, Chan, Golub and LeVeque (1979).
 """
@@ -30,14 +30,14 @@ LIST = '"analysis_results":['
 SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
 _OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
 _HEAD_CHARACTERS = 20_000
-ACCUMULATING = frozenset({"036a5f5"})  # Versions whose latencies are always those since the start of the run.
-_MOST_DIGITS = 400  # Before or after the decimal point. The largest double, which is printed if there was no message, has 309 digits.
-_TELLING = 3  # The number of rows that are needed to decide that the counts are sums.
-_TWICE = 1.5  # A factor for the number of messages in a row: larger than the rounding of their count, smaller than the messages of two rows.
+ACCUMULATING = frozenset({"036a5f5"})  # Versions whose latencies always cover the time since the start of the run.
+_MOST_DIGITS = 400  # Before or after the decimal point. If there was no message, the tool prints the largest double, which has 309 digits.
+_TELLING = 3  # Fewer rows cannot show that the counts of samples are sums since the start.
+_TWICE = 1.5  # A count that is larger than a row's messages by this factor covers several rows: the rounding of a count is smaller.
 _LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
 _GARBLED = Broken("an object of the list is garbled, or has not the members that the tool prints")
 
-# The names of the members of the head in the tool's text output.
+# The names that the members of the head have in the tool's text output.
 _NAMES = {
     "perf_test_version": "Performance Test Version",
     "com_mean_str": "Communicator",
@@ -80,7 +80,7 @@ def _number(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
-    """Whether a decimal number has a usual length. To write `Decimal("1e1000000")` as a whole number would take hours."""
+    """Whether a decimal number has a usual length. It would take hours to write `Decimal("1e1000000")` as a whole number."""
     return isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
 
 
@@ -103,7 +103,7 @@ _SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
 
 
 class ExperimentDocument(NamedTuple):
-    """An experiment: its head, with the names of the tool's text output; its rows in order; and whether the JSON ends too early."""
+    """An experiment: its head, with the names of the tool's text output; its rows in their order; and whether the JSON ends before its last brace."""
 
     head: Mapping[str, str]
     rows: tuple[ExperimentRow | Broken, ...]
@@ -116,7 +116,7 @@ def looks_like_document(text: str) -> bool:
 
 
 def read_document(text: str) -> ExperimentDocument | Broken:
-    """Read as much of a document as possible. A garbled object affects only itself; after a garbled head, nothing can be read."""
+    """Read as much of a document as possible. If an object is garbled, only this object is lost. If the head is garbled, nothing can be read."""
     head, separator, results = text.partition(LIST)
     if not separator:
         return Broken("the JSON ends before its results")
@@ -134,14 +134,14 @@ def _head_values(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if name in members
     )
     if qos:
-        yield "QOS", f"{qos} "  # The last value is complete, too.
+        yield "QOS", f"{qos} "  # The blank marks the end of the last value.
     for name, value in members.items():
         if name not in _QOS and isinstance(value, str | int | Decimal):
             yield _NAMES.get(name, name), str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _rows(results: str) -> Iterator[ExperimentRow | Broken]:
-    """Yield the objects of the list. Any text between two objects, except a comma, is the rest of a garbled object."""
+    """Yield the rows in the list. If there is other text than a comma between two objects, it is the rest of a garbled object."""
     end = 0
     for match in _OBJECT.finditer(results):
         if results[end : match.start()] != ("," if end else ""):
@@ -160,7 +160,7 @@ def _row(text: str) -> ExperimentRow | Broken:
     for name, value in members.items():
         reader = _MEMBERS.get(name) or _SYSTEM.get(name)
         if reader is None:
-            continue  # A member of some version that is not about messages.
+            continue  # Some versions have other members, which are not about messages.
         cell, read = reader
         if (text_of_value := read(value)) is None:
             return _GARBLED
@@ -169,7 +169,10 @@ def _row(text: str) -> ExperimentRow | Broken:
 
 
 def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> bool:
-    """Whether the latencies of each row are those since the start of the run. This is known for some versions; otherwise the counts show it."""
+    """Whether the latencies of each row cover the time since the start of the run.
+
+    This is known for some versions; for others, the counts show it.
+    """
     if version in ACCUMULATING:
         return True
     good = [row for row in rows if isinstance(row, ExperimentRow) and row.samples]
@@ -182,12 +185,15 @@ def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> 
 
 
 def _own_messages(row: ExperimentRow) -> float:
-    """Return the approximate number of messages in the time of the row, plus one, because the rate is printed without its fraction."""
+    """Return the number of messages in the time of the row, plus one: the rate is printed without its fraction, so the number may be too small."""
     return row.received + 1.0
 
 
 def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:
-    """Return the row with the latencies of its own time, computed from this row and the row ``before``, which have the latencies since the start."""
+    """Return the row with the latencies of its own time, computed from this row and the row ``before``.
+
+    Both rows have the latencies since the start.
+    """
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)
     (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(each) for each in (row, before))
@@ -204,7 +210,7 @@ def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentR
 
 
 def _moments(row: ExperimentRow) -> tuple[Decimal, Decimal, Decimal]:
-    """Return count, mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
+    """Return the count, the mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
     return Decimal(row.cells["latencies"]), Decimal(row.cells["latency_mean (ms)"]), Decimal(row.cells["latency_M2"])
 
 

@@ -1,4 +1,4 @@
-"""A row of performance_test, from its CSV, its JSON, or the boxes that it prints on a terminal; and the records of a row.
+"""The rows of performance_test, from its CSV, its JSON, or the boxes that it prints on a terminal; and the records of a row.
 
 ``received``, ``sent``, ``lost`` and ``data_received`` are rates: the tool divides its counts by the time of the row, and cuts off the fraction.
 
@@ -19,8 +19,8 @@ loops of publishers and subscribers below the samples::
     ...
 
 The figures of a screen are those of a row of the CSV, but latencies are in seconds with six decimals. This is too coarse for the variance, which is
-in seconds squared, so it is left out. The usage of the system is also left out, because it is not certain that it belongs to the samples above it.
-Between two screens the tool moves the cursor up, so a log contains one screen after the other.
+in seconds squared, so it is left out. The usage of the system is also left out, because it may not belong to the samples above it. Between two
+screens the tool moves the cursor up, so a log contains one screen after the other.
 Source: experiment_execution/analysis_result.cpp of performance_test; data_running/data_runner.hpp (1.x) and experiment_metrics/subscriber_stats.hpp
 and publisher_stats.hpp (1.3 to 2.x) divide. For the screens: outputs/stdout_output.cpp of 1.x and 2.x, and what the manual of TogetheROS prints.
 """
@@ -63,10 +63,10 @@ USAGE = tuple(
 _CELL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,9})?(?:e[+-][0-9]{1,3})?|-?(?:nan|inf)")
 _COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
 _MOST_COLUMNS = 200
-_HUGE_MS = 1e12  # Thirty years: the initial value of a minimum or maximum that was never compared with a sample.
-_ALL_CORES = 101.0  # In percent. If clocks have different steps, the value may exceed 100.
+_HUGE_MS = 1e12  # Thirty years. If there was no sample, a minimum or maximum still has its initial value, which is larger.
+_ALL_CORES = 101.0  # In percent. The tool's clocks have different steps, so the value may be slightly above 100.
 _ROUNDING = 0.0051
-# The columns of the numbers of a record.
+# The column from which each number of a record is read.
 _PRINTED = {
     **{("latency", name): f"latency_{name} (ms)" for name in ("min", "max", "mean")},
     ("message_rate", "mean"): "received",
@@ -83,10 +83,10 @@ _DIGITS = 4
 class ExperimentRow(NamedTuple):
     """The cells of a row by the names of their columns.
 
-    ``digits`` is the number of significant digits of a latency, ``None`` if all are printed; ``place_ns`` is the unit of the last digit of latencies,
-    if it is the same for all. ``impossible`` names the cells that are impossible or contradict each other; all other cells are valid. ``derived``:
-    the latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only such a rate can be zero.
-    Otherwise a zero means that the process does not have this side.
+    ``digits`` is the number of significant digits of a latency, ``None`` if all digits are printed; ``place_ns`` is the unit of the last digit of
+    latencies, if it is the same for all latencies. ``impossible`` names the cells that are impossible or contradict each other; all other cells are
+    valid. ``derived``: the latencies were computed from latencies that cover a longer time. ``flowing`` names the rates that were above zero in an
+    earlier row: only such a rate can become zero. If a rate was always zero, the process does not have this side.
     """
 
     time: float
@@ -101,7 +101,7 @@ class ExperimentRow(NamedTuple):
         """Return the record of latencies, if anything was received, and the record of rates. ``meaning`` has the conditions of latencies."""
         counts = Record(
             test="throughput",
-            payload_bytes=None,  # Not stated. Bytes divided by messages is not the size, because both are rates without their fractions.
+            payload_bytes=None,  # Not stated. It cannot be computed from bytes and messages, which are rates without their fractions.
             numbers=tuple(self._with_positions(self._counts())),
             scope="interval",
             conditions=Conditions(definition="performance_test-rates").over(conditions),
@@ -130,7 +130,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """The number of latencies behind the statistics: the number that the row states, or the smallest number for its rate and time."""
+        """The number of latencies behind the statistics, as the row states it; otherwise the smallest number that fits its rate and time."""
         return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self.received
 
     @property
@@ -145,7 +145,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def lasted(self) -> float:
-        """The time of the row in seconds; 1 if it is unknown."""
+        """The time in seconds that the row covers; 1 if it is unknown."""
         return float(self._seconds)
 
     @property
@@ -157,7 +157,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def received(self) -> int:
-        """The smallest possible number of received messages: the tool cut off the fraction of the rate, but the number is whole. 0 if unknown."""
+        """The smallest number of received messages that fits the rate, whose fraction the tool cut off. 0 if the rate is unknown."""
         return ceil(self._rate("received") * self._seconds)
 
     def _latencies(self) -> Iterator[Number]:
@@ -180,7 +180,7 @@ class ExperimentRow(NamedTuple):
         for metric, name, bits in (("message_rate", "received", 1), ("offered_rate", "sent", 1), ("goodput", "data_received", 8)):
             rate = bits * self._rate(name)
             if rate or (name in self.flowing and name in self.cells and name not in self.impossible):
-                marks = () if rate else (DERIVED,)  # Earlier rows show whether a zero is a rate.
+                marks = () if rate else (DERIVED,)  # Only earlier rows show that a zero is a rate.
                 yield Number(metric=metric, statistic="mean", value=float(rate), resolution=float(bits), marks=marks)
         if "T_loop" in self.impossible:
             yield impossible("duration")
@@ -205,7 +205,7 @@ class ExperimentRow(NamedTuple):
         return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 
     def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
-        """Return a number that was printed with this number of significant digits, without trailing zeros. The resolution of a zero is unknown."""
+        """Return a number that was printed with ``digits`` significant digits, without trailing zeros. The resolution of a zero is unknown."""
         if not value or self.digits is None:
             return Number(metric=metric, statistic=statistic, value=float(value))
         resolution = float(Decimal(10) ** (value.adjusted() - self.digits + 1))
@@ -213,18 +213,18 @@ class ExperimentRow(NamedTuple):
 
 
 def columns_of(text: str) -> tuple[str, ...]:
-    """Return the columns that a header names; empty if it is garbled. Versions print different columns, so they are read by name."""
+    """Return the columns that a header names; empty if the header is garbled. Versions print different columns, so columns are read by name."""
     cells = [cell.strip().replace("(ms)", " (ms)").replace("  ", " ") for cell in text.rstrip().rstrip(",").split(",")]
     good = len(set(cells)) == len(cells) <= _MOST_COLUMNS and all(_COLUMN.fullmatch(cell) for cell in cells)
     return tuple(cells) if good and set(_NEEDED) <= set(cells) else ()
 
 
 def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
-    """Return the cells of a line, if they match its header. If the log ends within the line, its complete cells are used."""
+    """Return the row of a line, if its cells match the header. If the log ends within the line, the complete cells are used."""
     pieces = closed_cells(line)
     cells = [piece.strip() for piece in pieces]
     if line.whole and cells and not cells[-1]:
-        cells.pop()  # Some versions print a separator after the last cell.
+        cells.pop()  # Some versions print a separator after the last cell, too.
     if not columns:
         return Broken("a row without a table's header before it")
     if not line.whole and len(cells) < len(columns):
@@ -275,7 +275,7 @@ _BOX_HEADS = {_SAMPLES, (*_LATENCY, *_LATENCY), _USAGE[:_HALF], _USAGE[_HALF:]}
 _BOX_VALUE = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{6})?|-?(?:nan|inf)|-")
 _SECONDS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 _HELD_LINES = 400  # A screen has 37 lines.
-_TO_SAMPLES = 6  # The number of lines from the line of the time to the line of the samples, without blank lines.
+_TO_SAMPLES = 6  # The number of lines from the times to the samples, without blank lines.
 _CUT = re.compile(r"\s*[|+]")
 _LATER = re.compile(r"\s*(?:publisher loop|system usage)\b")
 _GARBLED = Broken("a row of a box that is cut short or garbled")
@@ -284,26 +284,26 @@ _NO_TIME = Broken("no box above says of which time these samples are")
 
 
 class Screen(NamedTuple):
-    """One screen: the line of its time, the line of its samples (if there is one), and the row with their values."""
+    """One screen: the line of its times, the line of its samples (if there is such a line), and the row with the values of both lines."""
 
     lines: tuple[Line, ...]
     row: ExperimentRow | Broken
 
 
 def is_of_screen(text: str) -> bool:
-    """Whether the text is a line of a box, or the title above one."""
+    """Whether the text is a line of a box, or a title above boxes."""
     return (_BOX.fullmatch(text) or _BOX_RULE.fullmatch(text) or _BOX_TITLE.fullmatch(text)) is not None
 
 
 class Screens:
-    """The open screen."""
+    """Reads screens, one after another."""
 
     def __init__(self) -> None:
-        self._begin: Line | None = None  # The line of the time of the open screen, whose samples are still missing.
-        self._since = 0  # The number of lines of boxes after this line.
+        self._begin: Line | None = None  # The line with the times of the open screen, while its samples are missing.
+        self._since = 0  # The number of later lines of boxes.
         self._times: tuple[Cell, ...] = ()
         self._head: tuple[Cell, ...] = ()
-        self._tangled = False  # Whether the next samples cannot be assigned to a time.
+        self._tangled = False  # Whether it is unknown to which screen the next samples belong.
 
     def take(self, line: Line) -> Iterator[Finding | Screen]:
         """Read a line for which `is_of_screen` is true."""
@@ -313,7 +313,7 @@ class Screens:
             yield from self._take_times(line, cells)
             return
         if self._begin and (self._since > _TO_SAMPLES or _LATER.match(line.text) or (cells in _BOX_HEADS and cells != _SAMPLES)):
-            begin, self._begin = self._begin, None  # Its samples are lost: the next samples belong to another screen.
+            begin, self._begin = self._begin, None  # The samples are lost: the next samples belong to another screen.
             yield Screen((begin,), _TOO_EARLY)
         if cells in _BOX_HEADS:
             self._tangled = self._tangled or bool(self._head)
@@ -325,13 +325,16 @@ class Screens:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Screen]:
-        """Leave the screen: another begins, or the log ends."""
+        """Leave the open screen, because another screen begins or the log ends."""
         if self._begin:
             yield Screen((self._begin,), _TOO_EARLY)
         self._begin, self._head = None, ()
 
     def pass_by(self, line: Line) -> Iterator[Screen]:
-        """Handle a line between boxes. If it is cut, it may be the line of the samples. After too many lines, the screen is closed."""
+        """Handle any line of the log. If it is a cut line of a box, it may be the line of the samples, so the screen is closed.
+
+        A screen is also closed after too many lines.
+        """
         is_cut = _CUT.match(line.text) and not is_of_screen(line.text)
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
             yield from self.close()
@@ -349,7 +352,7 @@ class Screens:
         head, self._head = self._head, ()
         good = line.whole and len(cells) == len(head) and all(_BOX_VALUE.fullmatch(cell) for cell in cells)
         if not good:
-            yield from self.close()  # The line may be that of the samples. Later screens are complete.
+            yield from self.close()  # This may be the line of the samples. Later screens are not affected.
             yield Finding(line, _GARBLED)
         elif head != _SAMPLES:
             yield Finding(line, None)
@@ -361,7 +364,7 @@ class Screens:
 
 
 def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> ExperimentRow:
-    """The row of a CSV with the same values. If there was no message, bars are printed in place of the latencies."""
+    """Return the row that the CSV would have for this screen. If there was no message, the tool prints hyphens in place of the latencies."""
     row_cells = dict(zip(("T_experiment", "T_loop", *_SCREEN_COUNTS), (*times, *cells), strict=False))
     seconds = dict(zip(("min", "max", "mean"), cells[len(_SCREEN_COUNTS) :], strict=False))
     row_cells |= {f"latency_{name} (ms)": cell.read_as(str(Decimal(cell) * 1000)) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}
@@ -369,7 +372,7 @@ def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> Experime
 
 
 def found_of(screen: Screen, finding: Finding) -> Finding:
-    """Return a finding on the lines of its screen, with the line of each number: the last line, except for the time of the row."""
+    """Return a finding on the lines of its screen. The duration is on the first of these lines, all other numbers are on the last line."""
     record = finding.what
     if isinstance(record, Record):
         first, last = screen.lines[0].number, screen.lines[-1].number

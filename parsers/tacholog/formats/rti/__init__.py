@@ -87,7 +87,7 @@ _SIGNS = (
     *("Packets/s(ave):", "99.9999% (", "99.9999%% (", '"latency_ave"', '"packets/sAve"', '"packets/s_ave"', "Sample Number, Value"),
     *("=== Perftest Lite ", "size_bytes,total_samples,", "Batching cannot be used in a Latency test", "_MessagingImpl was null"),
 )
-# Each pattern begins with a letter, which makes the search much faster than a pattern with several alternatives.
+# Each pattern begins with a letter. So they are searched much faster than one pattern with several alternatives.
 _WITHIN = (
     re.compile(r"Length: +[0-9]+ +Latency: +Ave"),
     re.compile(r"One[ -][wW]ay Latency: +[0-9]+ [un\u03bc\u00b5]s"),
@@ -104,7 +104,7 @@ _STARTS = LineStart(
 
 def detect(head: str) -> Detected:
     """Return whether the log has RTI's summary columns, its banner, rows of its CSV, or the header of a published table."""
-    first = next((line for line in head[:4096].split("\n") if line.strip()), "")  # Runs without column heads begin with a row of CSV.
+    first = next((line for line in head[:4096].split("\n") if line.strip()), "")  # If column heads are switched off, a log begins with a row of CSV.
     fits = any(sign in head for sign in _SIGNS) or _STARTS.is_in(head) or any(sign.search(head) for sign in _WITHIN) or is_row(first)
     return Detected(
         fits, wants="'Packets/s(ave):', 'Length: N Latency: Ave', a 'RTI Perftest' banner, rows of its CSV or JSON, or a page's '99.9999%' column"
@@ -130,7 +130,7 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _PerftestRun:
-    """One run of the tool: a reader for each dialect, and the conditions and marks from its banner and notices."""
+    """Reads one run of the tool. It has a reader for each dialect, and the conditions and marks from the banner and the notices of the run."""
 
     def __init__(self) -> None:
         self.banner = Banner()
@@ -158,7 +158,7 @@ class _PerftestRun:
         yield from self._json.noise(line)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read rows of a file of samples. After its start, no other reader gets its lines."""
+        """Read many rows of a file of samples. No other reader gets the lines of such a file."""
         step = self._samples.take_many(lines)
         return step._replace(found=[self._with_conditions(finding) if isinstance(finding, Finding) else finding for finding in step.found])
 

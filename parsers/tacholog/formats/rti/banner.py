@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.formats.kit import Conditions, Facts, Finding, Line, settings_text
 
-# If a published log hides the commit, another word replaces it. The rest of the banner is still read.
+# In a published log, another word may replace the commit. Then the rest of the banner is still read.
 _VERSION = re.compile(
     r"RTI Perftest (?P<version>Master|Develop|[0-9]{1,9}(?:\.[0-9]{1,9}){1,9})\S{0,80}"
     r"(?: (?:(?P<commit>[0-9a-f]{6,40})|[^\s()]{1,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
@@ -22,7 +22,7 @@ _VERSION = re.compile(
 _SECTION = re.compile(r"(?:Perftest|Transport|Secure) Configuration:")
 _KEY = re.compile(r"(?=\t| {4})[ \t]+(?P<key>[A-Z][A-Za-z/ ]{1,40}?):(?: (?P<value>.*))?")
 _ENVIRONMENT = (*("Publisher ID", "Subscriber ID", "Latency count", "Data Size", "Number of samples", "Domain", "XML File", "Nic", "Kind"),)
-#: The requested features of the middleware that have no condition of their own.
+#: The requested features of the middleware for which no separate condition exists.
 _SETTINGS = {
     "Asynchronous Publishing": "asynchronous_publishing",
     "Flow Controller": "flow_controller",
@@ -38,7 +38,7 @@ _CHATTER = re.compile(
     r"ProcessMessage: message content no valid|Latency results are only shown|"
     r"(?:If you are interested in latency results|increase the Pong frequency|Alternatively you can increase the number|"
     r"\(-numIter\) or the time for the test|are sending large data, make sure|in the Subscriber side\.)|"
-    r"(?:DDS|NDDS|RTI|MIG|REDA)[A-Za-z]*_\w{3,80}:"  # The middleware's own log: the name of a function, then its message.
+    r"(?:DDS|NDDS|RTI|MIG|REDA)[A-Za-z]*_\w{3,80}:"  # lines that the middleware logs: the name of a function, then a message
 )
 _FAILURE = re.compile(
     r"\s*(?:Batching cannot be used (?:in|with) |\[Error\]|command terminated with exit code [1-9]|Segmentation fault|Backtrace:|"
@@ -47,7 +47,7 @@ _FAILURE = re.compile(
 _NO_LATENCY = re.compile(r"No Pong samples have been received")
 _DISCOVERY = re.compile(r"Waiting to discover (?P<count>[0-9]{1,6}) (?P<whom>publishers|subscribers) ?\.\.\.")
 _STARTED = re.compile(r"(?:Waiting for|Publishing|Sending) data ?\.\.\.")
-_ENDED = re.compile(r".{0,32}Test ended\.\s*")  # Runs over TLS print stray bytes before this line.
+_ENDED = re.compile(r".{0,32}Test ended\.\s*")  # If a run uses TLS, other bytes may be before this line.
 _CUSTOM_TYPE = re.compile(r"Custom Type provided: '(?P<type>[^']{1,200})'")
 _MODE = re.compile(r"Mode: (?P<mode>LATENCY|THROUGHPUT) TEST")
 _SKEW = re.compile(r"Clock skew suspected: received time -?[0-9]{1,20} usec, sent time -?[0-9]{1,20} usec")
@@ -58,7 +58,10 @@ _YES = {"Yes": True, "No": False}
 
 
 def without_skew_notices(line: Line) -> tuple[Line, bool]:
-    """Return the line without leading notices of clock skew, which older versions print without a line end."""
+    """Return the line without the notices of clock skew at its beginning, and whether it had such notices.
+
+    Older versions print them without a line end.
+    """
     end = 0
     while notice := _SKEW.match(line.text, end):
         end = notice.end()
@@ -71,7 +74,7 @@ def begins_run(text: str) -> bool:
 
 
 class Banner:
-    """The known facts about the current run: its conditions, its progress, and the marks for its next summary of latencies."""
+    """The known facts about the current run: its conditions, its progress, and the marks that its next summary of latencies gets."""
 
     def __init__(self) -> None:
         self.conditions = Conditions()
@@ -84,7 +87,7 @@ class Banner:
         self._running = self._failed = self._crashed = self._ended = False
 
     def take(self, line: Line) -> Finding | None:
-        """Return the finding of a line around the results; ``None`` if the line is unknown."""
+        """Return the finding of a line that is no result; ``None`` if the line is unknown."""
         text = line.text
         if version := _VERSION.match(text):
             self._inside = True
@@ -102,7 +105,7 @@ class Banner:
         return self._progress(line) or self._configuration(line) or (Finding(line, None) if _CHATTER.match(text) else None)
 
     def close(self, *, results: bool) -> Iterator[Finding]:
-        """Yield how the run ended, as its progress lines and results show it."""
+        """Yield how the run ended, according to its progress lines and its results."""
         if self._failed:
             return
         if self._discovering:
@@ -155,13 +158,13 @@ class Banner:
         if read := _CONDITIONS.get(key):
             conditions = read(value)
             if not self._throughput_test:
-                conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong is a closed loop at any rate.
+                conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong is always a closed loop.
             return self._learn(line, conditions, environment)
         return Finding(line, Facts(environment=environment) if environment else None)
 
 
 def _notice(text: str) -> str | None:
-    """Return the mark for the next summary of latencies that a notice causes."""
+    """Return the mark that the next summary of latencies gets because of a notice; ``None`` for other text."""
     if _SKEWED.match(text):
         return "clock_skew"
     return "extra_answers" if _PONGS.match(text) else None

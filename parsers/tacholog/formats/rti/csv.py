@@ -1,12 +1,12 @@
 """RTI Perftest's CSV, its default since 3.1: four kinds of rows, with or without titles and heads.
 
-The kind of a row follows from its number of cells and their decimals, so heads may be missing (``-noOutputHeaders``). Only the unit of time needs a
-head: without a head it is assumed to be the microsecond, as in all normal builds, and the figures are marked. Rows that were saved by a spreadsheet
-have lost their padding and trailing zeros, so they need their head.
+The kind of a row follows from its number of cells and their decimals, so heads may be missing (``-noOutputHeaders``). Only the head states the unit
+of time: without a head, the unit is assumed to be the microsecond, as in all normal builds, and the figures are marked. If a spreadsheet saved rows,
+it has removed their padding and trailing zeros, so these rows need their head.
 
-If the log ends within a row, its head identifies the complete cells, and they are used if they are enough for a record. Without a head the row is
-refused, because the first cells of one kind of row look like those of another kind. Cut rows of latencies from a spreadsheet are also refused: their
-missing cell may be the only cell with decimals.
+If the log ends within a row, the head identifies the complete cells, and they are used if they are enough for a record. Without a head, the row is
+refused, because the first cells of different kinds of rows look the same. If a spreadsheet saved a row of latencies, and the log ends within this
+row, it is also refused: the missing cell may be the only cell with decimals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import COSTS, CSV_ROWS, CUT, OUT_OF_PLACE, UNIT, CsvRow, unit_ns
 
 _TITLE = re.compile(r"(?:Intervals One-[wW]ay Latency|Intervals? Throughput) for [0-9]{1,19} Bytes:|One-[wW]ay Latency Summary:|Throughput Summary:")
-_CPU_HEAD = r"(?P<cpu>, CPU (?:\(%{1,2}\)|%))?"  # The document in which the heads were designed has no brackets.
+_CPU_HEAD = r"(?P<cpu>, CPU (?:\(%{1,2}\)|%))?"  # RTI's design document has this head without parentheses.
 _LOSS_HEAD = r", Lost Samples, Lost Samples \(%{1,2}\)" + _CPU_HEAD
 _SIZE_HEAD = r"(?:Length|Sample Size) \(Bytes\)"
 _HEADS = (
@@ -36,14 +36,14 @@ _HEADS = (
     re.compile(rf"{_SIZE_HEAD}, Total Samples, A(?:ve|vg) Samples/s, +A(?:ve|vg) Mbps{_LOSS_HEAD}"),
 )
 _HEAD_START = re.compile(r"\s*(?:Length|Sample Size) \(Bytes\),")
-_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# prints this on a separate line if it leaves out the rest of the head.
+_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# prints this part alone on a line if it leaves out the other columns.
 _ROW = re.compile(r"\s*[0-9]{1,40}\s*,%?\s*[0-9]{1,40}\s*[,.]")
 _RUNNING_LATENCY, _LATENCY, _RUNNING_THROUGHPUT, _SUMMARY = CSV_ROWS
 _OF_LATENCY = (_RUNNING_LATENCY, _LATENCY)
 
 
 class _Head(NamedTuple):
-    """The columns that the latest head names."""
+    """The kind of row that a head names, and its optional columns."""
 
     row: CsvRow
     cost: bool
@@ -51,12 +51,12 @@ class _Head(NamedTuple):
 
 
 def _fine(decimals: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the decimals of a build with high resolution."""
+    """Return the number of decimals of each cell in a build with high resolution."""
     return {name: 3 if name != "size" else 0 for name in decimals}
 
 
 def _forms(head: _Head) -> Iterator[Mapping[str, int]]:
-    """Yield the cells of the rows below a head, and how many decimals each has."""
+    """Yield the possible forms of the rows below a head: the names of the cells, and the number of decimals of each cell."""
     for decimals in (head.row.decimals, _fine(head.row.decimals)) if head.row in _OF_LATENCY else (head.row.decimals,):
         yield {**decimals, **dict.fromkeys(COSTS if head.cost else (), 3), **dict.fromkeys(("cpu",) if head.cpu else (), 2)}
 
@@ -67,11 +67,11 @@ _FORMS = {tuple(form.values()): (head.row, tuple(form)) for head in _HEADS_KNOWN
 
 
 def _row_of(number: str, comma: str, second: str) -> re.Pattern[str]:
-    """Return the pattern of a row. C# omits a comma between the fifth and sixth cell, and puts a percent sign before the second cell."""
+    """Return the pattern of a row. C# omits a comma between the fifth and the sixth cell, and prints a percent sign before the second cell."""
     return re.compile(rf"{number}{second}{number}(?:{comma}{number}){{3}}(?:(?:{comma}|\s++){number}(?:{comma}{number})*)?")
 
 
-# In many countries, Java prints decimal commas; then a blank follows each separating comma.
+# In many locales, Java prints commas in place of decimal points. Then a blank follows each comma between cells.
 _NUMBERS = {point: re.compile(rf"-?[0-9]{{1,40}}+(?:{re.escape(point)}[0-9]{{1,3}})?") for point in (".", ",")}
 _ROWS = {
     ".": _row_of(_NUMBERS["."].pattern, r"\s*+,\s*+", r"\s*+,\s*+%?\s*+"),
@@ -80,7 +80,7 @@ _ROWS = {
 
 
 def _cells(text: str, point: str, line: Line | None = None) -> Sequence[str]:
-    """Return the cells of a row; empty if it is not a row. If tabs were replaced by blanks, the position of a cell on the line is unknown."""
+    """Return the cells of a row; empty if the text is no row. If blanks replace the tabs of the line, the positions of the cells are unknown."""
     if not _ROWS[point].fullmatch(text):
         return ()
     shift = line.text.find(text) if line else -1
@@ -107,7 +107,7 @@ class CsvTable:
     def take(self, line: Line) -> list[Finding] | None:
         """Read a title, a head or a row; ``None`` for any other line."""
         bare = line.text.rstrip(", \t")  # A spreadsheet fills short rows with empty cells.
-        text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # A row has commas, so tabs between them are blanks.
+        text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # The commas separate the cells, so tabs have the meaning of blanks.
         if not text:
             return [Finding(line, None)] if "," in line.text else None
         if _TITLE.fullmatch(text):
@@ -145,14 +145,17 @@ class CsvTable:
         return self._record_of_saved_row(line, text) if row is None else self._record(row, dict(zip(names, cells, strict=True)))
 
     def _record_of_cut_row(self, line: Line) -> Record | Broken:
-        """Return the record from the complete cells of a row that is cut by the end of the log. A last cell with all its decimals is complete too."""
+        """Return the record of a row within which the log ends, from its complete cells.
+
+        If the last cell has all its decimals, it is complete, too.
+        """
         head = self._head
         if head is None or (head.row in _OF_LATENCY and " " not in line.text.strip()):
             return CUT
-        # A blank follows a separating comma, but not a decimal comma of Java.
+        # In Java's rows, a blank follows a comma between cells, but not a decimal comma.
         point, separator = (",", ", ") if "." not in line.text and ", " in line.text else (".", ",")
         closed = separator.join(closed_cells(line, separator)).strip()
-        has_decimals = re.search(rf"{re.escape(point)}[0-9]+\s*\Z", line.text)  # The form determines which of the cells are complete.
+        has_decimals = re.search(rf"{re.escape(point)}[0-9]+\s*\Z", line.text)  # The form shows whether the last cell is complete.
         for text in (line.text.strip(), closed) if has_decimals else (closed,):
             cells = _cells(text, point, line)
             for form in _forms(head):
@@ -163,12 +166,12 @@ class CsvTable:
     def _record(self, row: CsvRow, cells: Mapping[str, str]) -> Record | Broken:
         if row not in _OF_LATENCY:
             return rules.record(row.rule, cells)
-        # High-resolution builds always use microseconds with decimals. Whole numbers without a head may have either unit.
+        # High-resolution builds always print microseconds with decimals. Whole numbers without a head may be microseconds or nanoseconds.
         is_certain = self._unit is not None or re.search("[.,]", cells["min"]) is not None
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
     def _record_of_saved_row(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
-        """Return the record of a row from a spreadsheet, or of its complete cells. Such rows have no padding and no trailing zeros."""
+        """Return the record of a row that a spreadsheet saved, or of its complete cells. Such rows have no padding and no trailing zeros."""
         head = self._head
         if head is None or re.search(r"\s", text):
             return OUT_OF_PLACE if is_whole else CUT
@@ -188,6 +191,6 @@ def _fits(cell: str, decimals: int) -> bool:
 
 
 def _filled(cell: Cell, decimals: int) -> Cell:
-    """Return the cell with its trailing zeros restored."""
+    """Return the cell with the trailing zeros that the tool printed."""
     integer, _, behind = cell.partition(".")
     return cell.read_as(f"{integer}.{behind:0<{decimals}}" if decimals else integer)

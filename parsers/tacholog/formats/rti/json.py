@@ -1,7 +1,8 @@
-"""RTI Perftest's JSON, line by line: the C++ program omits the start and the end of the document, and mixes it with other output.
+"""RTI Perftest's JSON, read line by line: the C++ program omits the start and the end of the document, and mixes the document with other output.
 
-Every value has its own line, so an object consists of the lines between its braces. It is complete if it has all its keys, in the order of the tool.
-JSON does not state the unit of time: it is assumed to be the microsecond, as in all normal builds, and the figures are marked.
+Every value has its own line, so an object consists of the lines between its braces. An object is complete if it has all its keys, in the order in
+which the tool prints them. JSON does not state the unit of time: it is assumed to be the microsecond, as in all normal builds, and the figures are
+marked.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner
 from tacholog.formats.rti.rules import COSTS, LATENCIES, LATENCY, RATES, RUNNING, RUNNING_LATENCY, RUNNING_RATES, RUNNING_THROUGHPUT, SUMMARY, unit_ns
 
-_LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # Without a blank: such text occurs in an interval.
+_LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # Within an interval, a blank follows the colon.
 _OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
 _FIELD = re.compile(r'\s*"(?P<key>[a-zA-Z0-9_./]{1,20})": (?P<value>-?[0-9]{1,40}(?:[.,][0-9]{1,3})?)(?P<comma>,?)\s*')
 _DOCUMENT = re.compile(r'\s*\{\s*"perftest":\s*')
@@ -25,7 +26,7 @@ _OPEN_LINES = 400
 _TIMES = ("latency_ave", "latency_std", "latency_min", "latency_max")
 _PERCENTILES = ("latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
 _COSTS = ("serialize", "deserialize", "total_s")
-# The rule of an object, by its keys, and the names of its groups. The last object is that of the design document.
+# For the keys of an object: its rule, and the rule's groups for these keys. The last object is the one in RTI's design document.
 _OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
     (*_TIMES, *_PERCENTILES): (LATENCY, LATENCIES),
     (*_TIMES, *_PERCENTILES, *_COSTS): (LATENCY, (*LATENCIES, *COSTS)),
@@ -37,23 +38,23 @@ _OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
 
 
 class JsonOutput:
-    """The current size, and the lines and values of the open object."""
+    """Reads the document. It stores the current size, and the lines and the values of the open object."""
 
     def __init__(self, banner: Banner) -> None:
-        """Begin before a document; ``banner`` recognises text after its braces."""
+        """Begin before a document; ``banner`` recognises text that follows braces."""
         self._banner = banner
         self._size: str | None = None
         self._inside = self._intervals = False
-        self._sizes = 0  # Sizes that have begun but have no summary yet. If there are several, two documents are mixed.
+        self._sizes = 0  # The number of sizes without a summary so far. If there are several, two documents are mixed.
         self._test: str | None = None
         self._extremes: tuple[float, float] | None = None
         self._object: str | None = None
         self._lines: list[Line] = []
         self._values: dict[str, Cell] = {}
-        self._ended = False  # Whether the latest value had no comma after it.
+        self._ended = False  # Whether no comma was after the latest value.
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Read a line of the document; ``None`` for noise between its lines."""
+        """Read a line of the document; ``None`` for any other line."""
         text = line.text
         if begin := _LENGTH.fullmatch(text) or _DOCUMENT.fullmatch(text):
             return self._take_beginning(line, begin.groupdict().get("size"))
@@ -72,7 +73,7 @@ class JsonOutput:
         """Leave the open object, which is broken."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
-            self._size = None  # Later objects may belong to another size, whose beginning is lost.
+            self._size = None  # Later objects may belong to another size, whose start is lost.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
 
     def noise(self, line: Line) -> list[Finding]:
@@ -81,7 +82,7 @@ class JsonOutput:
         return list(self.close("the object does not end")) if is_too_long else []
 
     def _is_known(self, line: Line, behind: str) -> bool:
-        """Whether the text after braces is known output of the tool, which prints no line end after braces."""
+        """Whether a text that directly follows braces is known output of the tool: the tool may print no line end after braces."""
         return not behind or self._lines != [] or self._banner.take(line._replace(text=behind)) is not None
 
     def _take_beginning(self, line: Line, size: str | None) -> list[Finding]:
@@ -130,12 +131,12 @@ class JsonOutput:
         summary = self._object == "summary"
         what = self._check_order(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
         if summary:
-            self._size, self._sizes = None, max(self._sizes - 1, 0)  # Another object without a length before it would belong to another size.
+            self._size, self._sizes = None, max(self._sizes - 1, 0)  # The next object needs a new length.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
         return finding_on(lines, what)
 
     def _check_order(self, record: Record | Broken) -> Record | Broken:
-        """Check that within a size the minimum never grows and the maximum never shrinks, and that its summary repeats their last values."""
+        """Check that the minimum of a size never grows, that its maximum never shrinks, and that its summary repeats the last minimum and maximum."""
         if isinstance(record, Broken):
             return record
         if self._test not in {None, record.test}:

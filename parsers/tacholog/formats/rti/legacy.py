@@ -1,7 +1,7 @@
 """RTI Perftest's legacy text: summaries, intervals and the time of serialisation, each on one line.
 
-Intervals do not state their size: the head ``********** New data length is N`` before them states it. A publisher prints an interval for each answer,
-a subscriber one for each second.
+Intervals do not state their size. The head ``********** New data length is N`` before the intervals states it. A publisher prints an interval for
+each answer, a subscriber an interval for each second.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tacholog.formats.kit import Broken, Cell, Cells, Finding, Line, LineRule, R
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import CUT, LATENCIES, UNIT, unit_ns
 
-_WHOLE = r"[0-9]{1,40}"  # More digits than any counter has, so that a line with an impossible size is not treated as garbled.
+_WHOLE = r"[0-9]{1,40}"  # More digits than any counter has: if a size is impossible, the message says so.
 _REAL = r"[0-9]{1,40}(?:[.,][0-9]{1,3})?"
 _PERCENT = r"\((?P<percent>[0-9]{1,3}[.,][0-9]{1,2})\s?(?:%|\(%\))\)"
 _PERCENTAGE = r"(?P<cpu>[0-9]{1,12}(?:[.,\u00a0\u202f][0-9]{3}){0,3}(?:[.,][0-9]{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
@@ -33,7 +33,7 @@ def _statistic(name: str, group: str) -> str:
 
 
 _NAMES = ("Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%")
-_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # The first version does not print this part.
+_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # The first version does not print this statistic.
 _LATENCY = re.compile(
     rf"\s*Length:\s*(?P<size>[0-9]+)\s+Latency:\s+Ave\s+(?P<mean>{_REAL}) (?P<unit>{UNIT})"
     + "".join(map(_statistic, _NAMES, LATENCIES[1:]))
@@ -60,7 +60,7 @@ _STARTS = (
 
 
 class LegacyText:
-    """The size of the next interval, and the summary to which the next time of serialisation belongs."""
+    """Reads the legacy text. It stores the size of the next interval, and the summary to which the next time of serialisation belongs."""
 
     def __init__(self) -> None:
         self._open: str | None = None
@@ -68,7 +68,7 @@ class LegacyText:
         self._last: Cells | None = None  # The previous interval of the same size.
         self._shape: tuple[object, ...] | None = None
         self._summary: str | None = None
-        self._costs = True  # Whether every summary so far had its time of serialisation, so that the next one belongs to the latest summary.
+        self._costs = True  # Whether each earlier summary had a time of serialisation. Only then the next time belongs to the latest summary.
 
     def take(self, line: Line) -> list[Finding] | None:
         """Read a line of the legacy text; ``None`` for any other line."""
@@ -134,7 +134,7 @@ class LegacyText:
         return record
 
     def _alike(self, match: re.Match[str]) -> bool:
-        """Whether the interval has the form of earlier intervals: a program prints all intervals of a size in the same form."""
+        """Whether the interval has the same form as earlier intervals: a program prints all intervals of a size in one form."""
         cells = match.groupdict()
         shape = (match[0].lstrip()[:8], cells.get("unit"), match["sign"], cells.get("percent") is None)
         self._shape = self._shape or shape
@@ -163,7 +163,7 @@ def _record(rule: LineRule, match: re.Match[str], size: str | None = None) -> Re
 
 
 def _figures(rule: LineRule, match: re.Match[str], size: str | None = None) -> Cells | Broken:
-    """Return the figures of a line. From 3.1 on, C# formats a percentage as a percentage a second time, which makes it a hundred times too large."""
+    """Return the figures of a line. From 3.1 on, the C# program formats a percentage as a percentage again, so it is a hundred times too large."""
     cells = Cell.named(match)
     texts: dict[str, str] = {**cells, **({"size": size} if size else {})}
     units = {"unit": unit_ns(cells["unit"])} if "unit" in cells else {}

@@ -1,7 +1,7 @@
 """Perftest Lite, RTI's small C program of 2026: results as a table or as CSV, depending on the build.
 
-Configuration, progress and single latencies are in the same stream as the results. Sizes include 28 bytes of the tool's header; latencies are half
-round trips in whole microseconds. Builds without a history print 0 for every percentile.
+Configuration, progress and single latencies are in the same stream as the results. Sizes include 28 bytes of the tool's header. Latencies are half of
+a round trip, in whole microseconds. Builds that store no history of latencies print 0 for every percentile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PERCENTILES = ("p50", "p90", "p99")
 
 
 def _are_known(cells: Cells) -> bool:
-    """Whether the percentiles were measured: builds without a history print 0."""
+    """Whether the percentiles were measured: builds that store no history print 0."""
     return any(cells[name] for name in _PERCENTILES)
 
 
@@ -78,7 +78,7 @@ _SAMPLE = LineRule(fields=(_latency("last"),), record=_RUNNING)
 
 
 def _row(text: str, separator: str = " +") -> re.Pattern[str]:
-    """Return the pattern of a row of these cells: counts, and ``name.places`` for numbers with that many decimals."""
+    """Return the pattern of a row with these cells. A name stands for a count, ``name.2`` for a number with two decimals."""
     cells = []
     for cell in text.split():
         name, _, decimals = cell.partition(".")
@@ -86,7 +86,7 @@ def _row(text: str, separator: str = " +") -> re.Pattern[str]:
     return re.compile(separator.join(cells))
 
 
-# The rows below each head, with their rules.
+# For each head, the pattern of the rows below it, and the rule of these rows.
 _HEADS = {
     "size_bytes,total_samples,avg_latency_us,min_latency_us,max_latency_us,p50_latency_us,p90_latency_us,p99_latency_us,elapsed_us": (
         _row("size sent mean min max p50 p90 p99 elapsed", ","),
@@ -106,12 +106,12 @@ _LATENCY = re.compile(r"\[LAT\] [0-9]{1,18},(?P<last>[0-9]{1,15})")
 _START = re.compile(r"\[pub\] starting size=(?P<size>[0-9]{1,18}) bytes for (?P<seconds>[0-9]{1,9}) s")
 _DONE = re.compile(r"\[(?:pub|sub)\] size=[0-9]{1,18} done:")
 _CHATTER = re.compile(r"\[(?:pub|sub)\] (?:waiting for a perftest|matched\.)|--- Resource limits|={35}$")
-_PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print these options, but on the subscriber they are defaults without effect.
+_PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print these options, but they have no effect on a subscriber.
 _KEY = re.compile(r"  (?P<key>[A-Z][A-Za-z ]{1,16}?) *: (?P<value>.*)")
 
 
 class LiteOutput:
-    """The latest head, and the current size."""
+    """Reads the output of Perftest Lite. It stores the latest head and the current size."""
 
     def __init__(self) -> None:
         self.conditions = Conditions()
@@ -164,7 +164,7 @@ class LiteOutput:
         conditions = read(value) if read else Conditions()
         if key == "Pubrate" and read:
             self._rate = conditions
-            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong is a closed loop, whatever rate was requested.
+            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong is a closed loop at any requested rate.
         elif key == "Latency test" and value.partition(" ")[0] == "no" and self._rate:
             conditions = Conditions(load_mode=self._rate.load_mode)
         self.conditions = conditions.over(self.conditions)

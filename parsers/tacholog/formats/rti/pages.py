@@ -1,9 +1,9 @@
 """Tables of RTI's published pages. Depending on how a page was saved, each cell is a paragraph, or each row is a line.
 
-There are titles, prose and scripts between the tables. A bar may follow a cell. If each cell is a paragraph, a row has as many cells as the table has
-columns, with equal distances. Only ``CPU (%)`` may be missing from every row: its values have two decimals and sizes have none, so a processor time
-can be distinguished from the size of the next row. Pages of Connext DDS have ten columns of latencies; pages of Connext Micro have nine columns, and
-different heads.
+There are titles, prose and scripts between the tables. A bar may follow a cell. If each cell is a paragraph, a row has a cell for each column of the
+table, at equal distances. Only the cell of ``CPU (%)`` may be missing from a row. Processor times have two decimals and sizes have no decimals, so a
+processor time can be distinguished from the size of the next row. Pages of Connext DDS have ten columns of latencies; pages of Connext Micro have
+nine columns, and different heads.
 Source: RTI's pages on Connext DDS 6.1 to 7.3, and on Connext Micro 2.4.14 and 3.0.3.
 """
 
@@ -51,14 +51,14 @@ TO_MANY = LineRule(
 
 
 class TableForm(NamedTuple):
-    """A kind of table: the rule of its rows, the headings of its columns by the names of the rule's groups, and its first column with decimals."""
+    """A kind of table: the rule of its rows, the headings of its columns (the key is a group of the rule), and its first column with decimals."""
 
     rule: LineRule
     headings: Mapping[str, str]
     first_decimal: int = 2
 
     def record(self, cells: Sequence[str]) -> Record | Broken:
-        """Return the record of a row. A processor time may follow its columns."""
+        """Return the record of a row. A processor time may follow the other cells."""
         texts = dict(zip((*self.headings, "cpu"), cells, strict=False))
         if "." in cells[0] or not all(cell.isdecimal() for name, cell in texts.items() if name in {"received", "rate", "lost"}):
             return OUT_OF_PLACE
@@ -69,7 +69,7 @@ class TableForm(NamedTuple):
 
 
 def tables(columns: Sequence[str]) -> list[TableForm]:
-    """Return the kinds of tables whose head begins with these columns."""
+    """Return the kinds of tables that have a head beginning with these columns."""
     return [
         table
         for table in _TABLES
@@ -125,28 +125,28 @@ _TABLES = (
         TO_MANY, _headings(("subscribers", "size", "mbit", "percent"), "Subscribers", rf"Sample {_SIZE}", f"{_MEAN} Mbps", r"Lost Samples \(%\)")
     ),
 )
-# One pattern that rejects nearly every line that is not a heading.
+# One pattern for all headings, so that other lines are rejected fast.
 HEADING = re.compile(
     "|".join(dict.fromkeys((*map(re.escape, CPU_COLUMNS), *(f"(?:{wanted})" for table in _TABLES for wanted in table.headings.values()))))
 )
 
 
 def bare(text: str) -> str:
-    """Return a cell or heading without the bar that may follow it in a saved page."""
+    """Return a cell or a heading without the bar that follows it in some saved pages."""
     return text[:-1].rstrip() if text.endswith("|") else text
 
 
 class LineTable:
-    """A table with one row on each line: cells between bars, or between blanks if its headings have no bars."""
+    """A table with one row on each line. The cells are between bars, or, if there are no bars between the headings, between blanks."""
 
     def __init__(self) -> None:
         self._table: TableForm | None = None
-        self.is_open = False  # Whether rows may follow.
+        self.is_open = False  # Whether rows may be next.
         self._has_bars = False
-        self.has_begun = False  # of the latest line
+        self.has_begun = False  # Whether the latest line was a head.
 
     def take(self, line: Line) -> Finding | None:
-        """Read a head, a rule, or a row. Any other line ends the table."""
+        """Read a head, a row, or a line of dashes. Any other line ends the table."""
         text = line.text.strip()
         self.has_begun = False
         if GRID_RULE.fullmatch(text):
@@ -173,17 +173,17 @@ class LineTable:
         return table.record(cells)
 
 
-GRID_RULE = re.compile(r"\+(?:[-=]{3,80}\+){2,20}")  # In reStructuredText, there is a rule between all rows.
+GRID_RULE = re.compile(r"\+(?:[-=]{3,80}\+){2,20}")  # In reStructuredText, such a line separates the rows.
 _NUMBER_CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
 _ROW = re.compile(r"[0-9][0-9. ]{1,200}|[|0-9][0-9.| ]{1,200}|-{3}[-|: ]{1,200}")
 _LINE_HEADS = tuple(
     (table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.headings.values()) + r" *\|?")) for table in _TABLES
 )
-HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # The start of a table with each row on a line.
+HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # A table with one row on each line begins so.
 
 
 def _head(text: str) -> TableForm | None:
-    """Return the table whose complete head is this line. There are bars between all its headings, or between none."""
+    """Return the table whose complete head is this line. Either bars are between all headings, or there are no bars."""
     if not text.startswith(HEADS_BEGIN):
         return None
     bars = text.strip("|").count("|")
@@ -203,21 +203,21 @@ _TITLES = (
     ),
 )
 _CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
-_UNDERLINE = re.compile(r"`{4,200}|~{4,200}|={4,200}|-{4,200}|\"{4,200}|\^{4,200}")  # A line below a title, in reStructuredText.
+_UNDERLINE = re.compile(r"`{4,200}|~{4,200}|={4,200}|-{4,200}|\"{4,200}|\^{4,200}")  # In reStructuredText, such a line is below a title.
 _UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
 
 
 class WebPage:
-    """The position within a table, the cells of the row so far, and the conditions from titles."""
+    """Reads a page. It stores the position within a table, the cells of the current row, and the conditions from titles."""
 
     def __init__(self) -> None:
-        self._columns: list[str] = []  # The head so far; empty outside of a table.
+        self._columns: list[str] = []  # The headings so far; empty outside of a table.
         self._row: list[Line] = []
-        self._last_row: Finding | None = None  # The latest complete row. The next row shows whether a cell of it was missing.
+        self._last_row: Finding | None = None  # The latest complete row. The next row shows whether this row lacked a cell.
         self._title = Conditions()
         self._reliability = self._of_title = Conditions()
         self._lines = LineTable()
-        self._bullets: set[str] = set()  # The bullets since the title. A repeated bullet belongs to another title, which is garbled.
+        self._bullets: set[str] = set()  # The bullets since the title. If a bullet is repeated, a garbled title was before it.
 
     def take(self, line: Line) -> list[Finding] | None:
         """Read one paragraph: a title, a head, a cell, or the text after a table; ``None`` for other text."""
@@ -245,7 +245,7 @@ class WebPage:
         return done or None
 
     def close(self, reason: str = _ENDS) -> Iterator[Finding]:
-        """Leave the table. A row that may lack a cell is broken."""
+        """Leave the table. An incomplete row is broken."""
         if self._last_row:
             yield self._last_row
         if self._row:
@@ -255,13 +255,13 @@ class WebPage:
         self._row, self._columns, self._last_row = [], [], None
 
     def _empty_cell(self, line: Line) -> list[Finding] | None:
-        """Handle a single bar: an empty processor time."""
+        """Handle a single bar, which stands for an empty processor time."""
         if not self._columns or self._columns[-1] not in CPU_COLUMNS or len(self._row) != len(self._columns) - 1:
             return None
         return [Finding(line, None), *self._complete()]
 
     def _leave(self, reason: str) -> Iterator[Finding]:
-        """Leave the table before the text after it. Its last row is complete even without its processor time."""
+        """Leave the table, because other text follows it. The last row is complete even if it lacks a processor time."""
         if self._columns[-1:] and self._columns[-1] in CPU_COLUMNS and len(self._row) == len(self._columns) - 1:
             yield from self._complete()
         elif self._row and self._last_row:
@@ -284,7 +284,7 @@ class WebPage:
             self._bullets.add(words)
             self._reliability = _RELIABILITY[words]
         else:
-            self._use_up_title()  # A title is directly above its table. Here, the head of the table may be garbled.
+            self._use_up_title()  # A title is directly above its table, so this line may be the garbled head of a table.
             return
         yield Finding(line, None)
 
@@ -304,7 +304,7 @@ class WebPage:
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
     def _previous_row(self, table: TableForm) -> Iterator[Finding]:
-        """Yield the previous row. It is valid if the first decimal of this row is in the correct column."""
+        """Yield the previous row. It is valid if the first number with decimals of the current row is in the correct column."""
         if self._last_row is None:
             return
         slipped = [column for column, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
@@ -312,7 +312,7 @@ class WebPage:
         self._last_row = None
 
     def _complete(self) -> Iterator[Finding]:
-        """Store the complete row until the next row shows whether it is valid. A broken row ends the table."""
+        """Store the complete row until the next row shows whether it is valid. If the row is broken, the table ends."""
         if self._last_row:
             yield self._last_row
         what = self._record()
@@ -340,10 +340,10 @@ class WebPage:
         return [*done, finding._replace(what=self._with_conditions(finding.what)) if isinstance(finding.what, Record) else finding]
 
     def _use_up_title(self) -> None:
-        """Forget a title that states the reliability: it applies to only one table, and the title of the next table may be garbled."""
+        """Forget a title that states the reliability. It applies to only one table, and the title of the next table may be garbled."""
         if self._of_title.reliability:
             self._title = self._of_title = Conditions()
-        self._reliability = self._of_title  # A bullet applies to only one table, too.
+        self._reliability = self._of_title  # A bullet also applies to only one table.
 
     def _with_conditions(self, record: Record) -> Record:
         return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))

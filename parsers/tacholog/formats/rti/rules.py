@@ -1,7 +1,8 @@
 """The rows of RTI Perftest in all its outputs, and the conditions on their figures. Text and CSV can have hundreds of thousands of rows.
 
-A row whose figures contradict each other is broken. Minimum, percentiles and maximum must be in order, with the mean between them; the goodput must
-follow from the rate, and the share of loss from the counts. The tool's own arithmetic guarantees all of this, so only a damaged row can violate it.
+If the figures of a row contradict each other, the row is broken. Minimum, percentiles and maximum must be in order, the mean must be between them,
+the goodput must match the rate, and the share of loss must match the counts. The tool computes its figures so, and only a damaged row can be
+different.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
 GO_BACK = "minimum or maximum go back: this interval is of another size than those before it"
 UNIT = "us|ns|[\u03bc\u00b5]s"
-# The groups of the patterns, in the order of the output.
+# The groups of the patterns, in the order in which the tool prints the figures.
 RUNNING = ("last", "mean", "std", "min", "max")
 LATENCIES = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99_99", "p99_9999")
 COSTS = ("serialize", "deserialize", "total")
@@ -44,19 +45,19 @@ RATES = ("size", "received", "rate", "mbit", "lost", "percent")
 RUNNING_RATES = ("size", "received", "last_rate", "rate", "last_mbit", "mbit", "lost", "percent")
 _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_9999": 0.999999, "max": 1.0}
 _MOST_DIGITS = 18
-_FINE = 3  # The decimals of builds with high resolution.
+_FINE = 3  # Builds with high resolution print this number of decimals.
 _COST_SLACK = 0.0016  # In microseconds.
-_SHARE_SLACK = 0.006  # Half the unit of the last digit of a percentage, and the error of single precision.
-_RATE_SLACK_BIT_PER_S = 0.06e6  # Half the unit of the last digit of Mbps, and a margin.
+_SHARE_SLACK = 0.006  # Half the unit of the last digit of a percentage, plus the error of single precision.
+_RATE_SLACK_BIT_PER_S = 0.06e6  # Half the unit of the last digit of Mbps, plus a margin.
 
 
 def unit_ns(unit: str) -> float:
-    """Return the nanoseconds in a printed unit of time."""
+    """Return the number of nanoseconds in a printed unit of time."""
     return 1.0 if unit == "ns" else MICROSECOND
 
 
 def too_large(*numbers: str, size: str | None = None) -> Broken | None:
-    """Return the error if a size or a counter is larger than the tool can store; ``None`` if it is not."""
+    """Return the error if a size or a counter is larger than the tool can store; otherwise ``None``."""
     if size is not None and (not size.isdecimal() or len(size) > len(str(COUNT_LIMIT)) or not is_size(int(size))):
         return Broken("a message size that cannot be")
     if any(len(re.split("[.,]", number)[0]) > _MOST_DIGITS for number in numbers):
@@ -65,7 +66,7 @@ def too_large(*numbers: str, size: str | None = None) -> Broken | None:
 
 
 def _is_ordered(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the statistics are in order, and their mean is possible for a distribution with these percentiles."""
+    """Whether the statistics are in order, and a distribution with these percentiles can have this mean."""
     levels = [(share, cells[name]) for name, share in _ORDER.items() if name in cells]
     least = sum((above - share) * low for (share, low), (above, _) in pairwise(levels))
     most = sum((above - share) * high for (share, _), (above, high) in pairwise(levels))
@@ -73,20 +74,20 @@ def _is_ordered(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_smallest_for_percentiles(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether Java printed wrong last percentiles: its integer division 9999/10000 is 0, so it prints the smallest sample."""
+    """Whether the last percentiles are wrong: in Java, the integer division 9999/10000 is 0, so the smallest sample is printed."""
     if not {"p99", "p99_99", "p99_9999"} <= cells.keys():
         return False
     return (cells["p99_99"] == cells["min"]) & (cells["p99_9999"] == cells["min"]) & (cells["min"] < cells["p99"])
 
 
 def _is_between(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the latest latency and the mean lie between the minimum and the maximum so far; the maximum may be missing because the line was cut."""
+    """Whether the latest latency and the mean are between the minimum and the maximum so far. If the line was cut, the maximum may be missing."""
     low, high = cells["min"], cells.get("max", float("inf"))
     return (low <= cells["last"]) & (cells["last"] <= high) & (low - 1 <= cells["mean"]) & (cells["mean"] <= high + 1)
 
 
 def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
-    """Return a check that rate times size equals Mbps, within the rounding of this number of messages."""
+    """Return a check that rate times size equals Mbps. The rate may be rounded by this number of messages."""
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         bits = 8.0 * cells["size"]
@@ -96,12 +97,12 @@ def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
 
 
 def _share_lost(cells: Cells) -> Any:  # noqa: ANN401
-    """Return the percentage of loss according to the counts."""
+    """Return the percentage of lost messages, computed from the counts."""
     return 100.0 * cells["lost"] / at_least(cells["received"] + cells["lost"], 1)
 
 
 def _share_slack(cells: Cells) -> float:
-    """Return the largest possible difference between a printed percentage and the percentage according to the counts."""
+    """Return the largest difference that rounding can cause between the printed percentage and `_share_lost`."""
     return float(_SHARE_SLACK + 10.0 ** -cells.decimals["percent"] / 2 - 0.005)
 
 
@@ -110,9 +111,9 @@ def _is_none_lost(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_placed(cells: Cells) -> bool:
-    """Whether the decimals are in the right cells: only the deviation has one decimal, or all cells have three. Otherwise a cell is missing.
+    """Whether the decimals are in the right cells. Only the deviation has one decimal, or all cells have three decimals; otherwise a cell is missing.
 
-    If the cells have names, only the extremes and percentiles must have equal decimals.
+    If the tool prints a name for each cell, only the extremes and percentiles must have equal numbers of decimals.
     """
     decimals = {cells.decimals[name] for name in _ORDER if name in cells}
     deviation = cells.decimals["std"]
@@ -122,7 +123,7 @@ def _is_placed(cells: Cells) -> bool:
 
 
 def _is_computed(cells: Cells) -> bool:
-    """Whether the tool computed the time of serialisation; otherwise it prints -1."""
+    """Whether the tool computed the time of serialisation. If it did not, it prints -1."""
     return bool(cells["serialize"] >= 0 and cells.get("deserialize", 0) >= 0)
 
 
@@ -132,24 +133,27 @@ def _cost_follows(cells: Cells) -> bool:
 
 
 def _rates(statistic: str, rate: str, mbit: str) -> tuple[Field, Field]:
-    """Return the fields of a message rate and a goodput. A spreadsheet removes the decimal of 180.0; the resolution stays the same."""
+    """Return the fields of a message rate and a goodput. If a spreadsheet saves 180.0 as 180, the resolution is still a tenth."""
     return Field("message_rate", statistic, rate), Field("goodput", statistic, mbit, unit=1e6, resolution=1e5, places=0)
 
 
 def _cpu(statistic: str) -> Field:
-    """Return the field of the processor time of the process: 100 % is the whole machine. C# prints it a hundred times too large."""
+    """Return the field of the processor time of the process. 100 % is the whole machine.
+
+    The C# program prints a value that is a hundred times too large.
+    """
     return Field("cpu_of_machine", statistic, "cpu", unit=lambda cells: cells.get("cpu_unit", 1.0), places=6)
 
 
 def _latency(group: str) -> Field:
     unknown = _is_smallest_for_percentiles if group in {"p99_99", "p99_9999"} else None
-    return Field("latency", group.replace("_", "."), group, unit="unit", unknown=unknown)  # Names of groups cannot contain dots.
+    return Field("latency", group.replace("_", "."), group, unit="unit", unknown=unknown)  # The name of a group has no dot.
 
 
 _COUNTS = (Field.counted("messages_received", "received"), Field.counted("messages_lost", "lost"))
 _LOSSES = (
     Field("loss", "total", "percent", unit=0.01, places=6, zero=_is_none_lost),
-    # C# prints a fraction as a percentage. The counts are more exact.
+    # The C# program prints a fraction under the name of a percentage. The counts give a more exact share.
     Field("loss", "total", lambda cells: _share_lost(cells) / 100, where=lambda cells: "fraction" in cells, marks=("derived",)),
 )
 _COSTS = tuple(
@@ -186,7 +190,7 @@ def _real(name: str, decimals: int = 1, digits: int = 15) -> str:
 
 
 def _both(shape: str, cpu: str) -> tuple[str, str]:
-    """Return the shape, and the shape followed by the processor time, which some versions print on request."""
+    """Return two shapes: without and with the processor time, which some versions print on request."""
     return shape, shape + cpu
 
 
@@ -200,7 +204,7 @@ def _row(decimals: Mapping[str, int]) -> tuple[str, str]:
     return _both(" *+" + ", *+".join(cells), f", *+{_real('cpu', 2, 3)}")
 
 
-# The cells of a row of CSV, with the decimals of each.
+# The cells of each kind of CSV row, with the number of decimals of each cell.
 _DECIMALS_OF_RATES = {"mbit": 1, "last_mbit": 1, "percent": 2}
 _SUMMARY_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RATES}
 _RUNNING_THROUGHPUT_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RUNNING_RATES}
@@ -232,7 +236,7 @@ RUNNING_THROUGHPUT = LineRule(
     *_row(_RUNNING_THROUGHPUT_ROW),
     fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_rates("last", "last_rate", "last_mbit"), *_LOSSES, _cpu("last")),
     record=subscriber("rti-throughput-running", "interval"),
-    # A mean of truncated rates is rounded twice.
+    # The mean of the rates is rounded twice, because each rate is truncated.
     checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.6), _rates_agree("last_rate", "last_mbit", 1.01), _LOSS_FOLLOWS),
     samples="received",
 )
@@ -251,10 +255,10 @@ ANSWER = LineRule(
     fields=_RUNNING_FIELDS,
     record=_RUNNING_RECORD,
     checks=_RUNNING_CHECKS,
-    # Within a size, the minimum never grows and the maximum never shrinks. Otherwise intervals of another size have begun.
+    # The minimum of a size never grows, and its maximum never shrinks. Otherwise the interval belongs to another size.
     order=(Order(GO_BACK, lambda now, before: (now["min"] <= before["min"]) & (now["max"] >= before["max"])),),
 )
-# The banner may state the size. But if logs are mixed, it may be the banner of another run.
+# The size is unknown. The banner may state a size, but if logs are mixed, it may be the banner of another run.
 LOW_RESOLUTION = LineRule(fields=(Field("latency", "mean", "mean", unit=MICROSECOND),), record=publisher("rti-low-resolution"), size=None)
 SERIALIZATION = LineRule(fields=_COSTS, record=publisher("rti-serialization", basis=None), checks=(_COST_FOLLOWS,))
 BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUNNING_LATENCY) for bulk in rule.bulk)
@@ -262,9 +266,9 @@ BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUN
 
 @dataclass(frozen=True, eq=False)
 class CsvRow:
-    """A kind of row of CSV: its rule, the decimals of its cells, and the number of cells that are enough if the log ends within a row.
+    """A kind of CSV row: its rule, the number of decimals of each cell, and the number of cells that a record needs if the log ends within the row.
 
-    Rates need the count of lost messages, and the mean of a summary needs its minimum and maximum.
+    A record of rates needs the count of lost messages. The mean in a summary needs the minimum and the maximum.
     """
 
     rule: LineRule
@@ -296,7 +300,7 @@ def figures(rule: LineRule, texts: Mapping[str, str | None], **log_values: float
 
 
 def record(rule: LineRule, texts: Mapping[str, str | None], marks: tuple[str, ...] = (), **log_values: float) -> Record | Broken:
-    """Return the record of a row from its texts by the names of the rule's groups. ``marks`` are the marks of its latencies."""
+    """Return the record of a row. ``texts`` are the printed texts by the names of the rule's groups, ``marks`` the marks of its latencies."""
     cells = figures(rule, texts, **log_values)
     result = cells if isinstance(cells, Broken) else rule.record(cells)
     if isinstance(result, Broken) or not marks:

@@ -1,7 +1,7 @@
 """Raw latencies of RTI Perftest (``-latencyFile``) and of Perftest Lite: one sample on each line, in order of arrival.
 
-A thousand consecutive samples become one interval, with statistics that are computed and marked as derived. The summary of a run is on the blank line
-at its end. The file states neither the size of the messages nor the unit of time.
+A thousand consecutive samples become one interval. Its statistics are computed from the samples, and marked as derived. The summary of a run is on
+the blank line at the end of the run. The file states neither the size of the messages nor the unit of time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tacholog.formats.kit import (
 from tacholog.formats.rti.rules import CUT
 
 if TYPE_CHECKING:
-    # NumPy is imported where it is used at run time: most logs are read without it.
+    # At run time, only the functions that use NumPy import it: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -42,7 +42,7 @@ _STATISTICS = ("mean", "min", "max", "p50", "p90", "p99", "p99.99")
 
 
 class Samples:
-    """The samples of a run: the lines of the interval so far, and how often each value occurred in the interval and in the run."""
+    """The samples of a run: the lines of the current interval, and the number of occurrences of each value in the interval and in the run."""
 
     def __init__(self, conditions: Conditions, marks: tuple[str, ...] = ()) -> None:
         """Begin before the first sample. All numbers get ``marks``."""
@@ -65,7 +65,7 @@ class Samples:
             start = end
 
     def add(self, line: Line, microseconds: int) -> Iterator[Finding]:
-        """Add a sample. A thousand samples are an interval."""
+        """Add a sample. After a thousand samples, the interval is complete."""
         self._run.add(microseconds)
         self._interval.add(microseconds)
         yield from self._hold(line, 1)
@@ -77,26 +77,26 @@ class Samples:
             yield from self.flush()
 
     def hold(self, line: Line) -> Iterator[Finding]:
-        """Add a sample to an interval with missing samples."""
+        """Add a sample to an interval that lacks samples."""
         self._lines.append(line)
         self._count += 1
         if self._count == BATCH:
             yield from self.drop(_MISSING)
 
     def flush(self) -> Iterator[Finding]:
-        """Yield the interval of the samples so far."""
+        """Yield the record of the current interval."""
         if self._lines:
             yield finding_on(self._lines, self._record(self._interval, "interval"))
         self._lines, self._count, self._interval = [], 0, Distribution()
 
     def drop(self, reason: str) -> Iterator[Finding]:
-        """Discard an incomplete interval. Then the summary of the run is incomplete, too."""
+        """Discard the current interval, which lacks samples. The run then has no summary."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._lines, self._count, self._interval, self._complete = [], 0, Distribution(), False
 
     def summary(self) -> Record | None:
-        """Return the summary of a run that ended; ``None`` if samples are missing or there are too many different values."""
+        """Return the summary of a run that ended; ``None`` if samples are missing, or if the samples have too many different values."""
         record = self._record(self._run, "summary") if self._complete and self._run.count and self._run.is_exact else None
         self._run, self._complete = Distribution(), True
         return record
@@ -115,12 +115,12 @@ class Samples:
 
 
 class LatencyFile:
-    """The files of ``-latencyFile``: a head, numbered samples, and a blank line after each run."""
+    """Reads a file of ``-latencyFile``: a head, numbered samples, and a blank line after each run."""
 
     def __init__(self) -> None:
         self._samples: Samples | None = None
         self._next: int | None = None
-        self._spoiled = False  # Samples are missing from the interval. The next interval begins at a multiple of a thousand.
+        self._spoiled = False  # Whether the interval lacks samples. The next interval begins at a multiple of a thousand.
         self._begin = 0
 
     def take(self, line: Line) -> list[Finding] | None:
@@ -140,7 +140,7 @@ class LatencyFile:
         return None
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read samples as long as they are the next samples of the run."""
+        """Read samples, up to the first sample that is not the next sample of the run."""
         import numpy as np
 
         if self._samples is None or self._next is None or self._spoiled:
@@ -153,7 +153,7 @@ class LatencyFile:
         return BulkStep(count, list(self._samples.add_many(lines.part(0, count), values[:count].astype("int64"))))
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Leave the samples of an incomplete interval, which are broken."""
+        """Leave the run. The samples of an incomplete interval are broken."""
         if self._samples:
             yield from self._samples.drop(reason)
         self._samples = self._next = None

@@ -10,15 +10,15 @@ Lines = Sequence[bytes]
 Change = Callable[[Lines, Lines, random.Random], Lines]
 
 SHARE = 0.4  # the largest share of changed lines
-_MOST_LOST = 2  # the largest number of consecutive lines
+_MOST_LOST = 2  # the largest number of consecutive lines that are lost
 NUMERALS = {bytes([byte]) for byte in b"0123456789.,eE+-"}
 NO_NUMERALS = [byte for byte in range(256) if bytes([byte]) not in NUMERALS]
 NO_LETTERS = [byte for byte in NO_NUMERALS if not chr(byte).isalpha() and byte not in b"%/"]
 _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\xb5\xce\xbc]{1,5})?")
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
 _DIGIT = re.compile(rb"[0-9]")
-_ROLE = re.compile(rb"\b[ps]ub\b")  # One changed byte turns one unit into the other, and nobody could recognise this.
-# A line that is complete with and without these words: rows of iperf3 before its count, the name of a layer in eCAL.
+_ROLE = re.compile(rb"\b[ps]ub\b")  # "pub" and "sub" differ by one byte, so nobody could recognise this change.
+# Words at the end of a line that is complete with and without them: in a row of iperf3, and after the name of a layer of eCAL.
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
 CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]
@@ -45,11 +45,14 @@ ODD_NUMBERS += [
     b"0x10",
     b"007",
     b"",
-]  # `int` accepts an Arabic digit as a digit, and str.isdigit a superscript.
+]  # `int` accepts an Arabic digit, and `str.isdigit` a superscript.
 
 
 def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
-    """Write a number of some lines in Arabic digits (all of them sevens), which `int`, `float` and patterns for text accept as digits."""
+    """In some lines, write one number in Arabic digits. Each of its digits becomes a seven.
+
+    `int`, `float` and patterns for text accept Arabic digits.
+    """
 
     def foreign(line: bytes) -> bytes:
         number = chance.choice([*_DIGITS.finditer(line)])
@@ -59,7 +62,7 @@ def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
 
 
 def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Cut some lines, but not within a number, which would become another number, and not before a `_REMARK`."""
+    """Cut some lines. A line is not cut within a number, because the number would become another number, and not before a `_REMARK`."""
 
     def ends(line: bytes) -> list[int]:
         remark = _REMARK.search(line)
@@ -70,7 +73,7 @@ def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
 
 def lost(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave out some lines, at most two consecutive lines."""
+    """Leave out some lines, at most two of them in a row."""
     remaining: list[bytes] = []
     gap = 0
     for line in lines:
@@ -85,7 +88,7 @@ def repeated(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
 
 def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
-    """Mix the lines with those of another log, each log in its order."""
+    """Mix the lines with the lines of another log. The lines of each log stay in their order."""
     mixed, logs = [], [list(reversed(lines)), list(reversed(others))]
     while all(logs):
         log = chance.choice(logs)
@@ -94,7 +97,7 @@ def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
 
 
 def torn(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave out a part of any length, so that a block continues with lines of another block: for example, of the next test."""
+    """Leave out a part of any length, so that a block may continue with the lines of another block, for example of the next test."""
     start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
     return [*lines[:start], *lines[end:]]
 
@@ -124,14 +127,14 @@ def odd_numbers(lines: Lines, _: Lines, chance: random.Random) -> Lines:
     return [_DIGITS.sub(another, line) if chance.random() < SHARE else line for line in lines]
 
 
-#: After these changes, no record may state a value that no true record states. `MOVES` put lines in place of other lines; `GARBAGE` garbles lines.
+#: After these changes, no record may state a value that no true record states. `MOVES` move lines to other positions; `GARBAGE` garbles lines.
 DAMAGES: Mapping[str, Change] = {change.__name__: change for change in (cut, lost, repeated, interleaved)}
 MOVES: Mapping[str, Change] = {change.__name__: change for change in (torn, shuffled, interleaved)}
 GARBAGE: Mapping[str, Change] = {change.__name__: change for change in (control, undecodable, odd_numbers)}
 
 
 def may_flip(log: bytes) -> dict[int, Sequence[int]]:
-    """Return the offsets of bytes that may flip, each with its new values. Numbers and roles are not changed, and no letter in a possible unit.
+    """Return the offsets of bytes that may flip, each with the possible new values. No number, no role, and no letter of a possible unit is changed.
 
     "10 us" and "10 ms" differ by one byte, so nobody could recognise such a change.
     """

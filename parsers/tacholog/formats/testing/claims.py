@@ -1,4 +1,4 @@
-"""The content of records, and whether records of a changed log state a value that no record of the unchanged log states."""
+"""The content of records; and checks whether a record of a changed log states a value that no record of the unchanged log states."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import msgspec
 from tacholog.formats.reading import Event
 from tacholog.schema.records import Number, Record
 
-FLIPPED_BYTES = 4  # the largest number in one log
+FLIPPED_BYTES = 4  # the largest number of flipped bytes in a log
 _FREE_TEXT = ("participant", "transport", "type")  # "Kind: UDPv4 & SHMEM" may be cut to "Kind: UDPv4": any text is possible.
-_SETTING = "setting "  # Each setting is a separate condition, and may be on a separate line.
+_SETTING = "setting "  # Each setting is compared as a separate condition, because it may be on a separate line.
 Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic, value, bound, resolution
 
 
 class Claim(NamedTuple):
-    """The content of a record: its kind, sizes and conditions, and the numbers that the format did not compute from others.
+    """The content of a record: its kind, its sizes, its conditions, and its numbers, except numbers that the format computed from other numbers.
 
-    Marks are not compared: they are warnings, which other lines around a result may add or remove.
+    Marks are not compared: they are warnings, and they may depend on other lines around a result.
     """
 
     kind: tuple[str, str]
@@ -34,13 +34,13 @@ class Claim(NamedTuple):
 class Distance(enum.IntEnum):
     """How much a record of a changed log may differ from all true records of the unchanged sample.
 
-    Each value also allows what the values before it allow.
+    Each value also allows everything that the earlier values allow.
 
     Attributes:
         NONE: a single true record states everything that the record states.
         CONTEXT: numbers and size come from one true record. The conditions may come from other records: a line with conditions was moved.
         SIZE: the numbers come from one true record. The size may come from another record: the line with the size was moved.
-        LINES: each number comes from some true record: the record spans several lines, and one of them was moved.
+        LINES: each number comes from some true record: the record spans several lines, and one of these lines was moved.
     """
 
     NONE = 0
@@ -56,11 +56,11 @@ class Allowances:
     Attributes:
         may_lack_size: whether a record may have no size, because the size is on another line than the numbers.
         moved: how much records may differ from the true records if lines of one log are moved.
-        mixed: the same, if lines of two logs of the format are mixed.
+        mixed: how much records may differ from the true records if lines of two logs of the format are mixed.
         is_same: whether a record may state a value of a condition if a true record states another value. Its arguments are the name of the condition,
             the value, the true conditions, and the kind of change.
         also_says: other numbers that may replace the numbers of a true record.
-        extra_words: conditions that a record may have even if no true record has them.
+        extra_words: conditions that a record may have although no true record has them.
     """
 
     may_lack_size: bool = False
@@ -72,12 +72,12 @@ class Allowances:
 
 
 def is_derived(record: Record) -> bool:
-    """Whether the format computed the record from other records: from a changed log it computes a different record."""
+    """Whether the format computed the record from other records. Such a record is different in a changed log."""
     return record.scope == "summary" and all("derived" in number.marks for number in record.numbers)
 
 
 def claim_of(record: Record) -> Claim:
-    """Return the content of a record. Samples that the format counted itself are left out, because they change if lines are missing."""
+    """Return the content of a record. If the format itself counted the samples, their number is left out, because it changes if lines are missing."""
     conditions = {name: getattr(record.conditions, name) for name in record.conditions.__struct_fields__}
     settings = msgspec.json.decode(conditions.pop("settings") or "{}", type=dict[str, Any])
     conditions |= {f"{_SETTING}{name}": str(value) for name, value in settings.items()}
@@ -98,7 +98,7 @@ def claims_of(records: Iterable[Record]) -> frozenset[Claim]:
 
 
 def says_part_of(claim: Claim, true: Claim, change: str, allow: Allowances) -> bool:
-    """Whether a record states only what a true record states. It may have lost numbers or conditions."""
+    """Whether a record states only what this true record states. The record may have lost numbers or conditions."""
     words = dict(true.words)
     return (
         claim.kind == true.kind
@@ -117,7 +117,7 @@ def invented(records: Iterable[Record], true: frozenset[Claim], change: str, all
 
 
 def misplaced(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
-    """Return the records that differ from every true record by more than this format is allowed after such a change."""
+    """Return the records that differ from every true record by more than the `Allowances` of the format permit for such a change."""
     allowed: Distance = getattr(allow, allowance_for(change))
     return [record for record, distance in _distances(events, true, change, allow) if distance > allowed]
 
@@ -128,13 +128,13 @@ def allowance_for(change: str) -> Literal["moved", "mixed"]:
 
 
 def distance_needed(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> Distance | None:
-    """Return the smallest distance that allows all records of a changed log; ``None`` if no `Distance` does."""
+    """Return the smallest distance that allows all records of a changed log; ``None`` if no `Distance` allows them all."""
     furthest = max((distance for _, distance in _distances(events, true, change, allow)), default=Distance.NONE)
     return None if furthest == inf else Distance(int(furthest))
 
 
 def _distances(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> Iterator[tuple[Record, float]]:
-    """Yield each record that was not computed, with its distance from the true records."""
+    """Yield each record that the format read, with its distance from the true records. Computed records are left out."""
     for event in events:
         if isinstance(event.what, Record) and not is_derived(event.what):
             yield event.what, _distance(event, claim_of(event.what), true, change, allow)
@@ -147,7 +147,7 @@ def unknown_numbers(records: Iterable[Record], true: frozenset[Claim], allow: Al
 
 
 def out_of_range(records: Sequence[Record]) -> list[Record]:
-    """Return the computed records with a minimum, mean or maximum outside of the range of all intervals."""
+    """Return the computed records whose minimum, mean or maximum is outside of the range of all intervals."""
     interval_values: dict[tuple[str, str], list[float]] = {}
     for number in (number for record in records if record.scope == "interval" for number in record.numbers):
         interval_values.setdefault((number.metric, number.statistic), []).extend(() if number.value is None else (number.value,))
@@ -165,7 +165,7 @@ def _numbers(true: Claim, allow: Allowances) -> frozenset[Printed]:
 
 
 def _is_same_word(name: str, value: object, true: Mapping[str, object], change: str, allow: Allowances) -> bool:
-    """Whether a record may state this value if the conditions of the true record are ``true``."""
+    """Whether a record may state this value of a condition if the true record has the conditions ``true``."""
     if value == true.get(name) or allow.is_same(name, value, true, change):
         return True
     if not name.startswith((*_FREE_TEXT, _SETTING)):
@@ -175,12 +175,12 @@ def _is_same_word(name: str, value: object, true: Mapping[str, object], change: 
 
 
 def _are_alike(text: str, other: str) -> bool:
-    """Whether two texts differ only by flipped bytes. A flipped byte can also be a blank that ends the text, or replace this blank."""
+    """Whether two texts may differ only by flipped bytes. A flipped byte can also become a blank, which ends the text, or replace such a blank."""
     return other in text or text in other or (len(text) == len(other) and sum(a != b for a, b in zip(text, other, strict=True)) <= FLIPPED_BYTES)
 
 
 def _distance(event: Event, claim: Claim, true: frozenset[Claim], change: str, allow: Allowances) -> float:
-    """Return the distance of the record on these lines from the true records; infinite if no `Distance` covers it."""
+    """Return the distance of the record in an event from the true records; infinite if no `Distance` covers it."""
     if claim in true or any(says_part_of(claim, true_claim, change, allow) for true_claim in true):
         return Distance.NONE
     if not _has_known_conditions(claim, true, allow):
@@ -198,7 +198,7 @@ def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowance
 
 
 def _values(numbers: Iterable[Printed]) -> set[tuple[str, float | None, str]]:
-    """Return the numbers without their statistic and resolution, because these may depend on other lines of the result."""
+    """Return the numbers without their statistics and resolutions, because these may depend on other lines of the result."""
     return {(metric, value, bound) for metric, _, value, bound, _ in numbers}
 
 
@@ -210,9 +210,9 @@ class ChangedLog(NamedTuple):
     """A changed log.
 
     Attributes:
-        log: its bytes.
-        events: the findings of the format in it.
-        true: the contents of the records of the unchanged sample.
+        log: the bytes of the log.
+        events: the findings of the format in the log.
+        true: the contents of the records in the unchanged sample.
     """
 
     log: bytes
@@ -221,7 +221,7 @@ class ChangedLog(NamedTuple):
 
 
 def explain(record: Record, changed: ChangedLog) -> str:
-    """Return how a record differs from the nearest record of the sample, with the lines from which it was read."""
+    """Return a text: how a record differs from the nearest record of the sample, and the lines from which the record was read."""
     claim = claim_of(record)
     nearest = min(changed.true, key=lambda true: (*_unlikeness(claim, true), repr(true)), default=None)
     if nearest is None:
@@ -233,7 +233,7 @@ def explain(record: Record, changed: ChangedLog) -> str:
 
 
 def name_distance(changed: ChangedLog, change: str, allow: Allowances) -> str:
-    """Return a sentence with the smallest `Distance` with which a log with moved lines passes. Another change may need a larger distance."""
+    """Return a sentence that names the smallest `Distance` with which a log with moved lines passes. Another change may need a larger distance."""
     if (needed := distance_needed(changed.events, changed.true, change, allow)) is None:
         return "This log passes with no Distance: the record states a value that no record of the sample states."
     return f"If the change cannot be recognised in this log, use at least allow=Allowances({allowance_for(change)}=Distance.{needed.name})."
@@ -244,7 +244,7 @@ def _unlikeness(claim: Claim, true: Claim) -> tuple[bool, int, bool, int]:
 
 
 def _differences(claim: Claim, true: Claim) -> Iterator[tuple[str, str, str]]:
-    """Yield the differences: a name, the value in the record, and the value in the true record."""
+    """For each difference, yield its name, the value in the record, and the value in the true record."""
     if claim.kind != true.kind:
         yield "kind", " ".join(claim.kind), " ".join(true.kind)
     numbers, true_numbers = _by_name(claim.numbers - true.numbers), _by_name(true.numbers)

@@ -21,10 +21,10 @@ def read_anything(name: str, log: bytes) -> None:
     """Try all formats on these bytes, then read them in the named format.
 
     Raises:
-        AssertionError: a line is in no class or in two.
+        AssertionError: a line is in no class or in two classes.
         FormatFailure: the format raised an exception, or yielded an object that is not a finding.
     """
-    # Imported here, because `fuzz` loads these modules again with instrumentation.
+    # Imported here, because `fuzz` loads these modules again to instrument them.
     from tacholog.errors import UnreadableInput
     from tacholog.formats.reading import FormatFailure, Scan
     from tacholog.formats.registry import formats
@@ -39,7 +39,7 @@ def read_anything(name: str, log: bytes) -> None:
     except FormatFailure:
         raise
     except UnreadableInput:
-        return  # UTF-16, for example: the reader refuses it before it tries any format.
+        return  # For example, UTF-16: the reader refuses it before any format is tried.
     if counted != scan.account.total or (not log.startswith(_COMPRESSED) and counted != lines_in(log)):
         raise AssertionError(f"{counted} lines in events, {scan.account.total} in the account, {lines_in(log)} in the log")
 
@@ -58,7 +58,7 @@ def fuzz(name: str) -> None:
         raise ImportError("tacholog.formats.testing.fuzz needs atheris: pip install atheris") from error
     from tacholog.formats.registry import format_named
 
-    # Only modules that are imported here are instrumented, so modules that are loaded already are loaded again.
+    # atheris instruments only modules that are imported here, so modules that were loaded before must be loaded again.
     packages = {"tacholog", getattr(format_named(name), "__name__", "tacholog").partition(".")[0]}
     for module in [module for module in sys.modules if module.partition(".")[0] in packages]:
         del sys.modules[module]

@@ -1,4 +1,4 @@
-"""Check a format: its behaviour with changed sample logs, and whether its constants ``DEFINITIONS`` and ``STATES`` match its sample logs."""
+"""Checks of a format: how it reads changed sample logs, and whether its constants ``DEFINITIONS`` and ``STATES`` match its sample logs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
     Attributes:
         log_line: its log and line.
-        test: its test; ``None`` if it is no result of a complete measurement, because `States` does not apply to it.
+        test: its test; ``None`` if it is not the result of a complete measurement. Then `States` does not apply to it.
         conditions: the names of its known conditions.
         definition: the name of its definition.
     """
@@ -77,7 +77,7 @@ def check_definitions(name: str, logs: Sequence[Path]) -> None:
 
 
 def check_states(name: str, logs: Sequence[Path]) -> None:
-    """Check that ``STATES``, which is optional, matches the results of the samples exactly: the plan of a campaign relies on it."""
+    """Check that ``STATES``, which is optional, matches the results of the samples exactly, because the plan of a campaign relies on it."""
     if not hasattr(format_named(name), "STATES"):
         return
     if (declared := states_of(name)) is None:
@@ -91,7 +91,7 @@ def _expect_no_fault(what_is_wrong: str, faults: Sequence[str]) -> None:
 
 
 def faults_of_definitions(definitions: Collection[str], results: Iterable[Result]) -> list[str]:
-    """Return, for each definition that is not declared, the first result that names it."""
+    """For each definition that a result names but the format does not declare, return a sentence with the first such result."""
     first = {result.definition: result.log_line for result in reversed([*results]) if result.definition not in definitions}
     declared = f"DEFINITIONS ({', '.join(definitions) or 'which is empty'})"
     return [
@@ -145,10 +145,10 @@ def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
     return set(frozenset.intersection(*names)), set(frozenset.union(*names))
 
 
-_SMALL_BYTES = 20_000  # Logs that are read repeatedly.
+_SMALL_BYTES = 20_000  # Only smaller logs are changed and read many times.
 _SHOWN_LINES = 60
 _SHORTEST_RUN = 2
-# If this variable is a number, there are this many times as many random examples, to search for faults. Otherwise the examples are always the same.
+# To search for faults, this variable may be a number: the number of random examples is multiplied by it. Otherwise the examples are always the same.
 _RANDOM = int(os.environ.get("TACHOLOG_RANDOM") or 0)
 _WORDS = ["Length:", "Packets:", "Latency: Ave", "us", "Mbps(ave):", "Lost:", "99.9999% (\u03bcs)", "Sample Size (Bytes)", "\u2022 Reliable"]
 _WORDS += ["latency", "payload_bytes=64", "histogram", "bins=1:2:3", "end", "status=ok", 'text="', "\\", "(0.00%)", "{", "}", '"latency":', ","]
@@ -172,7 +172,7 @@ class FormatUnderTest:
         return self._true[log]
 
     def events(self, log: bytes) -> list[Event]:
-        """Read a log, and check that each line is in exactly one class and that all findings are valid."""
+        """Read a log. Check that each line is in exactly one class, and that all findings are valid."""
         text = LogText(io.BytesIO(log))
         format_named(self.name).detect(text.head)
         scan = Scan(text, self.name)
@@ -188,7 +188,7 @@ class FormatUnderTest:
 
     @contextmanager
     def _read(self, log: bytes, change: str, *samples: bytes) -> Iterator[ChangedLog]:
-        """Read a log that a change has created from samples. The message of any failure names the change."""
+        """Read a log that a change made from samples. If a check fails, the message names the change."""
         with _log_in_message(log, change):
             yield ChangedLog(log, self.events(log), frozenset[Claim]().union(*map(self.true, samples)))
 
@@ -205,20 +205,20 @@ class FormatUnderTest:
     def check_any_bytes(self, log: bytes) -> None:
         """Check that each line is in exactly one class, for any bytes."""
         if compression_of(log) or why_no_text(log):
-            return  # UTF-16 and archives are refused with a message, and a compressed log has other lines.
+            return  # UTF-16 and archives are refused with a message. A compressed log has other lines after it is expanded.
         with _log_in_message(log, "any bytes"):
             counted = sum(len(event.lines) for event in self.events(log))
             if counted != lines_in(log):
                 raise AssertionError(f"{counted} lines of {lines_in(log)} are in a class")
 
     def check_cut_anywhere(self, seed: int) -> None:
-        """Check that a log that is cut at any position has only records that the complete log has."""
+        """Cut a log at any position. Check that it has only records that the complete log has."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.logs)
         all_results = self.results(log)
         cut = log[: chance.randint(0, len(log))]
         with self._read(cut, f"cut after {len(cut)} of {len(log)} bytes, seed {seed}", log) as changed:
-            last = cut.count(b"\n") + 1  # The cut line: its complete cells may be a record without the last cell.
+            last = cut.count(b"\n") + 1  # The number of the cut line, whose complete cells may be a record without the last cell.
             results = _results(changed.events)
             records = [record for _, record in all_results]
             same = [record for event, record in results if event.last_line != last or record in records]
@@ -242,7 +242,7 @@ class FormatUnderTest:
     def check_moved(self, change: str, seed: int) -> None:
         """Check that each number still belongs to its line if lines are moved to other positions."""
         chance = random.Random(seed)  # noqa: S311
-        telling = [log for log in self.small if self.true(log) and log not in self.not_moved]  # Without records, the true contents are unknown.
+        telling = [log for log in self.small if self.true(log) and log not in self.not_moved]  # A log without records shows nothing.
         if not telling:
             return
         log, other = chance.choice(telling), chance.choice(telling)
@@ -253,7 +253,7 @@ class FormatUnderTest:
             _expect_none("is outside of the range of all its intervals", out_of_range(_records(changed.events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
-        """Check that garbage in some lines leaves the numbers of records on other lines unchanged."""
+        """Check that garbage in some lines does not change the numbers of records on other lines."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         lines = _lines(log)
@@ -264,7 +264,7 @@ class FormatUnderTest:
             _expect_none("has numbers that are not on its lines", unknown_numbers(untouched, changed.true, self.allow), changed)
 
     def check_foreign_digits(self, seed: int) -> None:
-        """Check that digits of other scripts are not read as numbers: no tool prints them, and reading in bulk uses bytes."""
+        """Check that digits of other scripts are not read as numbers: no tool prints such digits, and reading in bulk does not recognise them."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         foreign = b"".join(changes.foreign_digits(_lines(log), chance))
@@ -285,7 +285,7 @@ class FormatUnderTest:
             _expect_none("states a value that no record of the sample states", faults, changed)
 
     def check_flipped_anywhere(self, seed: int) -> None:
-        """Check that flipped bytes anywhere cause no exception."""
+        """Check that flipped bytes at any position cause no exception."""
         chance = random.Random(seed)  # noqa: S311
         flipped = bytearray(b"".join(_lines(chance.choice(self.small))))
         for _ in range(chance.randint(1, 20)):
@@ -311,13 +311,13 @@ def check_bulk(name: str, log: bytes) -> None:
 
 
 def _positions(event: Event) -> list[tuple[int | None, int | None]]:
-    """Return the positions of the numbers of a record on their lines. They are not part of its content."""
+    """Return the positions of a record's numbers on their lines. The positions are not part of the content of the record."""
     return [(number.value_start, number.value_end) for number in event.what.numbers] if isinstance(event.what, Record) else []
 
 
 @contextmanager
 def _log_in_message(log: bytes, change: str) -> Iterator[None]:
-    """Add the change and the log to the message of any failure, because the input of a test is only a random number."""
+    """Add the change and the log to the message of any exception, because hypothesis shows only a random number."""
     try:
         yield
     except Exception as error:
@@ -328,7 +328,7 @@ def _log_in_message(log: bytes, change: str) -> Iterator[None]:
 
 
 def _expect_none(words: str, faults: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
-    """Raise an error about the first fault. For a record, explain first what is wrong with it, because a record is a long text."""
+    """Raise an error about the first fault. If it is a record, the message first explains the error, because a record is a long text."""
     if not faults:
         return
     advice = f"{advise()}\n" if advise else ""
@@ -354,16 +354,16 @@ def format_tests(
     not_moved: Collection[Path] = (),
     examples: int = 60,
 ) -> type:
-    """Return a class with the tests that every format must pass. Pytest finds it if its name begins with ``Test``.
+    """Return a class with the tests that every format must pass. Pytest finds the class if its name begins with ``Test``.
 
     Args:
         name: the name of the format, as ``tacholog formats`` shows it.
         logs: sample logs of the format, real logs if possible.
         allow: what the format may do with a changed log, in addition to losing numbers.
-        others: logs of other tools, to be mixed with these.
-        not_moved: the logs among ``logs`` with results that the format cannot read at their position, such as a row that is broken in the sample.
-            Their lines are not moved: at another position, the format might read a result that no record of the sample has.
-        examples: the number of changed logs that most of the tests read. Some tests read up to five times as many.
+        others: logs of other tools, which are mixed with ``logs``.
+        not_moved: those of ``logs`` whose lines are not moved. They have results that the format cannot read at their position, such as a row that is
+            broken in the sample. At another position, the format might read a result that no record of the sample has.
+        examples: the number of changed logs that most of the tests read. Some tests read up to five times as many logs.
 
     Raises:
         ImportError: hypothesis is not installed.
@@ -418,5 +418,5 @@ def format_tests(
 
 
 def _lines(log: bytes) -> tuple[bytes, ...]:
-    """Return the lines of a log, each with a line end."""
+    """Return the lines of a log, each with its line end."""
     return tuple(line + b"\n" for line in log.removesuffix(b"\n").split(b"\n"))

@@ -1,7 +1,7 @@
 """Facts in files next to the logs, such as ``experiment_config.json`` or ``params.yaml`` in the folder of each run.
 
-A key that is the name of a field states that field. Any other key is a label if its value differs between runs. Otherwise it is an option, so that
-labels with constant values do not fill the name of each row.
+A key that is the name of a field states that field. Any other key is a label if its values differ between runs. If its value is the same in all runs,
+the key is an option, so that the names of rows contain no constant labels.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class SidecarFacts:
     """The facts of the logs of a folder, read from the files next to the logs."""
 
     def __init__(self, root: Path, template: str) -> None:
-        """Remember where the files of facts are.
+        """Store the location of the files of facts.
 
         Args:
             root: the folder with the logs.
-            template: the path of the file, where ``{folder}`` is the folder of the log: ``{folder}/experiment_config.json``.
+            template: the path of the file, such as ``{folder}/experiment_config.json``. ``{folder}`` stands for the folder of the log.
 
         Raises:
             UnreadableInput: the template names no file, or a file that is not JSON, TOML or YAML.
@@ -46,7 +46,7 @@ class SidecarFacts:
         self.missing: set[str] = set()
 
     def read(self, paths: Iterable[str]) -> None:
-        """Read the files of facts of these logs, each file once.
+        """Read the files of facts of these logs. Each file is read once.
 
         Raises:
             UnreadableInput: a file cannot be read; the message names it.
@@ -60,7 +60,7 @@ class SidecarFacts:
         self._differing = {key for key in keys if len({repr(content.get(key)) for content in self._contents.values()}) > 1}
 
     def are_in(self, path: str) -> bool:
-        """Whether a file of the folder is one of the files of facts."""
+        """Whether a file in the folder is a file of facts."""
         return path in self._contents
 
     def of_log(self, path: str) -> dict[str, Any]:
@@ -114,7 +114,10 @@ def _decoded(root: Path, name: str) -> object:
 
 
 def _flat(content: object, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the single values of a document; nested keys are joined by a hyphen. Lists are left out, because a list is not a condition of one run."""
+    """Yield the single values of a document. Nested keys are joined by a hyphen.
+
+    Lists are left out, because a list is not a condition of a single run.
+    """
     if not isinstance(content, Mapping) or depth > _DEEPEST:
         return
     for count, (key, value) in enumerate(content.items()):

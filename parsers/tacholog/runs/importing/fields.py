@@ -1,4 +1,4 @@
-"""The fields that a pattern, a rule or ``--set`` may state for a log, and the conversion of their texts to values of a manifest."""
+"""The fields that a pattern, a rule or ``--set`` may state for a log; and the conversion of texts to the values of these fields in a manifest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.visible import is_blank, one_form
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
-#: Fields that identify a log within its run. They do not distinguish one run from another.
+#: Fields that identify a log within its run. They do not distinguish runs.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
 #: Fields that distinguish the repetitions of a run.
@@ -47,7 +47,7 @@ def full_name(name: str, where: str) -> str:
         where: the source of the name, for messages.
 
     Raises:
-        UnreadableInput: there is no such field; the message names similar ones.
+        UnreadableInput: there is no such field; the message names similar fields.
     """
     if name in STATED_CONDITIONS:
         return CONDITION + name
@@ -65,7 +65,7 @@ def full_name(name: str, where: str) -> str:
 
 
 def _near(name: str) -> str:
-    """Return a hint: fields with similar names, and how to write a label."""
+    """Return a hint that names similar fields, and states how to write a label."""
     names = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
     near = difflib.get_close_matches(name, names, 3)
     own_word = f"; write {LABEL}{name} for a word of your own" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
@@ -127,7 +127,7 @@ def _without_zeros(value: object) -> object:
 
 
 def _condition(name: str, value: object) -> Any:  # noqa: ANN401
-    """Return a condition in the type of the schema. The words of the schema may also be in upper case."""
+    """Return a condition with the type that the schema declares. The words of the schema may also be in upper case."""
     column, text = STATED_CONDITIONS[name], value
     if isinstance(value, str) and name == "payload_bytes":
         value = _size(value)
@@ -147,10 +147,10 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
 
 
 def _size(text: str) -> str:
-    """Return a size in bytes; the text itself if it is no size.
+    """Return a size in bytes; the unchanged text if it is no size.
 
     Raises:
-        ValueError: the unit may mean 1000 or 1024.
+        ValueError: the prefix of the unit may mean 1000 or 1024.
     """
     match = _SIZE.fullmatch(text)
     if not match:
@@ -189,14 +189,14 @@ def _option(name: str, value: object) -> object:
 
 
 def _scalar(text: str) -> object:
-    """Convert a text that looks like a number or a truth value, because options are compared with the typed values in logs."""
+    """Convert a text that looks like a number or a truth value, because options are compared with values in logs, which have types."""
     if text in ("true", "false"):
         return text == "true"
     return next((kind(text) for pattern, kind in _NUMBERS if pattern.fullmatch(text)), text)
 
 
 def manifest_fields(values: Values) -> dict[str, Any]:
-    """Return the values of a run's fields as arguments of `Manifest`, without system and logs."""
+    """Return the values of the fields of a run as arguments of `Manifest`. System and logs are not included."""
     fields: dict[str, Any] = {name: value for name, value in values.items() if name in (*TEXTS, "published", REPETITION)}
     for argument, prefix in (("labels", LABEL), ("options", OPTION)):
         fields[argument] = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}

@@ -1,12 +1,12 @@
 """Group logs into runs, and runs into repetitions of one measurement.
 
-Logs with the same fields are one run if they differ in role or participant. If the pattern states no repetition, several logs may have the same
-fields and the same role: then each folder is a run, or, if that is not enough, each log. Such runs are numbered as repetitions in the order of the
-start times in their logs, or else in the order of their paths. The same holds for runs whose paths state the same repetitions at several start times.
-If the paths of other runs with these fields state numbers, the counted runs get the next numbers.
+If logs have the same fields and differ in role or participant, they are one run. If the pattern states no repetition, several logs may have the same
+fields and the same role. Then each folder is a run, or, if a folder has several such logs, each log. Such runs are numbered as repetitions in the
+order of the start times in their logs, or else in the order of their paths. Runs are also numbered in this way if their paths state the same
+repetitions at several start times. If the paths of other runs with these fields state numbers, the runs without stated numbers get the next numbers.
 
 The folder of a run is ``PART/PART/.../NN``: a part for each field that distinguishes runs, and the number of the repetition. The same fields always
-give the same parts. A short hash is added if different fields would give the same parts.
+result in the same parts. If different fields would result in the same parts, a short hash is added.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tacholog.slugs import slug
 
 _SHORT = {"publisher": "pub", "subscriber": "sub"}
 _DAY = len("2026-01-31")
-#: The note in a run whose start time is the modification time of a file.
+#: The note in a manifest whose start time is the modification time of a file.
 FILE_TIME_NOTE = "start_time is when the file of the log was last changed: about the end of the run, if nobody copied or edited the file since."
 _UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; a field such as {session} or {label.NAME} tells them apart"
 
@@ -41,7 +41,8 @@ _UNCLEAR = "logs with the same fields, so that it is not clear which of them are
 class ImportedLog(NamedTuple):
     """A log to import: its path, the fields that the user states, and its content.
 
-    ``file_time``: the modification time of its file, if the user asked for it, and if neither the log nor the user states a start time.
+    ``file_time`` is the modification time of the log's file. It is only known if the user asked for it, and if neither the log nor the user states a
+    start time.
     """
 
     path: str
@@ -51,7 +52,7 @@ class ImportedLog(NamedTuple):
 
     @property
     def identity(self) -> tuple[str | None, str | None]:
-        """Role and participant, which distinguish the log from the other logs of its run."""
+        """The role and the participant, which distinguish the log from the other logs of its run."""
         return self.fields.role, self.fields.participant
 
 
@@ -61,12 +62,12 @@ class ImportedRun(NamedTuple):
     Attributes:
         folder: the folder of all repetitions of the run, relative to the data folder.
         repetition: the number of the repetition.
-        is_counted: whether Tacholog assigned the number, because no path states it.
+        is_counted: whether Tacholog assigned the number of the repetition, because no path states it.
         key: all fields of the run except the repetition, as one text.
         manifest: its manifest.
         logs: its logs, in the order of the manifest.
         hosts: machines that its logs describe.
-        overruled: one sentence for each value of ``--set`` that a log of this run contradicts. The manifest does not contain these values.
+        overruled: a sentence for each value of ``--set`` that a log of this run contradicts. The manifest does not contain such a value.
     """
 
     folder: str
@@ -79,7 +80,7 @@ class ImportedRun(NamedTuple):
     overruled: tuple[str, ...] = ()
 
     def with_repetition(self, repetition: int) -> ImportedRun:
-        """Return this run with another number of its repetition."""
+        """Return this run with another repetition number."""
         return self._replace(repetition=repetition, manifest=msgspec.structs.replace(self.manifest, repetition=repetition))
 
 
@@ -89,8 +90,8 @@ class Grouping(NamedTuple):
     Attributes:
         runs: sorted by folder and repetition.
         problems: logs that belong to no run, with the reason.
-        order: the order in which the runs of each folder were numbered: ``start time`` or ``name`` if none of their paths states the number,
-            ``start time and repetition`` if their paths state the same repetitions at several start times.
+        order: the order in which the runs of each folder were numbered. It is ``start time`` or ``name`` if no path states the number, and ``start
+            time and repetition`` if the paths state the same repetitions at several start times.
     """
 
     runs: list[ImportedRun]
@@ -153,7 +154,7 @@ def _add_runs(made: Sequence[ImportedRun | Problem], order: str | None, grouping
 
 
 def _by_start_and_number(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Group the logs into runs by start time and number, and order the runs by both; ``None`` if these do not show which logs are one run."""
+    """Group the logs into runs by start time and repetition, in this order; ``None`` if this does not show which logs are one run."""
     parts: dict[tuple[datetime, int], list[ImportedLog]] = defaultdict(list)
     for log in logs:
         start, number = _moment(log.fields.values.get(START)), log.fields.values.get(REPETITION)
@@ -168,7 +169,7 @@ def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
 
 
 def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Group the logs into runs as `_runs_of` does, but separate logs with different stated start times."""
+    """Group the logs into runs with `_runs_of`, but logs for which the user states different start times are never one run."""
     starts: dict[str | None, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         starts[log.fields.values.get(START)].append(log)
@@ -177,7 +178,7 @@ def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] |
 
 
 def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Split logs with the same fields into runs; ``None`` if it is not clear which of them belong together."""
+    """Divide logs with the same fields into runs; ``None`` if it is not clear which of these logs belong together."""
     if _is_one_run(logs):
         return [logs]
     folders: dict[str, list[ImportedLog]] = defaultdict(list)
@@ -205,7 +206,7 @@ def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
 
 
 def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[ImportedLog]], str]:
-    """Return the runs in the order of their start times if all are known, otherwise unchanged; and the name of this order."""
+    """Return the runs, and the name of their order: sorted by start time if all start times are known, otherwise in the given order."""
     starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"
@@ -214,7 +215,7 @@ def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[
 
 
 def _start_of(log: ImportedLog) -> str | None:
-    """Return the start time that a log states, or else the one that the user states for it, or else the modification time of its file."""
+    """Return the start time that a log states, or else the start time that the user states for it, or else the modification time of its file."""
     return log.survey.facts.start_time or log.fields.values.get(START) or log.file_time
 
 
@@ -223,7 +224,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
-    """Return the run of these logs; a problem if neither the logs nor the user state the measured system."""
+    """Return the run of these logs; a problem if neither the logs nor the user state one measured system."""
     logs = sorted(logs, key=lambda log: (log.fields.side or "", log.fields.participant or "", natural(log.path)))
     of_path = logs[0].fields.of_path
     values, overruled = _without_overruled(logs)
@@ -251,16 +252,16 @@ def _file_time(logs: Sequence[ImportedLog]) -> str | None:
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of a run without those that its logs state themselves, and a sentence for each difference.
+    """Return the fields of a run without the fields that its logs state, and a sentence for each contradiction between them.
 
-    This concerns the start time and the conditions in ``--set``, because ``--set`` only adds what the logs do not state.
+    Only the start time and the conditions in ``--set`` are removed: ``--set`` is only for values that the logs do not state.
     """
     values, overruled = dict(logs[0].fields.values), []
     if stated_start := min(filter(None, (log.fields.values.get(START) for log in logs)), default=None):
         values[START] = stated_start
         if start := next((log.survey.facts.start_time for log in logs if log.survey.facts.start_time), None):
             del values[START]
-            if not start.startswith(stated_start):  # A time on the stated day does not contradict a stated day.
+            if not start.startswith(stated_start):  # If only a day is stated, a time on this day is no contradiction.
                 day = start[:_DAY]
                 overruled.append(f"{START}={stated_start} was left out where logs state {start if stated_start.startswith(day) else day}")
     for name in logs[0].fields.of_defaults:
@@ -282,7 +283,7 @@ def _tool(log: LogSurvey) -> str | None:
 
 
 def _hosts(logs: Sequence[ImportedLog], host_id: str | None) -> dict[str, Host]:
-    """Return the machines that logs describe, with the id of the host that the user states, if there is one."""
+    """Return the machines that logs describe. If the user states a host, its id is the id of the machine."""
     hosts: dict[str, Host] = {}
     for log in logs:
         described = stated_host(log.survey.facts.environment)
@@ -295,7 +296,7 @@ def _distinction(log: ImportedLog) -> str | None:
 
 
 def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
-    """Return the entry of a log in its manifest, with the participant only if its role has several."""
+    """Return the entry of a log in its manifest. It has a participant only if several participants have the role of the log."""
     fields = log.fields
     participant = None
     if fields.participant is not None and fields.role in several:
@@ -313,7 +314,7 @@ def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
 
 
 def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
-    """Change folder names until variants with different fields have different folders."""
+    """Add a hash to the folders of variants that have different fields but the same folder."""
     keys: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         keys[run.folder].add(run.key)
@@ -321,18 +322,18 @@ def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
 
 
 def by_variant(runs: Iterable[ImportedRun]) -> Mapping[str, list[ImportedRun]]:
-    """Return the runs of each variant, by its folder."""
+    """Return the runs of each variant. The key is the folder of the variant."""
     variants: dict[str, list[ImportedRun]] = defaultdict(list)
     for run in runs:
         variants[run.folder].append(run)
     return variants
 
 
-# Fields that are part of the folder's name even if no path states them. Other fields are part of it only if a path states them. Host and session
-# are not in this list, because the name becomes an address on a site, where both are private.
+# The folder's name contains these fields even if no path states them. It contains other fields only if a path states them. Host and session are not
+# in this list, because they are private, and the name becomes an address on a site.
 _ALWAYS = ("release", "campaign", "system", "system_version")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]+")
-_RESERVED = (HOSTS_FOLDER, "same-build")  # Folders with these names have another meaning.
+_RESERVED = (HOSTS_FOLDER, "same-build")  # In a data folder, folders with these names have another meaning.
 _LONGEST = 60
 
 
@@ -351,7 +352,7 @@ def variant_folder(values: Values, of_path: Sequence[str], tool: str) -> str:
 
 
 def with_hash(folder: str, key: str) -> str:
-    """Return a folder name with a hash, for a variant whose plain name is already used by another variant."""
+    """Return a folder name with a hash. It is for a variant if another variant already uses the plain name."""
     return f"{folder}-{short_hash(key)}"
 
 
@@ -366,10 +367,10 @@ def repetition_folder(number: int) -> str:
 
 
 def _part(name: str, value: str) -> str:
-    """Return the part of a folder's name for a field. Values with unsafe characters get a short hash.
+    """Return the part of a folder's name for a field. If a value has unsafe characters, a short hash is added.
 
-    A number gets the name of its field as a prefix. Otherwise a reader could take it for the number of a repetition. Sessions and options are hashed,
-    because the name becomes an address on a site, where they are private.
+    A number gets the name of its field as a prefix. Otherwise a reader could think that it is the number of a repetition. Sessions and options are
+    hashed, because they are private, and the name becomes an address on a site.
     """
     if name == "session" or name.startswith(OPTION):
         return f"{name.partition('.')[0]}-{short_hash(f'{name}={value}')}"
@@ -382,7 +383,7 @@ def _part(name: str, value: str) -> str:
 def log_names(logs: Sequence[tuple[str, str | None]]) -> list[str]:
     """Return the names of the logs of a run within the folder of the run.
 
-    A log keeps its name. Logs with the same name, from different folders, get a prefix.
+    A log keeps its name. If logs from different folders have the same name, their names get a prefix.
 
     Args:
         logs: the path of each log, with a word that distinguishes the log, such as ``pub0``.

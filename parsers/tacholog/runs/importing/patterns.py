@@ -1,12 +1,12 @@
 """Patterns that read fields from the path of a log: ``{label.plugin}/test-{repetition}/perf-{role}{participant}.log``.
 
-A pattern is compared with the whole path, folder by folder. No field contains a slash. A field of text matches at least one character, and as few as
-the following text of the folder's or file's name allows, from left to right. ``{repetition}`` and ``{participant}`` match all digits at their
-position, ``{role}`` matches one of `ROLES`. ``{{`` and ``}}`` stand for braces.
+A pattern is compared with the whole path, folder by folder. No field contains a slash. A field of text matches at least one character. From left to
+right, each field of text matches as few characters as the later text of the folder's or file's name allows. ``{repetition}`` and ``{participant}``
+match all digits at their position, ``{role}`` matches one of `ROLES`. ``{{`` and ``}}`` stand for braces.
 
 A pattern is compiled to one regular expression. Paths come from untrusted archives, so the matching time must not grow polynomially with the path's
-length. Therefore a field of text and the text after it, up to the next field of text, form an atomic group, to which the matcher never returns. No
-match is lost, because the next field of text can match any further characters.
+length. Therefore a field of text and the text after it, up to the next field of text, form an atomic group: the matcher never tries a second match of
+this group. No match is lost by this, because the next field of text can match any further characters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tacholog.runs.importing.units import unit_at_start
 from tacholog.runs.moments import form_pattern, in_form
 from tacholog.schema.records import Side
 
-#: The words that ``{role}`` matches, each with the side that it means. A client sends, or starts each round trip.
+#: The words that ``{role}`` matches, each with its side. A client sends, or it starts each round trip.
 ROLES: Mapping[str, Side] = {
     "publisher": "publisher",
     "pub": "publisher",
@@ -41,7 +41,7 @@ _MOST_DIGITS = 18  # A number of this length fits into 64 bits.
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}/]*)\}|[{}]|[^{}]+")
 _NUMBER = re.compile(r"[0-9]+")
 _MOST_FIELDS = 64
-_COMPRESSED = (".gz", ".xz", ".zst")  # endings of the compressed files that `open_log` reads
+_COMPRESSED = (".gz", ".xz", ".zst")  # the file extensions of the compressed logs that `open_log` reads
 
 
 def uncompressed(path: str) -> str:
@@ -51,7 +51,7 @@ def uncompressed(path: str) -> str:
 
 
 class PatternField(NamedTuple):
-    """A field of a pattern. The name of an ignored field begins with ``_``, or is ``*``. ``form`` is the form of a time."""
+    """A field of a pattern. If a field is ignored, its name is ``*`` or begins with ``_``. ``form`` is the form of a time."""
 
     name: str
     form: str = ""
@@ -62,7 +62,7 @@ class PatternField(NamedTuple):
         return self.name not in (*DIGITS, ROLE) and not self.form
 
     def value(self, text: str) -> str:
-        """Return the value that a text from a path stands for."""
+        """Return the value for a text from a path."""
         return (in_form(text, self.form) or text) if self.form else text
 
     @property
@@ -77,7 +77,7 @@ Segment = tuple[Token, ...]
 
 
 class Disagreement(NamedTuple):
-    """A field that occurs twice in a pattern and has two different values in a path."""
+    """A field that occurs twice in a pattern, and that has two different values in a path."""
 
     field: str
     first: str
@@ -89,7 +89,7 @@ class Disagreement(NamedTuple):
 
 
 class _Expression(NamedTuple):
-    """A regular expression for paths, and the fields of its groups, in order."""
+    """A regular expression for paths, and the field of each of its groups, in the order of the groups."""
 
     regex: re.Pattern[str]
     fields: tuple[PatternField, ...]
@@ -101,8 +101,8 @@ class Pattern(NamedTuple):
     Attributes:
         text: the pattern as the user wrote it.
         segments: the tokens of each folder and of the file.
-        expressions: first the expression that requires the same value if a field occurs again in a later folder; then the one that does not require
-            it.
+        expressions: two expressions. If a field occurs again in a later folder, the first expression requires the same value there, and the second
+            expression does not.
     """
 
     text: str
@@ -111,20 +111,20 @@ class Pattern(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields that are not ignored, each once, in the order of the pattern."""
+        """The names of the fields that are not ignored, in the order of the pattern. Each name occurs once."""
         return tuple(dict.fromkeys(field.name for field in self.expressions[-1].fields))
 
     def match(self, path: str) -> dict[str, str] | Disagreement | None:
         """Return the values of the fields in a path.
 
-        If a field occurs again in a later folder, it must have the same value there. If a path does not fit, it is compared again without the ending
-        of a compressed log.
+        If a field occurs again in a later folder, it must have the same value there. If a path does not fit, it is compared again without the file
+        extension of a compressed log.
 
         Args:
             path: relative to the folder that is imported, with ``/`` between folders.
 
         Returns:
-            The values, by the names of the fields; `Disagreement` if the path fits only if a field has two values; ``None`` if it does not fit.
+            The values, by the names of the fields; `Disagreement` if the path fits only with two values of one field; ``None`` if it does not fit.
         """
         for name in dict.fromkeys((path, uncompressed(path))):
             for expression in self.expressions:
@@ -143,7 +143,7 @@ def _values(fields: Sequence[PatternField], texts: Sequence[str]) -> dict[str, s
 
 
 def _expression(segments: Iterable[Segment], *, same_again: bool) -> _Expression:
-    """Return the expression of a pattern. ``same_again``: a field that occurs again in a later folder must have the same text there."""
+    """Return the expression of a pattern. With ``same_again``, if a field occurs again in a later folder, it must have the same text there."""
     fields: list[PatternField] = []
     parts: list[str] = []
     for segment in segments:
@@ -202,7 +202,7 @@ def read_pattern(text: str, where: str) -> Pattern:
 
 
 def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
-    """Yield the tokens of the name of a folder. Text without a field in it is one token."""
+    """Yield the tokens of a folder's name: its fields, and the texts between the fields."""
     plain = ""
     for match in _TOKEN.finditer(part):
         if match[0] in ("{", "}"):
@@ -234,7 +234,7 @@ def _check_form(name: str, form: str, where: str) -> None:
 
 
 def _unclear(first: Token, second: Token) -> str | None:
-    """Return why it is not clear where the first of two neighbouring fields ends; ``None`` if it is clear."""
+    """Return the reason why it is not clear where the first of two neighbouring tokens ends; ``None`` if it is clear."""
     if isinstance(first, PatternField) and isinstance(second, PatternField):
         both_text, both_digits = first.is_text and second.is_text, first.name in DIGITS and second.name in DIGITS
         if both_text or both_digits:
@@ -249,7 +249,7 @@ def _unclear(first: Token, second: Token) -> str | None:
 
 
 def _unit_behind(name: str, unit: str) -> str:
-    """Return why a unit must not follow the field of a size: the unit would be ignored as text, and 64k would be read as 64 bytes."""
+    """Return the reason why a unit must not follow the field of a size: the unit would be constant text, and 64k would be read as 64 bytes."""
     if unit in ("KiB", "MiB"):
         return f"{unit} follows {{{name}}}, which would be read as bytes; leave out {unit}: the field takes it with the number"
     return (

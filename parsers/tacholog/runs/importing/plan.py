@@ -1,4 +1,4 @@
-"""The plan of an import: what happens to each file of a folder, and which runs are new. Nothing is written yet."""
+"""The plan of an import: what the import does with each file of a folder, and which runs are new. This module writes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacholog.runs.importing.survey import NOT_LOGS, LogSurvey, Problem, digest,
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.schema.conditions import StatedConditions
 
-# Fields of a manifest that do not identify a run. They may have other values in a run that was imported earlier.
+# Fields of a manifest that do not identify a run. The same run may have other values of these fields from an earlier import.
 _OF_LOGS = ("logs", "host", "notes", "start_time", "status", "reason", "environment", "commands", "order_index", "seed", "repetition")
 
 
@@ -29,8 +29,8 @@ class ExistingRuns(NamedTuple):
 
     Attributes:
         manifests: the manifest of each run, by the folder of the run; ``None`` if a ``run.toml`` cannot be read.
-        variants: the folders of runs by their parent folder.
-        by_content: the folders of runs by the SHA-256 of their logs.
+        variants: the folders of runs, by their parent folder.
+        by_content: the folders of runs, by the SHA-256 of their logs.
     """
 
     manifests: dict[str, Manifest | None]
@@ -44,7 +44,7 @@ class Decisions(NamedTuple):
     Attributes:
         new: runs to write; their folders and repetitions are final.
         present: runs that are already in the data folder, each with its folder.
-        relabelled: present runs whose fields differ from those requested now, each with the names of these fields.
+        relabelled: present runs with other fields than this import states, each with the names of these fields.
         problems: runs that are not written, because their folder holds other logs.
     """
 
@@ -84,10 +84,10 @@ def _texts(run: ImportedRun) -> tuple[str, ...]:
 
 
 def decide(runs: Iterable[ImportedRun], existing: ExistingRuns) -> Decisions:
-    """Decide which runs are new. Runs without a stated repetition get the numbers after those of the present runs."""
+    """Decide which runs are new. If no repetition is stated for a run, it gets a number after the numbers of the present runs."""
     final: list[ImportedRun] = []
     for folder, members in by_variant(runs).items():
-        # A folder with the same name may contain runs with other fields, from another import.
+        # From another import, a folder with this name may contain runs with other fields.
         own_folder = folder if _is_ours(folder, members, existing) else with_hash(folder, members[0].key)
         final += [run._replace(folder=own_folder) for run in _numbered(own_folder, members, existing)]
     decisions = Decisions([], [], [], [])
@@ -122,15 +122,15 @@ def _is_ours(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns
 
 
 def _fields(manifest: Manifest) -> dict[str, Any]:
-    """Return the fields of a manifest that identify its run, except for the fields that its logs state."""
+    """Return the fields of a manifest that identify its run."""
     return {name: value for name, value in msgspec.to_builtins(manifest).items() if name not in _OF_LOGS}
 
 
 def _numbered(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> Iterator[ImportedRun]:
     """Yield runs with their final numbers.
 
-    A number that a path states is final. A run with a counted number keeps it if it is already present. New runs with counted numbers get the numbers
-    after all others.
+    If a path states the number, it is final. If Tacholog counted the number, and the run is already present, the run keeps the number that it has
+    there. New runs with counted numbers get numbers after all other numbers.
     """
     present = existing.variants.get(folder, [])
     waiting: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -158,7 +158,7 @@ def _decide_run(run: ImportedRun, existing: ExistingRuns, planned: set[str], dec
             return
         _add_present(run, folder, manifest, decisions)
         return
-    # Logs without results, such as those of runs that failed to start, are often equal.
+    # Logs without results are often equal, for example if several runs failed to start.
     other_folder = next((other for other in existing.by_content.get(content, ()) if other not in planned), None) if _has_results(run) else None
     if other_folder:
         _add_present(run, other_folder, existing.manifests[other_folder], decisions)
@@ -175,13 +175,16 @@ def _add_present(run: ImportedRun, folder: str, manifest: Manifest | None, decis
 
 
 def _completed(run: ImportedRun, manifest: Manifest | None) -> ImportedRun:
-    """Return a run with the start time and the host that somebody added to its ``run.toml`` later, unless the import states others."""
+    """Return a run, completed by the start time and the host that somebody added to its ``run.toml`` after the import.
+
+    The values of this import have priority.
+    """
     since = {name: value for name in ("start_time", "host") if (value := getattr(manifest, name, None)) and not getattr(run.manifest, name)}
     return run._replace(manifest=msgspec.structs.replace(run.manifest, **since))
 
 
 def _differing(name: str, asked: object, present: object) -> Iterator[str]:
-    """Yield the names of the fields that differ; fields inside tables have their full names."""
+    """Yield the names of the fields that differ. Fields within a table have full names."""
     if not isinstance(asked, dict | None) or not isinstance(present, dict | None):
         yield name
         return
@@ -220,13 +223,13 @@ class ImportPlan(NamedTuple):
 
     Attributes:
         decisions: which runs are new, and which are already present.
-        order: the order in which runs were numbered if no path states their number, by their folder.
+        order: for each folder, the order in which its runs were numbered, if no path states their numbers.
         refused: files that are not imported although they look like logs, with the reason.
-        unmatched: logs that no pattern matches.
-        left_alone: other files that no pattern matches.
+        unmatched: logs whose paths no pattern matches.
+        left_alone: other files whose paths no pattern matches.
         run_folders: folders with a ``run.toml``, which are already runs.
         contradictions: differences between logs and stated fields.
-        unused: the fields of ``--set`` that the paths or rules of all logs state themselves.
+        unused: the fields of ``--set`` that are not used, because the paths or rules of all logs state them.
     """
 
     decisions: Decisions
@@ -252,14 +255,14 @@ class ImportPlan(NamedTuple):
 def plan_import(
     root: Path, data: Path | None, rules: Rules, progress: Callable[[str, int], object] | None = None, *, times_from_files: bool = False
 ) -> ImportPlan:
-    """Read the logs of a folder, and decide what the import does with each.
+    """Read the logs of a folder, and decide what the import does with each log.
 
     Args:
         root: the folder with the logs. It is only read.
-        data: the data folder; it need not exist. ``None``: plan the import into an empty one.
+        data: the data folder; it need not exist. ``None``: plan the import into an empty folder.
         rules: the user's patterns and fields.
         progress: a function that is called with the path of a log and the number of bytes just read.
-        times_from_files: whether the modification time of a log is used as the start time of its run, if nothing else states one.
+        times_from_files: whether the modification time of a log is used as the start time of its run, if no start time is stated.
     """
     listed = list_files(root, data)
     refused = [problem for problem in listed.problems if not rules.is_ignored(problem.path)]
@@ -291,7 +294,7 @@ def plan_import(
 def _add_log(
     root: Path, path: str, fields: LogFields, logs: list[ImportedLog], refused: list[Problem], progress: Callable[[str, int], object] | None
 ) -> None:
-    """Read a log. Its format must be known, unless a rule states that the log contains no results."""
+    """Read a log, and add it to the plan. Its format must be known, unless a rule states that the log contains no results."""
     try:
         content: LogSurvey = survey(root, path, fields.format, progress) if fields.results else digest(root, path)
     except UnreadableInput as error:
@@ -309,7 +312,7 @@ def _file_time(root: Path, log: ImportedLog) -> str | None:
 
 
 def _contradictions(run: ImportedRun) -> Iterator[LogContradiction]:
-    """Yield the differences between the logs of a run and its manifest, each difference once for each log."""
+    """Yield the differences between the logs of a run and its manifest. For each log, each difference is yielded once."""
     conditions = stated_conditions(run.manifest)
     for log in run.logs:
         differences = _of_conditions(log, conditions)

@@ -1,7 +1,7 @@
 """The fields that the user states for each log: by its path, by the rule for its path, and by ``--set``.
 
-The path and its rule have priority over ``--set``, which only sets fields that neither they nor the logs state. If the path and its rule state the
-same field differently, one of them is wrong, and the log is refused.
+The path and its rule have priority over ``--set``. It only sets fields that neither the path, nor the rule, nor the logs state. If the path and its
+rule state the same field differently, one of them is wrong, and the log is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PreparedRule(NamedTuple):
-    """A rule whose pattern and values are checked."""
+    """A rule after its pattern and its values were checked."""
 
     pattern: Pattern
     values: dict[str, Any]
@@ -82,7 +82,7 @@ class LogFields(NamedTuple):
 
     @property
     def side(self) -> Side | None:
-        """The side that the role means."""
+        """The side that belongs to the role."""
         return ROLES[self.role] if self.role else None
 
 
@@ -93,7 +93,7 @@ class Rules(NamedTuple):
         rules: the rules in their order.
         ignore: the patterns of `is_ignored`.
         defaults: the values of ``--set``.
-        facts: the files of facts next to the logs, if the user names them.
+        facts: the files of facts next to the logs, if the user names such files.
     """
 
     rules: tuple[PreparedRule, ...]
@@ -104,8 +104,8 @@ class Rules(NamedTuple):
     def is_ignored(self, path: str) -> bool:
         """Return whether the user asked to ignore a file.
 
-        ``*`` stands for any text, also with slashes. A pattern without a slash is compared with the name of the file, any other pattern with the
-        whole path.
+        ``*`` stands for any text, even with slashes. If a pattern has no slash, it is compared with the name of the file; any other pattern is
+        compared with the whole path.
         """
         name = path.rpartition("/")[2]
         return any(fnmatch.fnmatchcase(path if "/" in word else name, word) for word in self.ignore)
@@ -115,7 +115,7 @@ class Rules(NamedTuple):
         return not self.is_ignored(path) and any(isinstance(rule.pattern.match(path), dict) for rule in self.rules)
 
     def of_log(self, path: str) -> LogFields | str | None:
-        """Return the fields of the log at a path.
+        """Return the fields that the user states for the log at a path.
 
         Returns:
             `LogFields`; the reason, as a sentence, if the path is refused; ``None`` if no pattern fits.
@@ -137,7 +137,7 @@ class Rules(NamedTuple):
         return "; ".join(reasons) or None
 
     def _complete(self, path: str, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
-        """Add the fields that the rule, the file of facts and ``--set`` state."""
+        """Return the fields of the path, completed by the fields that the rule, the file of facts and ``--set`` state."""
         for name, value in rule.values.items():
             if of_path.get(name, value) != value:
                 return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"
@@ -212,7 +212,7 @@ def _settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Return the stated values by the full names of their fields."""
+    """Return the stated values, by the full names of their fields."""
     values: dict[str, Any] = {}
     for name, value in pairs:
         full = full_name(name, where)

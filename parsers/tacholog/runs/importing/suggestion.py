@@ -1,14 +1,14 @@
 """Suggest patterns for the logs of a folder, from their paths and from the sizes that some of the logs state.
 
-Text that the names of all folders or files of one depth have in common stays as it is. Text that differs is split at the separators that all names
-have in common, as in ``Array1k@30_54bw_20loss``. It is not split if two parts vary together, as in ``europe-west2`` and ``asia-east1``. Words for
-roles become ``{role}``. Days become ``{start_time}``, because as a label each day would get a row of its own. Numbers that differ become
-``{repetition}``, ``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them. A number also becomes ``{repetition}`` if it
-counts from 0 or 1 without gaps. The ending of a compressed log is ignored, because a pattern fits a path with and without it. Other numbers become
-labels with the name of the word next to them (``{label.bw}bw``). So does text in a name with such numbers (``rate_{label.rate}-hist_{label.hist}``).
-Other text becomes labels that the user should name. In the last step, a number
-becomes ``{payload_bytes}`` if it is the size that the logs state. The same holds for a number that is a power of two such as 64 or 1024 in all names,
-if no log contradicts it.
+The names of all folders or files of one depth are compared. Text that they have in common stays unchanged. Text that differs is split at the
+separators that all names have in common, as in ``Array1k@30_54bw_20loss``. It is not split if two parts always change together, as in
+``europe-west2`` and ``asia-east1``. Words for roles become ``{role}``. Days become ``{start_time}``: if a day were a label, each day would get a
+separate row. Numbers that differ become ``{repetition}``, ``{participant}``, ``{payload_bytes}`` or another condition, by the words next to them. A
+number also becomes ``{repetition}`` if it counts from 0 or 1 without gaps. The file extension of a compressed log is ignored, because a pattern fits
+a path with and without it. Other numbers become labels, which are named after the word next to them (``{label.bw}bw``). Text in a name with such
+numbers becomes a label in the same way (``rate_{label.rate}-hist_{label.hist}``). Other text becomes labels that the user should name. In the last
+step, a number becomes ``{payload_bytes}`` if it is the size that the logs state. A number that is a power of two in all names, such as 64 or 1024,
+also becomes ``{payload_bytes}`` if no log contradicts this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     r"|(?P<day>(?<![0-9])(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?Z?)?(?![0-9]))"
     r"|(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?![0-9]))|(?P<number>[0-9]{1,18})|(?P<word>[A-Za-z]+)|(?P<other>[^A-Za-z0-9])"
 )
-# A day as 27-07-2021, 2021-07-27 or 20210727, optionally followed by a time.
+# A day in the form 27-07-2021, 2021-07-27 or 20210727. A time may follow.
 _DATE = re.compile(
     r"(?<![0-9])(?:(?P<day>[0-3][0-9])(?P<point>[-._])[01][0-9](?P=point)(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}(?P<hyphen>[-._]?)[01][0-9](?P=hyphen)[0-3][0-9])"
     r"(?:(?P<before_time>[-_T ])[0-2][0-9](?P<colon>[-._:]?)[0-5][0-9](?P<seconds>(?P=colon)[0-5][0-9])?(?P<zone>Z)?)?(?![0-9:TZ])"
@@ -42,7 +42,7 @@ _REPETITION_WORDS = (
     *("test", "tests", "run", "runs", "rep", "reps", "repeat", "repetition", "iteration", "iter"),
     *("trial", "round", "try", "attempt", "sample", "pass"),
 )
-#: The meaning of a number that is next to this word.
+#: The field for a number that is next to this word.
 _NUMBER_WORDS = {
     **dict.fromkeys(("loss", "lossrate"), "network_loss_percent"),
     **dict.fromkeys(("sub", "subs", "subscribers", "readers"), "subscribers"),
@@ -53,15 +53,15 @@ _SYSTEMS = re.compile(
     r"(?:rmw_)?(?:fast(?:rtps|dds)|cyclonedds|connext(?:dds)?|gurumdds|opensplice|opendds|zenoh(?:pico)?|iceoryx2?|ecal(?:_(?:dynamic|proto))?|zeromq|zmq|nng|mqtt|nats|lcm)(?:_cpp)?",
     re.IGNORECASE,
 )
-_SEPARATORS = ("_@-+,= ", "_@", "_")  # separators at which names are split; the first separator that all names have in common is used
+_SEPARATORS = ("_@-+,= ", "_@", "_")  # Names are split at the separators of the first set for which this is possible.
 _SHORTEST_WORD = 2
 _KEY = re.compile(r"([A-Za-z]+)[-_=]\Z")
 _PATTERN_TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]+\}|[A-Za-z]+|[0-9]+|.")
 _UNNAMED = re.compile(r"label\.(?:name|folder[0-9]+|number[0-9]+)(?:_[0-9]+)?")
 _LONGEST_PATH = 4096
-_SMALLEST_SIZE = 16  # smaller powers of two often are numbers of streams or threads
+_SMALLEST_SIZE = 16  # smaller powers of two are often numbers of streams or threads
 _LOGS_READ = 8
-StatedSizes = Callable[[str], frozenset[int]]  # returns the sizes that the log at a path states
+StatedSizes = Callable[[str], frozenset[int]]  # For a path: the sizes that its log states.
 
 Kind = Literal["role", "day", "version", "number", "word", "other"]
 
@@ -97,7 +97,7 @@ def _states_none(_path: str) -> frozenset[int]:
 
 
 def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> list[Suggestion]:
-    """Return patterns for these paths, beginning with the pattern that fits the most paths. A pattern that fits no path is left out.
+    """Return patterns for these paths. The pattern that fits the most paths is first. A pattern that fits no path is left out.
 
     Args:
         paths: the paths of the logs.
@@ -112,7 +112,7 @@ def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> l
 
 
 def _suggestions(paths: Sequence[str], stated_sizes: StatedSizes) -> list[Suggestion]:
-    """Return the pattern for paths of one depth and one ending. Names that lack a part that others have (``-SIZE-800``) get a second pattern."""
+    """Return the patterns for paths with the same depth and the same file extension. If some names lack a part (``-SIZE-800``), there are several."""
     suggestion = _suggestion(paths, stated_sizes)
     by_shape: dict[str, list[str]] = defaultdict(list)
     for path in paths:
@@ -125,12 +125,12 @@ def _suggestions(paths: Sequence[str], stated_sizes: StatedSizes) -> list[Sugges
 
 
 def _shape(text: str) -> str:
-    """Return the separators of a name."""
+    """Return all characters of a name except letters and digits."""
     return re.sub(r"[A-Za-z0-9]+", "", text)
 
 
 def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
-    """Return a pattern that fits all these paths if one part with a word is removed from the name of the file; ``None`` if there is none."""
+    """Remove one part, with a word in it, from the name of the file, so that the pattern fits all these paths; ``None`` if this is not possible."""
     folder, slash, name = pattern.rpartition("/")
     tokens = _PATTERN_TOKEN.findall(name)
     for start, end in sorted(combinations(range(len(tokens) + 1), 2), key=lambda part: (part[1] - part[0], -part[0])):
@@ -151,13 +151,13 @@ def _fits(pattern: str, paths: Sequence[str]) -> bool:
 
 
 def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
-    """Return the pattern for paths of one depth and one ending."""
+    """Return the pattern for paths with the same depth and the same file extension."""
     columns = [*zip(*(_plain(path).split("/") for path in paths), strict=True)]
     drafts = _with_one_role([_draft(_pieces_of_column([*dict.fromkeys(names)])) for names in columns])
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
-    except UnreadableInput:  # Two fields have no text between them, so each name that differs becomes one field.
+    except UnreadableInput:  # There is no text between two fields, so each name that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
     values_of = _values_of(pattern, paths)
     size = _size_field(pattern, values_of, stated_sizes)
@@ -168,7 +168,7 @@ def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
 
 
 def _fields(values_of: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return the fields of paths with their different values."""
+    """Return the fields of some paths, each with its different values."""
     fields: dict[str, dict[str, None]] = defaultdict(dict)
     for values in values_of.values():
         for name, value in values.items():
@@ -177,14 +177,14 @@ def _fields(values_of: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def _values_of(pattern: str, paths: Iterable[str]) -> dict[str, Mapping[str, str]]:
-    """Return the fields of each path that a pattern fits."""
+    """Return the values of the fields, for each path that a pattern fits."""
     prepared = read_pattern(pattern, "")
     matches = {path: prepared.match(path) for path in paths}
     return {path: values for path, values in matches.items() if values is not None and not isinstance(values, Disagreement)}
 
 
 def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> str | None:
-    """Return the label that is the payload size in all paths; ``None`` if there is none, or if the pattern already has the size."""
+    """Return the label that is the payload size in all paths; ``None`` if there is no such label, or if the pattern already has the size."""
     names = list(dict.fromkeys(name for values in values_of.values() for name in values))
     for name in () if "payload_bytes" in names else names:
         path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # the first path with each number
@@ -199,7 +199,7 @@ def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated
 
 
 def _is_contradicted(values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> bool:
-    """Whether a log states a size other than its path. Then the number is, for example, the size of packets."""
+    """Whether a log states another size than its path. Then the number in the path is, for example, the size of packets."""
     path_of = {values["payload_bytes"]: path for path, values in [*values_of.items()][::-1] if values.get("payload_bytes", "").isdecimal()}
     return any(stated_sizes(path) not in (frozenset(), {int(text)}) for text, path in [*path_of.items()][:_LOGS_READ])
 
@@ -209,7 +209,7 @@ def _is_usual_size(number: int) -> bool:
 
 
 def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Keep only the last varying word for a role in the drafts, because a path has one role: ``log-sub`` in ``pub_01-sub_05/log-sub``."""
+    """Use only the last varying word for a role as the role, because a path has one role: the last ``sub`` in ``pub_01-sub_05/log-sub``."""
     roles = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "role"]
     changing = [(depth, index) for depth, index in roles if len(drafts[depth].parts[index][1]) > 1]
     roles_left = {*changing[-1:]} if len(roles) > 1 else {*roles}
@@ -220,12 +220,12 @@ def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
 
 
 def _fixed(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Return a word for a role as constant text if it is the same in all names, otherwise as text that differs."""
+    """Treat a word for a role as text: constant text if the word is the same in all names, otherwise text that differs."""
     return ("literal" if len(part[1]) == 1 else "text", part[1])
 
 
 def _plain(path: str) -> str:
-    """Return a path without the ending of a compressed file, which every pattern accepts anyway."""
+    """Return a path without the file extension of a compressed log, because every pattern fits with and without it."""
     plain = uncompressed(path)
     return path if plain.endswith("/") or not plain else plain
 
@@ -243,7 +243,7 @@ def _literal(text: str) -> str:
 def _pieces_of_column(names: Sequence[str]) -> list[list[Piece]]:
     """Return the pieces of the names of one column.
 
-    A date such as ``27-07-2021`` or ``20210727_1430`` is a piece if all names have a date, and if it is clear which number is the day.
+    If all names have a date such as ``27-07-2021`` or ``20210727_1430``, and it is clear which number is the day, the date is one piece.
     """
     dates = [[*_DATE.finditer(name)] for name in names]
     are_clear = all(dates) and any(date["day"] is None or int(date["day"]) > _MONTHS for dates_of_name in dates for date in dates_of_name)
@@ -263,7 +263,7 @@ def _pieces_with_dates(name: str, dates: Sequence[re.Match[str]]) -> list[Piece]
 
 
 def _form(date: re.Match[str]) -> str:
-    """Return the form of a date that `_DATE` matched, as a pattern states it."""
+    """Return the form of a date that `_DATE` matched, as it is written in a pattern."""
     day = date["point"].join(("%d", "%m", "%Y")) if date["day"] else date["hyphen"].join(("%Y", "%m", "%d"))
     if date["before_time"] is None:
         return day
@@ -285,20 +285,20 @@ def _kind(match: re.Match[str]) -> Kind:
 class _Draft(NamedTuple):
     """The common structure of the names of one column: texts, numbers, roles, and at most one text that differs."""
 
-    parts: list[tuple[str, tuple[str, ...]]]  # The kind of a piece, and its text in each name. ``text`` is the piece that differs.
+    parts: list[tuple[str, tuple[str, ...]]]  # The kind of each piece, and its different texts. The kind ``text`` is the piece that differs.
 
 
 def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
-    """Return the common structure of different names, compared from their beginning and from their end."""
+    """Return the common structure of different names. They are compared from their beginning and from their end."""
     shortest = min(map(len, names))
     head = next((index for index in range(shortest) if not _alike([name[index] for name in names])), shortest)
     tail = next((index for index in range(shortest - head) if not _alike([name[-1 - index] for name in names])), shortest - head)
     if head + tail == shortest and any(len(name) > shortest for name in names):
-        # If one name is contained in all others, at least one piece must remain for the text that differs.
+        # If all other names contain one name, at least one piece must remain for the text that differs.
         head, tail = (head - 1, tail) if head else (head, tail - 1)
     if any(len(name) > head + tail for name in names):
-        # A number that differs is joined with the differing text next to it, as in Array1k and PointCloud512k, because a pattern cannot tell where
-        # the number ends.
+        # If a number that differs is next to text that differs, as in Array1k and PointCloud512k, they are joined, because a pattern cannot separate
+        # them.
         while head and _part([name[head - 1] for name in names])[0] != "literal":
             head -= 1
         if tail and _part([name[len(name) - tail] for name in names])[0] == "number":
@@ -312,7 +312,10 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
 
 
 def _between(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the differing middle of names: split at the separators that all names have in common, or else as one text."""
+    """Return the structure of the middle of names, where they differ.
+
+    It is split at the separators that all names have in common, or else it is one text.
+    """
     for separators in _SEPARATORS:
         split = [_segments(name, separators) for name in names]
         (_, between), *others = split
@@ -327,7 +330,7 @@ def _texts(names: Sequence[Sequence[Piece]]) -> tuple[str, ...]:
 
 
 class _NameColumn(NamedTuple):
-    """A segment of all names: the separator before the segment, its text in each name, and its structure."""
+    """The same segment of all names: the separator before it, its text in each name, and its structure."""
 
     separator: str
     texts: tuple[str, ...]
@@ -335,12 +338,15 @@ class _NameColumn(NamedTuple):
 
     @property
     def is_label(self) -> bool:
-        """Whether the segment is one text that does not show the field for it."""
+        """Whether the segment is one text that does not show to which field it belongs."""
         return [kind for kind, _ in self.parts] == ["text"] and _text_name(self.texts, 0, is_file=True) == "label.name"
 
 
 def _joined(columns: Sequence[_NameColumn]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the structure of all columns. Neighbouring segments whose texts vary together become one text, as in europe-west2 and asia-east1."""
+    """Return the structure of all columns.
+
+    If the texts of neighbouring segments always change together, as in europe-west2 and asia-east1, they become one text.
+    """
     joined = [columns[0]]
     for column in columns[1:]:
         before = joined[-1]
@@ -367,7 +373,7 @@ def _segments(name: Sequence[Piece], separators: str) -> tuple[list[list[Piece]]
 
 
 def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the common structure of one segment. If two parts that differ have no text between them, the segment becomes one text."""
+    """Return the common structure of one segment. If there is no text between two parts that differ, the segment becomes one text."""
     different = [*{"".join(piece.text for piece in name): name for name in names}.values()]
     parts = _draft(different).parts
     if any(first != "literal" and second != "literal" for (first, _), (second, _) in pairwise(parts)):
@@ -391,7 +397,7 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
     """Return each column as a part of a pattern, with field names."""
     repetition = _repetition(drafts)
     days = {(depth, index): len(texts) for depth, draft in enumerate(drafts) for index, (kind, texts) in enumerate(draft.parts) if kind == "day"}
-    start = max(days, key=days.__getitem__, default=None)  # of several days, the time of each run and not of the whole experiment
+    start = max(days, key=days.__getitem__, default=None)  # the day with the most values: it is the day of a run, not of the whole experiment
     numbers = [(draft, index) for draft in drafts for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
     is_size_varying = any(_number_name(draft, index, is_repetition=False) == "payload_bytes" for draft, index in numbers)
     columns, number = [], 0
@@ -429,9 +435,9 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 
 
 def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
-    """Return the position of the number that is most likely the repetition: after a word such as ``test``, or the last number that counts from 1.
+    """Return the position of the likely repetition: a number after a word such as ``test``, or else the last number that counts from 1.
 
-    Return ``None`` if no number is likely: a size or a number of streams that is taken for a repetition would mix different measurements.
+    Return ``None`` if no number is likely: if a size or a number of streams were used as the repetition, different measurements would be mixed.
     """
     all_numbers = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
     numbers = [(depth, index) for depth, index in all_numbers if _number_name(drafts[depth], index, is_repetition=False) is None]
@@ -446,15 +452,15 @@ def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
 
 
 def _is_count(texts: Sequence[str], first: int) -> bool:
-    """Whether these numbers count up from the first one without gaps. Other numbers may be sizes, rates or streams."""
+    """Whether these numbers count from ``first`` without gaps. Other numbers may be sizes, rates or numbers of streams."""
     return sorted(map(int, texts)) == list(range(first, len(texts) + first))
 
 
 def _is_count_from_0(draft: _Draft, index: int) -> bool:
     """Whether these numbers count from 0, follow a separator, and stand at the end of the name.
 
-    Other numbers may be settings, as in ``loss_0`` and ``nodelay0``, and if 0 and 1 are the only numbers after a word, as in ``keyed_0`` and
-    ``keyed_1``.
+    Other numbers may be settings, as in ``loss_0`` and ``nodelay0``. If 0 and 1 are the only numbers after a word, as in ``keyed_0`` and ``keyed_1``,
+    they are a setting, too.
     """
     texts = draft.parts[index][1]
     before = draft.parts[index - 1][1][0] if index else "_"
@@ -476,7 +482,7 @@ def _word_before(draft: _Draft, index: int) -> str:
 
 
 def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | None:
-    """Return the field for a number by the text around it; ``None`` if the text does not show a field."""
+    """Return the field for a number according to the text around it; ``None`` if the text does not show a field."""
     if index and draft.parts[index - 1][0] == "role":
         return "participant"
     after = draft.parts[index + 1][1][0].lower() if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
@@ -492,7 +498,7 @@ def _is_size_of_all(draft: _Draft, index: int) -> bool:
 
 
 def _named_by_word(draft: _Draft, index: int) -> str | None:
-    """Return the condition or label for a number by the word next to it (``20loss``, ``depth-10``); ``None`` if there is no such word."""
+    """Return the condition or label for a number according to the word next to it (``20loss``, ``depth-10``); ``None`` if there is no such word."""
     after = draft.parts[index + 1][1][0] if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
     before = _literal_before(draft, index)
     word = "" if UNIT.match(after) else _word(re.match(r"[A-Za-z]+", after))
@@ -503,7 +509,7 @@ def _named_by_word(draft: _Draft, index: int) -> str | None:
 
 
 def _text_named_by_word(draft: _Draft, index: int) -> str | None:
-    """Return the label for a text by the word before it, if numbers in the same name follow such words too (``rate_10-hist_all``)."""
+    """Return the label for a text, named after the word before it. Numbers in the same name must follow such words, too (``rate_10-hist_all``)."""
 
     def key(position: int) -> str:
         return _word(_KEY.search(_literal_before(draft, position)))
@@ -514,7 +520,7 @@ def _text_named_by_word(draft: _Draft, index: int) -> str | None:
 
 
 def _literal_before(draft: _Draft, index: int) -> str:
-    """Return the text between a piece and the field before it."""
+    """Return the text between the previous field and a piece."""
     literals = takewhile(lambda part: part[0] == "literal", reversed(draft.parts[:index]))
     return "".join([texts[0] for _, texts in literals][::-1])
 

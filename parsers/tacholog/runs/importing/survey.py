@@ -1,4 +1,4 @@
-"""The content of a folder to import: its files, and the content of its logs. Each log is read only once."""
+"""The content of a folder that is imported: its files, and the content of its logs. Each log is read only once."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from tacholog.runs.problems import utf8
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Facts, Record
 
-#: Endings of files that are never logs.
+#: File extensions that a log never has.
 NOT_LOGS = (".toml", ".md")
 _CHUNK_BYTES = 1 << 20
-_MOST_KINDS = 1000  # the limit for one log; a log usually has a few kinds of records for each size
+_MOST_KINDS = 1000  # the largest number in one log; usually, a log has a few kinds of records for each size
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -37,7 +37,7 @@ class Problem(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        """Return path and reason as one line of text."""
+        """Return the path and the reason as one line of text."""
         return f"{self.path}: {self.reason}"
 
 
@@ -47,7 +47,7 @@ class FolderListing(NamedTuple):
     Attributes:
         files: their paths relative to the folder, with ``/`` between folders, sorted.
         problems: entries that are not files, and folders that cannot be listed.
-        run_folders: folders with a ``run.toml``. Their logs already belong to runs.
+        run_folders: folders with a ``run.toml``, whose logs already belong to runs.
     """
 
     files: list[str]
@@ -61,7 +61,7 @@ class KindOfRecord(NamedTuple):
     Attributes:
         record: the first of these records, without its numbers.
         metrics: the metrics of its numbers.
-        conditions: the record's own conditions, completed by those that the log states for its whole run.
+        conditions: the conditions of the record itself, completed by ``in_log``.
         in_log: the conditions that the log states for its whole run.
     """
 
@@ -76,16 +76,16 @@ class LogSurvey(NamedTuple):
 
     Attributes:
         sha256: the SHA-256 of its bytes.
-        text_sha256: the SHA-256 of its text, which differs if the log is compressed and was read.
+        text_sha256: the SHA-256 of its text. It differs from ``sha256`` if the log is compressed and was read.
         size_bytes: the number of its bytes.
-        format: the name of its format; ``None`` if it was not read, because a rule states that it contains no results.
+        format: the name of its format; ``None`` if a rule states that the log contains no results, so that it was not read.
         system: the measured system, if the format or the log states it.
         tool: the tool that measured.
         facts: the facts that the log states about its run.
         kinds: the kinds of its records.
         status: how its run ended, according to the log; ``empty`` if the log has no record.
         bad_lines: the number of lines that are broken, or that its format does not recognise.
-        prefix: the prefix that was removed from each line before it was read, in words.
+        prefix: a description of the prefix that was removed from each line.
     """
 
     sha256: str
@@ -106,12 +106,12 @@ def list_files(root: Path, without: Path | None = None) -> FolderListing:
 
     Args:
         root: the folder.
-        without: a folder to skip, which may lie below it: the target of the import.
+        without: a folder that is skipped, such as the target of the import. It may be below ``root``.
     """
     listing = FolderListing([], [], [])
     avoided = _identity(without) if without else None
     waiting = [""]
-    while waiting:  # Without recursion, because folders may be nested deeper than Python's stack allows.
+    while waiting:  # There is no recursion, because folders may be nested deeper than Python's stack allows.
         folder = waiting.pop()
         try:
             with os.scandir(root / folder) as entries:
@@ -145,7 +145,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _not_a_log(entry: os.DirEntry[str], path: str) -> str | None:
-    """Return why an entry of a folder cannot be a log; ``None`` if it can."""
+    """Return the reason why an entry of a folder cannot be a log; ``None`` if it can be a log."""
     if entry.is_symlink():
         return "not a file but a link, which is not followed"
     try:
@@ -168,8 +168,8 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
 
     Args:
         root: the folder that is imported.
-        path: the log's path below it.
-        format_name: its format, if a rule states it.
+        path: the path of the log below ``root``.
+        format_name: the format of the log, if a rule states it.
         progress: a function that is called with the path and the number of bytes just read.
 
     Raises:
@@ -197,7 +197,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
 
 
 def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
-    """Return the metrics of each kind of record. A kind is a record without its numbers, with the number of the run within the log."""
+    """Return the metrics of each kind of record. A kind is a record without its numbers, together with the index of its run in the log."""
     kinds: dict[tuple[Record, int], frozenset[str]] = {}
     for event in scan.batches():
         record, run = (event.like, len(scan.account.runs)) if isinstance(event, RecordBlock) else (event.what, event.run)
@@ -248,7 +248,7 @@ def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def is_log(root: Path, path: str) -> bool:
-    """Whether a file that no pattern fits is a log of a known format."""
+    """Whether a file is a log of a known format. This is asked for files that no pattern fits."""
     try:
         with open_evidence(root, path) as stream:
             Scan(LogText(stream))

@@ -1,6 +1,6 @@
-"""Units after the numbers of rates, times and shares: ``100M``, ``54 Mbit/s``, ``10ms``, ``2%``. For the units of sizes, see `fields`.
+"""Units of rates, times and shares, after a number: ``100M``, ``54 Mbit/s``, ``10ms``, ``2%``. For the units of sizes, see `fields`.
 
-In rates, a prefix is a power of 1000: nobody calls 1024 bit/s a kilobit.
+In rates, a prefix is a power of 1000: a kilobit per second is never 1024 bit/s.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_OF_TC = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}  # as ``tc qdisc`` accepts them, in lower case
+_OF_TC = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}  # the units of ``tc qdisc``, in lower case
 _BIT_RATES = {prefix + unit: factor for prefix, factor in _PREFIXES.items() for unit in ("", "bit", "bits", "bit/s", "bits/s", "b/s", "bps")} | _OF_TC
 _RATES = {prefix + unit: factor for prefix, factor in _PREFIXES.items() for unit in ("", "Hz", "/s")} | {"hz": 1}
-_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # both the sign for micro and the Greek letter
+_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the Greek letter
 _SHARES = {"%": 1}
-#: The units that are allowed after the number of a condition, with their factors.
+#: The units that may follow the number of a condition, with their factors.
 UNITS: Mapping[str, Mapping[str, int]] = {
     "network_bandwidth_bit_per_s": _BIT_RATES,
     "link_bit_per_s": _BIT_RATES,
@@ -37,7 +37,7 @@ _NUMBER_AND_UNIT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,12})?) ?([^0-9 .].*)")
 
 
 def without_unit(name: str, text: str) -> str:
-    """Convert a number with a unit to the unit of its condition; return the text itself if it is not such a number.
+    """Convert a number with a unit to the unit of its condition. If the text is not such a number, return it unchanged.
 
     Args:
         name: the name of the condition.
@@ -52,7 +52,7 @@ def without_unit(name: str, text: str) -> str:
 
 
 def unit_at_start(name: str, text: str) -> str | None:
-    """Return the unit at the beginning of a text if this unit changes the value of the number before it; ``None`` if there is none.
+    """Return the unit at the beginning of a text, if this unit changes the value of the number before the text; otherwise ``None``.
 
     Args:
         name: the name of the condition, with or without ``conditions.``.

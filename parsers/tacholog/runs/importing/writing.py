@@ -1,7 +1,7 @@
-"""Write new runs into a data folder, each run completely or not at all.
+"""Write new runs into a data folder. Each run is written completely, or nothing of it is written.
 
-A run is written into a hidden folder inside the data folder. When its logs and its ``run.toml`` are complete, the hidden folder is renamed, which is
-atomic. A log that was imported before is never changed.
+A run is written into a hidden folder inside the data folder. When the logs and the ``run.toml`` of the run are complete, the hidden folder is
+renamed. Renaming is atomic. If a log was imported before, it is never changed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def staging(data: Path) -> Iterator[Path]:
         raise TachologError(f"{data}: {error.strerror}") from error
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # The kernel releases the lock when the process ends, even after a crash.
+        fcntl.flock(lock, fcntl.LOCK_EX)  # When the process ends, even by a crash, the kernel releases the lock.
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -50,7 +50,7 @@ def staging(data: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(data: Path) -> None:
-    """Remove the hidden folders of killed imports. Locked folders stay, because their import is still running."""
+    """Remove the hidden folders of imports that were killed. A locked folder stays, because its import is still running."""
     for folder in data.glob(f"{_STAGING}*"):
         if folder.is_symlink() or not folder.is_dir():
             continue
@@ -72,10 +72,10 @@ def write_run(root: Path, data: Path, stage: Path, run: ImportedRun, *, link: bo
         data: the data folder.
         stage: a folder on the same file system, from `staging`.
         run: the run.
-        link: whether to make hard links instead of copies.
+        link: whether hard links are made instead of copies.
 
     Returns:
-        ``None`` if the run was written. Otherwise the reason: a log has changed since it was read, or another process has written the run.
+        ``None`` if the run was written; otherwise the reason: a log has changed after it was read, or another process has written the run.
 
     Raises:
         TachologError: the data folder cannot be written, or a log cannot be linked.
@@ -131,10 +131,10 @@ def _copy(root: Path, path: str, target: Path) -> str:
 
 
 def _link(root: Path, path: str, target: Path) -> str:
-    """Make a hard link to the opened log, even if its path now leads to another file. Return the SHA-256 of its bytes."""
+    """Make a hard link to the opened log, even if another file has its path now. Return the SHA-256 of the log's bytes."""
     with open_evidence(root, path) as source:
         try:
-            # Python calls linkat(), which can follow the link in /proc, only with src_dir_fd. The path is absolute, so any descriptor can be used.
+            # linkat() can follow the link in /proc. Python calls it only if src_dir_fd is given. The path is absolute, so any descriptor is right.
             os.link(f"/proc/self/fd/{source.fileno()}", target, src_dir_fd=source.fileno(), follow_symlinks=True)
         except OSError as error:
             way_out = "; without --link, logs are copied" if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK) else ""
@@ -146,7 +146,7 @@ def _link(root: Path, path: str, target: Path) -> str:
 
 
 def write_hosts(data: Path, runs: Iterable[ImportedRun]) -> list[str]:
-    """Write a host file for each machine that a log describes, unless the file exists. Return the ids of the written files."""
+    """Write a host file for each machine that a log describes, if there is no such file. Return the ids of the new files."""
     written: list[str] = []
     for run in runs:
         for name, host in run.hosts.items():
