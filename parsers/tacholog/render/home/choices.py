@@ -167,7 +167,8 @@ class _Writer:
             yield join(["Each number is the median of ", count_of(few), " to ", count_of(many), f" runs{winner}. "])
         groups = [numbers.group for column in self._choices.columns for name, numbers in column.ranked.items() if name == "fastest"]
         if groups:
-            yield load_words(group["load_mode"] for group in groups)
+            loaded = {"other": "Latencies under load are on the page \u201cSide by side\u201d."} if self._choices.has_loaded else {}
+            yield load_words((group["load_mode"] for group in groups), **loaded)
 
     def notes(self) -> Iterator[Html | str]:
         """Yield the sentences below the table: what was measured, and the meaning of terms."""
