@@ -19,6 +19,9 @@ rate of 0.2 is one divided by the rate. That of newer versions is the duration o
 returns before the messages are there: these times are left out. The standard deviation of times is wrong (it subtracts a mean in microseconds from
 nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages of the connection in both directions: it is left out. CSV states neither the
 kind of the clients nor the size, which is computed from bytes and rates if only one size is possible.
+
+Conditions are, from the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one subject
+(``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it, and the kind of the clients, are settings.
 Source: cli/bench_command.go and internal/bench/stats.go of nats-io/natscli, bench/bench.go of nats-io/nats.go; samples in tests/formats/nats_bench/.
 """
 
@@ -58,6 +61,7 @@ from tacholog.formats.kit import (
 
 SYSTEM = "NATS"
 TOOL = "nats bench"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("0.4", "0.3 and later: times of the calls", "logs recorded with 0.4.0"),
     Dialect("0.2", "0.2: kinds of clients, and one divided by the rate", "published logs"),
