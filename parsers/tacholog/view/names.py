@@ -258,24 +258,27 @@ _WORDS: dict[str, Callable[[object], str]] = {
 }
 
 
-def load_words(modes: Iterable[object], *, has_latency: bool = True, other: str = "Under load it was not measured.") -> str:
+NOT_LOADED = "Under load it was not measured."
+
+
+def load_words(modes: Iterable[object], *, has_latency: bool = True, loaded: str = NOT_LOADED) -> str:
     """Return, in words, whether the system was loaded, from the load modes of all latencies or, if there are none, of all rates.
 
-    ``other``: the sentence about latencies under load, if all these latencies are those of one message at a time.
+    ``loaded``: the sentence about latencies under load, if all these latencies are those of one message at a time.
     """
     all_modes = set(modes)
     if not all_modes:
         return ""
     if not has_latency and all_modes - {None}:
         return "These are rates: the system was loaded."
-    loaded, is_unloaded = all_modes - {None, "closed"}, "closed" in all_modes
-    if loaded and is_unloaded:
+    is_loaded, is_unloaded = bool(all_modes - {None, "closed"}), "closed" in all_modes
+    if is_loaded and is_unloaded:
         return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series states its load."
-    if loaded:
+    if is_loaded:
         return "Latency was measured under load: the next message did not wait for an answer."
     if is_unloaded:
         unknown = " Some sources do not state the load." if None in all_modes else ""
-        return f"Latency is that of one message at a time: the system was not loaded. {other}{unknown}"
+        return f"Latency is that of one message at a time: the system was not loaded. {loaded}{unknown}"
     return "The source does not state whether the system was loaded."
 
 
