@@ -18,9 +18,9 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from math import ceil, isqrt
+from math import isqrt
 
-from tacholog.formats.hdrhistogram.percentile_table import CONDITIONS, LEVELS, NO_UNIT
+from tacholog.formats.hdrhistogram.percentile_table import CONDITIONS, NO_UNIT, ranks
 from tacholog.formats.kit import DERIVED, PARTIAL, Broken, Facts, Finding, Line, Number, Record, of_seconds
 
 VERSION = re.compile(r"#\[Histogram log format version 1\.[0-3]\]")
@@ -106,11 +106,11 @@ def _record(
     (lowest, lowest_width), (highest, highest_width) = ordered[0][0], ordered[-1][0]
     values: dict[str, tuple[float, int]] = {"mean": (total / count / 2, highest_width)}
     values |= {"std": (isqrt(max(count * squares - total * total, 0)) / count / 2, highest_width), "min": (lowest, lowest_width)}
-    ranks = [(name, ceil(level * count - 1e-6)) for name, level in LEVELS.items() if count * (1 - level) >= 1]
+    percentiles = ranks(count)
     covered = 0
     for (upper, width), samples in ordered:
         covered += samples
-        values |= {name: (upper, width) for name, rank in ranks if name not in values and covered >= rank}
+        values |= {name: (upper, width) for name, rank in percentiles if name not in values and covered >= rank}
     values["max"] = (highest, highest_width)
     return Record(
         test="latency",

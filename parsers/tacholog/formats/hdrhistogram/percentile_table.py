@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from math import ceil, floor, log2
 from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Conditions, Finding, Line, Number, Record, finding_on, printed, unit_of_last_decimal
 
-#: The statistics that a table can have, with their levels.
-LEVELS = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.999": 0.99999}
+#: The percentiles that are read. A percentile beyond which no value lies is the maximum, and is left out.
+PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "p99.999")
 NO_UNIT = (
     "the log does not state the unit of its values: read it with --as hdrhistogram:us (or ns, ms, s), or write format = \"hdrhistogram:us\" for "
     "this log into run.toml"
@@ -122,7 +123,7 @@ class PercentileTable:
             numbers.append(_scaled("std", float(footers["std"]), 0.0, footers["std"], unit))
         first = self._rows[0]
         numbers.append(_scaled("min", first.value, first.value * fine, first.cell, unit))
-        numbers += [_percentile(self._rows, name, count, fine, unit) for name, level in LEVELS.items() if count * (1 - level) >= 1]
+        numbers += [_percentile(self._rows, name, rank, fine, unit) for name, rank in ranks(count)]
         top = float(footers["max"])
         numbers.append(_scaled("max", top, top * fine, footers["max"], unit))
         return Record(test="latency", payload_bytes=None, numbers=tuple(numbers), samples=count, conditions=CONDITIONS)
@@ -146,14 +147,21 @@ def _is_complete(rows: Sequence[_Row], total: int) -> bool:
     return all(before.value <= row.value and before.count <= row.count and (before.count < row.count or before.value == row.value) for before, row in pairs)
 
 
-def _percentile(rows: Sequence[_Row], name: str, total: int, fine: float, unit: float) -> Number:
-    """Return a percentile: the value of the first row that covers it. It lies between this row and the row before it, unless it has its own row."""
-    level = LEVELS[name]
-    rank = ceil(level * total - 1e-6)
+def ranks(count: int) -> list[tuple[str, int]]:
+    """Return each percentile with its nearest rank among so many values, except percentiles beyond which no value lies."""
+    nearest = [(name, ceil(Fraction(name[1:]) * count / 100)) for name in PERCENTILES]
+    return [(name, rank) for name, rank in nearest if rank < count]
+
+
+def _percentile(rows: Sequence[_Row], name: str, rank: int, fine: float, unit: float) -> Number:
+    """Return a percentile: the value of the first row that covers its rank.
+
+    It lies between this row and the row before it, unless a row has its level.
+    """
     index = next(index for index, row in enumerate(rows) if row.count >= rank)
-    row = rows[index]
-    has_own_row = abs(row.level - level) < _TOLERANCE or not index
-    gap = 0.0 if has_own_row else row.value - rows[index - 1].value
+    row, level = rows[index], float(Fraction(name[1:]) / 100)
+    has_row = not index or any(abs(other.level - level) < _TOLERANCE for other in rows)
+    gap = 0.0 if has_row else row.value - rows[index - 1].value
     return _scaled(name, row.value, max(gap, row.value * fine), row.cell, unit)
 
 
