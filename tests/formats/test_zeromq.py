@@ -66,3 +66,10 @@ def test_block_without_one_of_its_lines_is_broken(missing: int) -> None:
 
 def test_library_is_not_stated() -> None:
     assert read_text(LATENCY).facts.system is None
+
+
+def test_megabit_of_nng_has_2_to_the_20_bits() -> None:
+    (record,) = read(LOGS / "layout-nng-thr.log").records
+
+    assert record.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=3906.25 * 2**20, resolution=1048.576, line=5)
+    assert 3906.25 * 2**20 == 500_000 * 1024 * 8

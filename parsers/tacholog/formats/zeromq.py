@@ -7,7 +7,8 @@
 
 nanomsg, nng, Crossroads and bindings in other languages print these lines too, some with a line for the time of the test. The text names neither the
 library nor the transport, so the manifest states both (``system``, ``transport``). The latency is half of a round trip: the time of all round trips,
-divided by twice their number. A throughput is that of the receiver, beginning with its first message. Mb are 10^6 bits. Some ports compute it with
+divided by twice their number. A throughput is that of the receiver, beginning with its first message. Mb are 10^6 bits; nng, which prints
+``throughput`` without ``mean``, has Mb of 2^20 bits, and a clock of milliseconds. Some ports compute with
 integers of 32 bits: if the two rates contradict each other, both are broken. Losses are not counted; ``local_lat`` and ``remote_thr`` print nothing.
 Source: the programs in perf/ of zeromq/libzmq, of nanomsg and of nng; samples in tests/formats/zeromq/.
 """
@@ -54,9 +55,9 @@ _SIZE = re.compile(r"message size: (?P<size>[1-9][0-9]{0,11}) \[B\]")
 _COUNT = re.compile(r"(?P<kind>round ?trip|message) count: (?P<count>[1-9][0-9]{0,14})")
 _TIME = re.compile(rf"(?:total|elapsed) time: {_NUMBER} \[s\]")
 _LATENCY = re.compile(rf"average latency: (?P<latency>{_NUMBER}) \[us\]")
-_RATE = re.compile(r"mean throughput: (?P<rate>[0-9]{1,15}(?:\.[0-9]{1,6})?) \[msg/s\]")
-_BITS = re.compile(rf"mean throughput: (?P<bits>{_NUMBER}) \[Mb/s\]")
-_OF_BLOCK = re.compile(r"(?:message size|(?:round ?trip|message) count|average latency|mean throughput): ")
+_RATE = re.compile(r"(?:mean )?throughput: (?P<rate>[0-9]{1,15}(?:\.[0-9]{1,6})?) \[msg/s\]")
+_BITS = re.compile(rf"(?P<mean>mean )?throughput: (?P<bits>{_NUMBER}) \[Mb/s\]")
+_OF_BLOCK = re.compile(r"(?:message size|(?:round ?trip|message) count|average latency|(?:mean )?throughput): ")
 _HEAD = LineStart(r"message size: [0-9]{1,12} \[B\]\r?\n(?:round ?trip|message) count: [0-9]")
 
 
@@ -81,7 +82,9 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
             block, cells = [], {}
             match = _SIZE.fullmatch(line.text)
         if match is None:
-            if _OF_BLOCK.match(line.text):
+            if _TIME.fullmatch(line.text):
+                yield Finding(line, None)
+            elif _OF_BLOCK.match(line.text):
                 yield Finding(line, Broken("a line of a result whose other lines are missing"))
             continue
         block.append(line)
@@ -119,16 +122,17 @@ def _latency(cells: dict[str, Cell]) -> Record:
 
 def _throughput(cells: dict[str, Cell]) -> Record | Broken:
     size, rate, bits, count = int(cells["size"]), cells["rate"], cells["bits"], cells["count"]
-    unit_of_rate, unit_of_bits = unit_of_last_decimal(rate), unit_of_last_decimal(bits) * 1e6
+    mega = 1e6 if "mean" in cells else 2.0**20  # nng prints no "mean".
+    unit_of_rate, unit_of_bits = unit_of_last_decimal(rate), unit_of_last_decimal(bits) * mega
     # The rate may be cut off before its last digit, and the bits may be computed from the cut rate or from the full rate.
-    if abs(float(bits) * 1e6 - float(rate) * size * 8) > unit_of_rate * size * 8 + unit_of_bits:
+    if abs(float(bits) * mega - float(rate) * size * 8) > unit_of_rate * size * 8 + unit_of_bits + 1e-6 * float(bits) * mega:
         return Broken("the rates in msg/s and in Mb/s contradict each other")
     return Record(
         test="throughput",
         payload_bytes=size,
         numbers=(
             printed("message_rate", "mean", float(rate), unit_of_rate, line=rate.line, cell=rate),
-            printed("goodput", "mean", round(float(bits) * 1e6, 3), unit_of_bits, line=bits.line, cell=bits),
+            printed("goodput", "mean", round(float(bits) * mega, 3), unit_of_bits, line=bits.line, cell=bits),
             counted("messages_received", int(count), line=count.line, cell=count),
         ),
         side="subscriber",
