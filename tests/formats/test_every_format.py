@@ -49,6 +49,9 @@ APART = Allowances(may_lack_size=True)
 ALLOWED = {
     # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
     "ecal": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=ecal_word),
+    # '"value": 4.8,' of one result and '"name": "BM_Send",' of another are on lines of their own.
+    "github_action_benchmark": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
+    "google_benchmark": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
     # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". Each may be from another result.
     "hmbdc": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     "iceoryx2": APART,
@@ -69,6 +72,8 @@ ALLOWED = {
     # Members of its JSON may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
     # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),
+    # "average latency: 26.000 [us]" may be from another block with this count.
+    "zeromq": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
     # The line "---> percentile 75.000 = 4.094" of one run may be among the lines of another run.
     "sockperf": Allowances(may_lack_size=True, mixed=Distance.LINES),
 }
