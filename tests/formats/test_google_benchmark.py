@@ -33,7 +33,7 @@ def test_each_repetition_is_a_result_with_a_mean() -> None:
     assert records[0] == Record(
         test="latency",
         payload_bytes=None,
-        numbers=(Number(metric="latency", statistic="mean", value=4548103310.0004425, line=36),),
+        numbers=(Number(metric="latency", statistic="mean", value=4548103310.0004425, line=37),),
         samples=1,
         conditions=Conditions(
             definition="google-benchmark-iteration",
@@ -142,7 +142,7 @@ def test_only_times_of_go_are_results() -> None:
 def test_mean_of_catch2_is_in_its_printed_unit() -> None:
     (record,) = read(ACTION / "layout-catch2.json").records
 
-    assert record.numbers == (Number(metric="latency", statistic="mean", value=43186.0, resolution=1.0, line=14),)
+    assert record.numbers == (Number(metric="latency", statistic="mean", value=43186.0, resolution=1.0, line=11),)
 
 
 def test_value_of_unknown_meaning_is_not_read() -> None:
@@ -155,5 +155,5 @@ def test_value_of_unknown_meaning_is_not_read() -> None:
 def test_whole_history_is_refused_with_the_command_that_reads_it() -> None:
     text = f'window.BENCHMARK_DATA = {{"entries": {{"Suite": [{(ACTION / "moveit-entry.json").read_text()}]}}}}'
 
-    with pytest.raises(UnreadableInput, match="'tacholog import data.js --to DATA' makes a run of each entry"):
+    with pytest.raises(UnreadableInput, match=r"'tacholog import data\.js --to DATA' makes a run of each entry"):
         read_text(text)

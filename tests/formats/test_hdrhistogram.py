@@ -15,7 +15,7 @@ from tacholog.formats.testing import Allowances, Distance, format_tests
 LOGS = Path(__file__).parent / "hdrhistogram"
 TABLE = (LOGS / "layout-java.hgrm").read_text()
 HINT = (
-    "the log does not state the unit of its values: read it with --as hdrhistogram:us (or ns, ms, s), or write format = \"hdrhistogram:us\" for "
+    'the log does not state the unit of its values: read it with --as hdrhistogram:us (or ns, ms, s), or write format = "hdrhistogram:us" for '
     "this log into run.toml"
 )
 
@@ -93,3 +93,38 @@ def test_format_with_a_unit_has_the_package_and_the_conditions_of_the_format() -
     assert package_of("hdrhistogram:us") == package_of("hdrhistogram")
     assert states is not None
     assert states["latency"].always == "definition"
+
+
+def test_intervals_and_their_sum_have_the_percentiles_that_the_library_computes() -> None:
+    log = read(LOGS / "python-1.2.hlog", "hdrhistogram:ns")
+    stated = {name: value for name, (value, _) in numbers(log).items()}
+
+    assert [record.samples for record in log.records] == [600, 600, 600, 1800]
+    assert {name: stated[name] for name in ("p50", "p90", "p99", "p99.9", "min", "max")} == {
+        "p50": 26991,
+        "p90": 44863,
+        "p99": 64543,
+        "p99.9": 100031,  # The library rounds the rank 1798.2 down to 1798, and says 96575. The nearest rank is 1799.
+        "min": 7675,  # 7672 is the lower edge of a bucket of four.
+        "max": 116415,
+    }
+    assert stated["mean"] == pytest.approx(28864.65, rel=1e-3)
+    assert stated["std"] == pytest.approx(12096.34, rel=1e-3)
+    assert log.problems == []
+
+
+def test_cut_histogram_is_broken_and_the_sum_is_marked() -> None:
+    lines = (LOGS / "python-1.2.hlog").read_text().splitlines(keepends=True)
+
+    log = read_text("".join((*lines[:4], lines[4][:-40] + "\n", *lines[5:])), "hdrhistogram:ns")
+    assert len(log.problems) == 1
+    summary = log.records[-1]
+    assert (summary.scope, summary.samples) == ("summary", 1200)
+    assert all("partial" in number.marks for number in summary.numbers)
+
+
+def test_deviation_of_the_python_library_is_not_read() -> None:
+    stated = numbers(read(LOGS / "python-us.hgrm", "hdrhistogram:us"))
+
+    assert stated["mean"][0] == 28831  # The deviation below the table, 11967.267, is not divided by 1000.
+    assert "std" not in stated

@@ -18,7 +18,7 @@ NAME = "Fixture/test_scenario"
 
 def entry(commit: str, date: int, *seconds: float) -> dict[str, object]:
     """Return an entry as the action writes it, with a value for each repetition."""
-    benches = [{"name": NAME, "value": value * 1e9, "unit": "ns/iter", "extra": "iterations: 1\ncpu: 1 ns\nthreads: 1"} for value in seconds]
+    benches = [{"name": NAME, "value": round(value * 1e9), "unit": "ns/iter", "extra": "iterations: 1\ncpu: 1 ns\nthreads: 1"} for value in seconds]
     benches.append({"name": f"{NAME}_cv", "value": 0.2, "unit": "ns/iter", "extra": "iterations: 6\ncpu: 1 ns\nthreads: 1"})
     return {"commit": {"id": commit, "message": "m"}, "date": date, "tool": "googlecpp", "benches": benches}
 
@@ -56,7 +56,7 @@ def test_log_of_a_run_is_the_entry_byte_for_byte(history: Path, tmp_path: Path) 
     logs = sorted((tmp_path / "data").rglob("*.json"))
     assert len(logs) == 3
     assert all(log.read_text() in history.read_text() for log in logs)
-    first = read(tmp_path / "data/2d4a246951/01/000001.json")
+    first = read(tmp_path / "data/moveit_middleware_benchmark/2d4a246951/01/000001.json")
     assert [record.numbers[0].value for record in first.records] == [263.6e9, 298.4e9]
     assert (first.facts.start_time, first.facts.build) == ("2024-08-22T16:32:36Z", OLD)
 

@@ -1,14 +1,14 @@
-"""github-action-benchmark: an entry of its history ``data.js``, the results of one commit as JSON.
+r"""github-action-benchmark: an entry of its history ``data.js``, the results of one commit as JSON.
 
 A whole ``data.js`` has the results of many commits. It is a script, ``window.BENCHMARK_DATA = {...}``, which is never executed: ``tacholog import
 data.js`` writes each entry as a log of its own, and this format reads such a log::
 
     {"commit": {"id": "2d4a246...", ...}, "date": 1724344356259, "tool": "googlecpp",
-     "benches": [{"name": "BM_Send/size:64", "value": 4.8, "unit": "us/iter", "extra": "iterations: 1000\\ncpu: 1 us\\nthreads: 1"}]}
+     "benches": [{"name": "BM_Send/size:64", "value": 4.8, "unit": "us/iter", "extra": "iterations: 1000\ncpu: 1 us"}]}
 
-The action copies numbers of other tools. Only a number of which is known that it is a mean time is a result: those of Google Benchmark (``googlecpp``),
-of Go (``ns/op``) and of Catch2. Values of other tools are medians, rates or anything, under one name, so they are not read; Go's ``B/op`` and
-``allocs/op`` are no times. Google Benchmark's aggregates stand beside the repetitions that they repeat, as ``NAME_mean``, ``NAME_median``,
+The action copies numbers of other tools. Only a number of which is known that it is a mean time is a result: those of Google Benchmark
+(``googlecpp``), of Go (``ns/op``) and of Catch2. Values of other tools are medians, rates or anything, under one name, so they are not read; Go's
+``B/op`` and ``allocs/op`` are no times. Google Benchmark's aggregates stand beside the repetitions that they repeat, as ``NAME_mean``, ``NAME_median``,
 ``NAME_stddev`` and ``NAME_cv``, all with the unit ``ns/iter``, although the last is a share. If a repetition is there, its aggregates are no results;
 else ``NAME_mean`` is. The entry states the commit (``build``) and the time at which the action wrote it, which is the start time here: after the
 benchmark, on another clock.
@@ -101,7 +101,9 @@ class _Entry:
         """Yield the record of a value; nothing for an aggregate, and for a value that is no time."""
         name, unit = item.text("name"), item.text("unit")
         if self._tool not in _TIMES:
-            words = f"the values of {self._tool[:_TOOL_SHOWN]!r} are not known to be mean times" if self._tool else "the entry does not state its tool"
+            words = (
+                f"the values of {self._tool[:_TOOL_SHOWN]!r} are not known to be mean times" if self._tool else "the entry does not state its tool"
+            )
             yield Broken(f"not read: {words}")
             return
         if name is None or unit is None:

@@ -205,7 +205,7 @@ def format_named(name: str) -> Format:
     """
     if (module := _resolved(name)) is not None:
         return module
-    base, colon, unit = name.partition(":")
+    base, colon, _ = name.partition(":")
     if colon and base in formats():
         takes = f"one of {', '.join(f'{base}:{word}' for word in TIME_UNITS)}" if hasattr(formats()[base], "in_unit") else f"{base} without a unit"
         raise UnreadableInput(f"no format is called {name!r}: write {takes}")

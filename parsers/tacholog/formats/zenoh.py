@@ -1,4 +1,6 @@
-"""zenoh's examples ``z_ping`` and ``z_sub_thr``: a round trip on each line, and a rate on each line::
+"""zenoh's examples ``z_ping`` and ``z_sub_thr``: a round trip on each line, and a rate on each line.
+
+Their lines are::
 
     64 bytes: seq=0 rtt=42\u00b5s lat=21\u00b5s                123456.789 msg/s
     64 bytes: seq=1 rtt=39\u00b5s lat=19\u00b5s                Received 1000000 messages over 8.10s: 123456.789msg/s
@@ -56,8 +58,12 @@ _TOTAL = re.compile(
     r"Received (?P<count>[1-9][0-9]{0,14}) messages over [0-9]{1,9}(?:\.[0-9]{1,9})?s: (?P<rate>[0-9]{1,12}(?:\.[0-9]{1,20})?) ?msgs?/s"
 )
 _LOOKS_LIKE = re.compile(r"[0-9]{1,12} bytes: seq=|Received [0-9]{1,15} messages over ")
-_CHATTER = re.compile(r"Warming up for [0-9.]{1,9}(?:ns|[\u00b5\u03bcu]s|ms|s)\.\.\.|Press CTRL-C to quit\.\.\.|Opening session\.\.\.|Declaring Subscriber on .{1,80}\.\.\.")
-_HEAD = LineStart(r"(?:[0-9]{1,12} bytes: seq=[0-9]{1,12} rtt=|[0-9]{1,12}(?:\.[0-9]{1,20})? msgs?/s(?:ec)?\r?$|Received [0-9]{1,15} messages over [0-9.]{1,20}s: )")
+_CHATTER = re.compile(
+    r"(?:Warming up for [0-9.]{1,9}(?:ns|[\u00b5\u03bcu]s|ms|s)|Press CTRL-C to quit|Opening session|Declaring Subscriber on .{1,80})\.\.\."
+)
+_HEAD = LineStart(
+    r"(?:[0-9]{1,12} bytes: seq=[0-9]{1,12} rtt=|[0-9]{1,12}(?:\.[0-9]{1,20})? msgs?/s(?:ec)?\r?$|Received [0-9]{1,15} messages over [0-9.]{1,20}s: )"
+)
 
 
 def detect(head: str) -> Detected:

@@ -1,4 +1,6 @@
-"""The performance tests of ZeroMQ (``remote_lat``, ``local_thr``, ``inproc_lat``, ``inproc_thr``), and of the many programs that print the same text::
+"""The performance tests of ZeroMQ, ``remote_lat``, ``local_thr``, ``inproc_lat`` and ``inproc_thr``; many other programs print the same text.
+
+Their lines are::
 
     message size: 64 [B]                        message size: 64 [B]
     roundtrip count: 10000                      message count: 1000000

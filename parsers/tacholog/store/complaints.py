@@ -196,10 +196,9 @@ def _undefined(dataset: Dataset) -> list[str]:
     used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
     sentences = []
     for run, log, definition, name in used.astype(str).to_numpy().tolist():
-        if definition not in definitions.get(name_without_unit(name), ()):
-            sentences.append(
-                f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(definitions.get(name_without_unit(name), ())) or 'none'})"
-            )
+        defined = definitions.get(name_without_unit(name), ())
+        if definition not in defined:
+            sentences.append(f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(defined) or 'none'})")
     return sentences
 
 

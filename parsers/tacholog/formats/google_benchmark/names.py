@@ -12,7 +12,9 @@ from tacholog.formats.kit import settings_text
 #: An aggregate of all repetitions: its name is that of the benchmark, and the name of the aggregate.
 AGGREGATE = re.compile(r"(?P<run>.+)_(?P<aggregate>mean|median|stddev|cv|BigO|RMS)", re.DOTALL)
 # An argument that is named after a size in bytes. Other arguments may be anything.
-_SIZE = re.compile(r"/(?:(?:payload|message|msg|data)_?)?(?:size|bytes|payload|size_bytes)(?:_bytes)?:(?P<bytes>[1-9][0-9]{0,11})(?=/|$)", re.IGNORECASE)
+_SIZE = re.compile(
+    r"/(?:(?:payload|message|msg|data)_?)?(?:size|bytes|payload|size_bytes)(?:_bytes)?:(?P<bytes>[1-9][0-9]{0,11})(?=/|$)", re.IGNORECASE
+)
 _MOST_NAMES = 10_000
 
 

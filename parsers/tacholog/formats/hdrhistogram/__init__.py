@@ -1,11 +1,12 @@
 """HdrHistogram: the percentile table that its libraries print (``.hgrm``), and its log of intervals (``.hlog``).
 
-Many tools write these files (Aeron, wrk2, pulsar-perf). Neither states a unit, nor what a value is: a round trip, a one-way time, or no time at all.
-So the unit is a part of the name of the format: ``hdrhistogram:us`` reads microseconds, and there are ``ns``, ``ms`` and ``s``. Without a unit, the
-lines are recognised, and no number is read. The manifest states the ``basis`` and the message size.
+Many tools write these files (Aeron, wrk2, pulsar-perf). Neither states a unit, nor what a value is: a round trip, a one-way time, or no time at
+all. So the unit is a part of the name of the format: ``hdrhistogram:us`` reads microseconds, and there are ``ns``, ``ms`` and ``s``. Without a
+unit, the lines are recognised, and no number is read. The manifest states the ``basis`` and the message size.
 
-Values are upper edges of buckets, at a number of significant digits (mostly three). A percentile of ``.hgrm`` is in a row of its own only if the table
-happens to have that row. Otherwise it lies between two rows: its value is that of the upper row, and its resolution is the distance of the two rows.
+Values are upper edges of buckets, at a number of significant digits (mostly three). A percentile of ``.hgrm`` is in a row of its own only if the
+table happens to have that row. Otherwise it lies between two rows: its value is that of the upper row, and its resolution is the
+distance of the two rows.
 Each row announces the next, so that a missing row is noticed.
 
 The log of intervals has a compressed histogram on each line. Its percentiles are computed here, by nearest rank. The summary of a tag is the sum of
@@ -29,14 +30,14 @@ from tacholog.formats.kit import Detected, Dialect, Finding, Line, LineStart, St
 SYSTEM = "the system whose latencies the histogram has"
 TOOL = "HdrHistogram"
 DIALECTS = (
-    Dialect("hgrm", "Java, Aeron, wrk2: 'Total count' below the table", "lines of a published table"),
+    Dialect("hgrm", "Java, Aeron, wrk2: 'Total count' below the table", "from source only"),
     Dialect("hgrm-python", "Python: 'TotalCount' below the table", "tables recorded with 0.10.3"),
     Dialect("hgrm-c", "C: 'inf' in the last row", "from source only"),
     Dialect("hlog", "log versions 1.2 and 1.3, histograms of version 2", "logs recorded with 0.10.3 for Python"),
 )
 DEFINITIONS = {
-    "hdrhistogram-value": "A value that a program recorded in an HdrHistogram. The file does not say who starts and stops the clock. Values are upper "
-    "edges of buckets.",
+    "hdrhistogram-value": "A value that a program recorded in an HdrHistogram. The file does not say who starts and stops the clock. Values are "
+    "upper edges of buckets.",
 }
 LINE_BYTES = 1 << 20  # A line of a log has a whole histogram.
 _HEAD = LineStart(rf"(?:{HEADER.pattern}|{VERSION.pattern}|{LEGEND.pattern}|{INTERVAL.pattern})")

@@ -1,4 +1,6 @@
-"""The log of intervals of HdrHistogram: on each line a compressed histogram::
+"""The log of intervals of HdrHistogram: on each line a compressed histogram.
+
+An example::
 
     #[Histogram log format version 1.3]
     #[StartTime: 1441812279.474 (seconds since epoch), Wed Sep 09 08:24:39 PDT 2015]
@@ -116,7 +118,8 @@ def _record(
         test="latency",
         payload_bytes=None,
         numbers=tuple(
-            Number(metric="latency", statistic=name, value=value * unit, resolution=width * unit, marks=marks) for name, (value, width) in values.items()
+            Number(metric="latency", statistic=name, value=value * unit, resolution=width * unit, marks=marks)
+            for name, (value, width) in values.items()
         ),
         samples=count,
         scope="interval" if scope_is_interval else "summary",

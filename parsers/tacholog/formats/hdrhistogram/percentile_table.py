@@ -1,4 +1,6 @@
-"""The percentile table of HdrHistogram::
+"""The percentile table of HdrHistogram, for example that of 100000 values.
+
+The first and the last lines are::
 
            Value     Percentile TotalCount 1/(1-Percentile)
 
@@ -9,8 +11,8 @@
     #[Max     =      403.000, Total count    =       100000]
     #[Buckets =            7, SubBuckets     =         2048]
 
-The level of a row follows from that of the row before it: the distance to 100 % is halved in a fixed number of steps (``ticks``). After the first row
-that has all samples, the last row has the level 1.
+The level of a row follows from that of the row before it: the distance to 100 % is halved in a fixed number of equal steps (``ticks``), or, in the
+Python port, each step is the same share of the distance. After the first row that has all samples, the last row has the level 1.
 Source: HdrHistogram, AbstractHistogram.outputPercentileDistribution and PercentileIterator; hdr_percentiles_print of the C port.
 """
 
@@ -19,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, floor, log2
 from typing import NamedTuple
 
@@ -27,24 +30,26 @@ from tacholog.formats.kit import Broken, Cell, Conditions, Finding, Line, Number
 #: The percentiles that are read. A percentile beyond which no value lies is the maximum, and is left out.
 PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "p99.999")
 NO_UNIT = (
-    "the log does not state the unit of its values: read it with --as hdrhistogram:us (or ns, ms, s), or write format = \"hdrhistogram:us\" for "
+    'the log does not state the unit of its values: read it with --as hdrhistogram:us (or ns, ms, s), or write format = "hdrhistogram:us" for '
     "this log into run.toml"
 )
 CONDITIONS = Conditions(definition="hdrhistogram-value")
 HEADER = re.compile(r" {0,12}Value {1,8}Percentile {1,6}TotalCount {1,6}1/\(1-Percentile\)")
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
 _ROW = re.compile(
-    rf" {{0,20}}(?P<value>{_NUMBER}) {{1,20}}(?P<level>[01]\.[0-9]{{5,12}}) {{1,20}}(?P<count>[1-9][0-9]{{0,14}})(?P<end> {{1,20}}(?:[0-9]{{1,15}}\.[0-9]{{2}}|inf))?"
+    rf" {{0,20}}(?P<value>{_NUMBER}) {{1,20}}(?P<level>[01]\.[0-9]{{5,12}}) {{1,20}}(?P<count>[1-9][0-9]{{0,14}})"
+    r"(?: {1,20}(?:[0-9]{1,15}\.[0-9]{2}|inf))?"
 )
 _FOOTERS = (
     re.compile(rf"#\[Mean    = {{1,16}}(?P<mean>{_NUMBER}), StdDeviation   = {{1,16}}(?P<std>{_NUMBER})\]"),
     re.compile(
-        rf"#\[Max     = {{1,16}}(?P<max>{_NUMBER}), (?:(?P<total>Total count    = {{1,16}}[0-9]{{1,15}})|TotalCount     = {{1,16}}[0-9]{{1,15}}\.[0-9]{{1,9}})\]"
+        rf"#\[Max     = {{1,16}}(?P<max>{_NUMBER}), "
+        r"(?:(?P<total>Total count    = {1,16}[0-9]{1,15})|TotalCount     = {1,16}[0-9]{1,15}\.[0-9]{1,9})\]"
     ),
     re.compile(r"#\[Buckets = {1,16}[0-9]{1,9}, SubBuckets     = {1,16}(?P<sub>[1-9][0-9]{0,8})\]"),
 )
 _COUNT_AT_END = re.compile(r"(?P<count>[0-9]+)(?:\.0+)?\]")
-_MOST_ROWS = 4000
+_FEWEST_ROWS, _MOST_ROWS = 2, 4000
 _TOLERANCE = 1.1e-6  # The C port prints levels with six decimals.
 
 
@@ -135,16 +140,24 @@ class PercentileTable:
 
 def _is_complete(rows: Sequence[_Row], total: int) -> bool:
     """Whether the rows are those of one table, without a gap."""
-    if len(rows) < 2 or rows[0].level != 0 or rows[-1].level != 1 or rows[-1].count != total or rows[-2].count != total:  # noqa: PLR2004 - the first and the last row
+    if len(rows) < _FEWEST_ROWS or rows[0].level != 0 or rows[-1].level != 1 or rows[-1].count != total or rows[-2].count != total:
         return False
-    ticks = round(1 / (2 * rows[1].level)) if 0 < rows[1].level < 1 else 1
-    level = 0.0  # computed exactly, because the C port prints six decimals
-    for before, row in zip(rows, rows[1:-1], strict=False):
-        level += 1 / (ticks * 2 ** (floor(log2(1 / (1 - level)) + 1e-9) + 1))
+    are_ascending = all(
+        before.value <= row.value and before.count <= row.count and (before.count < row.count or before.value == row.value)
+        for before, row in pairwise(rows)
+    )
+    return are_ascending and any(_follow(rows[:-1], total, are_halved=are_halved) for are_halved in (True, False))
+
+
+def _follow(rows: Sequence[_Row], total: int, *, are_halved: bool) -> bool:
+    """Whether each level follows from the level before it. The steps are halved with each half of the distance to 100 %, or shrink with each step."""
+    ticks = round(1 / (2 * rows[1].level)) if len(rows) > 1 and 0 < rows[1].level < 1 else 1
+    level = 0.0  # It is computed exactly, because the C port prints six decimals.
+    for before, row in pairwise(rows):
+        level += 0.5 ** (floor(-log2(1 - level) + 1e-9) + 1) / ticks if are_halved else (1 - level) / (2 * ticks)
         if before.count == total or level >= 1 or abs(row.level - level) > _TOLERANCE:
             return False
-    pairs = zip(rows, rows[1:], strict=False)
-    return all(before.value <= row.value and before.count <= row.count and (before.count < row.count or before.value == row.value) for before, row in pairs)
+    return True
 
 
 def ranks(count: int) -> list[tuple[str, int]]:
