@@ -6,6 +6,7 @@ logs, each with the smallest example of an error that a format cannot notice.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -45,13 +46,27 @@ def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> 
     return change in ("cut", "lost") and true.get("definition") == "ecal-5.3-rtt-cut-short" and name in ("definition", "samples")
 
 
+def google_word(name: str, _: object, __: Mapping[str, object], ___: str) -> bool:
+    """If the lines of an aggregate are among those of a repetition, its iterations are the number of repetitions."""
+    return name == "samples"
+
+
+def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
+    """Yield the times of aggregates, which are no results, but may be among the lines of a repetition."""
+    units = {"ns": 1.0, "us": 1e3}
+    for path in SAMPLES["google_benchmark"]:
+        for row in json.loads(path.read_text())["benchmarks"]:
+            if row["run_type"] == "aggregate":
+                yield "latency", "mean", row["real_time"] * units[row["time_unit"]], "=", None
+
+
 APART = Allowances(may_lack_size=True)
 ALLOWED = {
     # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
     "ecal": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=ecal_word),
     # '"value": 4.8,' of one result and '"name": "BM_Send",' of another are on lines of their own.
     "github_action_benchmark": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
-    "google_benchmark": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
+    "google_benchmark": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=google_word, also_says=google_numbers),
     # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". Each may be from another result.
     "hmbdc": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     "iceoryx2": APART,

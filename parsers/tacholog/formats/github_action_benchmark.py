@@ -8,10 +8,10 @@ data.js`` writes each entry as a log of its own, and this format reads such a lo
 
 The action copies numbers of other tools. Only a number of which is known that it is a mean time is a result: those of Google Benchmark
 (``googlecpp``), of Go (``ns/op``) and of Catch2. Values of other tools are medians, rates or anything, under one name, so they are not read; Go's
-``B/op`` and ``allocs/op`` are no times. Google Benchmark's aggregates stand beside the repetitions that they repeat, as ``NAME_mean``, ``NAME_median``,
-``NAME_stddev`` and ``NAME_cv``, all with the unit ``ns/iter``, although the last is a share. If a repetition is there, its aggregates are no results;
-else ``NAME_mean`` is. The entry states the commit (``build``) and the time at which the action wrote it, which is the start time here: after the
-benchmark, on another clock.
+``B/op`` and ``allocs/op`` are no times. Google Benchmark's aggregates stand beside the repetitions that they repeat, as ``NAME_mean``,
+``NAME_median``, ``NAME_stddev`` and ``NAME_cv``, all with the unit ``ns/iter``, although the last is a share. If a repetition is there, its
+aggregates are no results; else ``NAME_mean`` is. The entry states the commit (``build``) and the time at which the action wrote it, which is the
+start time here: after the benchmark, on another clock.
 Source: benchmark-action/github-action-benchmark, src/extract.ts and src/write.ts, and the published history of
 moveit/moveit_middleware_benchmark; samples in tests/formats/github_action_benchmark/.
 """

@@ -5,10 +5,10 @@ Their lines are::
     64 bytes: seq=0 rtt=42\u00b5s lat=21\u00b5s                123456.789 msg/s
     64 bytes: seq=1 rtt=39\u00b5s lat=19\u00b5s                Received 1000000 messages over 8.10s: 123456.789msg/s
 
-``z_ping`` prints whole microseconds, which are cut off and not rounded; ``lat`` is half of ``rtt``, cut off again, so it is not read. A summary is
-computed from the round trips of a size. ``z_sub_thr`` prints a rate for each round of a fixed number of messages, and no message size: the manifest
-states it. The last line is missing if the program ends after its last round. Then the rate over all rounds is computed: each round has the same
-number of messages, so it is their harmonic mean. The first round begins with its first message.
+``z_ping`` prints whole microseconds, which are cut off and not rounded; ``lat`` is half of ``rtt``, cut off again, so it is not read. Each round
+trip is an interval of one message, and a summary is computed from those of a size. ``z_sub_thr`` prints a rate for each round of a fixed number of
+messages, and no message size: the manifest states it. The last line is missing if the program ends after its last round. Then the rate over all
+rounds is computed: each round has the same number of messages, so it is their harmonic mean. The first round begins with its first message.
 Source: examples/examples/z_ping.rs and z_sub_thr.rs of eclipse-zenoh/zenoh; samples in tests/formats/zenoh/.
 """
 
@@ -107,7 +107,9 @@ class _Pings:
         self.is_partial = self.is_partial or number != self._next
         self._size, self._next, self._ends = size, number + 1, (self._ends[0] if self._ends else line, line)
         self._samples.add(int(match["rtt"]))
-        yield Finding(line, None)
+        cell = Cell(match["rtt"], match.start("rtt"))
+        numbers = (printed("latency", name, int(cell) * MICROSECOND, MICROSECOND, cell=cell) for name in ("mean", "min", "max"))
+        yield Finding(line, self._record(tuple(numbers), 1, scope_is_interval=True))
 
     def close(self) -> Iterator[Finding]:
         """Yield the summary of the series."""
@@ -119,17 +121,20 @@ class _Pings:
             Number(metric="latency", statistic=name, value=value * MICROSECOND, resolution=max(width, 1.0) * MICROSECOND, marks=marks)
             for name, (value, width) in statistics
         )
-        record = Record(
+        first, last = self._ends
+        yield Finding(first, self._record(tuple(numbers), self._samples.count), (last,) if last is not first else ())
+        self.is_partial, self._next, self._ends, self._samples = False, 0, None, Distribution()
+
+    def _record(self, numbers: tuple[Number, ...], samples: int, *, scope_is_interval: bool = False) -> Record:
+        return Record(
             test="latency",
             payload_bytes=self._size,
-            numbers=tuple(numbers),
-            samples=self._samples.count,
+            numbers=numbers,
+            samples=samples,
+            scope="interval" if scope_is_interval else "summary",
             side="publisher",
             conditions=Conditions(basis="rtt", load_mode="closed", definition="zenoh-ping"),
         )
-        first, last = self._ends
-        yield Finding(first, record, (last,) if last is not first else ())
-        self.is_partial, self._next, self._ends, self._samples = False, 0, None, Distribution()
 
 
 class _Rounds:

@@ -56,7 +56,7 @@ _TOLERANCE = 1.1e-6  # The C port prints levels with six decimals.
 class _Row(NamedTuple):
     value: float
     level: float
-    count: int
+    samples: int
     cell: Cell
 
 
@@ -140,10 +140,10 @@ class PercentileTable:
 
 def _is_complete(rows: Sequence[_Row], total: int) -> bool:
     """Whether the rows are those of one table, without a gap."""
-    if len(rows) < _FEWEST_ROWS or rows[0].level != 0 or rows[-1].level != 1 or rows[-1].count != total or rows[-2].count != total:
+    if len(rows) < _FEWEST_ROWS or rows[0].level != 0 or rows[-1].level != 1 or rows[-1].samples != total or rows[-2].samples != total:
         return False
     are_ascending = all(
-        before.value <= row.value and before.count <= row.count and (before.count < row.count or before.value == row.value)
+        before.value <= row.value and before.samples <= row.samples and (before.samples < row.samples or before.value == row.value)
         for before, row in pairwise(rows)
     )
     return are_ascending and any(_follow(rows[:-1], total, are_halved=are_halved) for are_halved in (True, False))
@@ -155,7 +155,7 @@ def _follow(rows: Sequence[_Row], total: int, *, are_halved: bool) -> bool:
     level = 0.0  # It is computed exactly, because the C port prints six decimals.
     for before, row in pairwise(rows):
         level += 0.5 ** (floor(-log2(1 - level) + 1e-9) + 1) / ticks if are_halved else (1 - level) / (2 * ticks)
-        if before.count == total or level >= 1 or abs(row.level - level) > _TOLERANCE:
+        if before.samples == total or level >= 1 or abs(row.level - level) > _TOLERANCE:
             return False
     return True
 
@@ -171,7 +171,7 @@ def _percentile(rows: Sequence[_Row], name: str, rank: int, fine: float, unit: f
 
     It lies between this row and the row before it, unless a row has its level.
     """
-    index = next(index for index, row in enumerate(rows) if row.count >= rank)
+    index = next(index for index, row in enumerate(rows) if row.samples >= rank)
     row, level = rows[index], float(Fraction(name[1:]) / 100)
     has_row = not index or any(abs(other.level - level) < _TOLERANCE for other in rows)
     gap = 0.0 if has_row else row.value - rows[index - 1].value

@@ -88,7 +88,7 @@ def _split(text: str, folder: Path) -> BenchmarkHistory:
         raise _NoHistoryError("it has no 'entries'")
     if text[last:].strip().rstrip(";").strip() != "}":
         raise _NoHistoryError("text follows its last brace")
-    suites = []
+    suites: list[str] = []
     for suite, _, begin, _ in _members(text, members["entries"]):
         for value, first, end in _elements(text, begin):
             commit = value.get("commit") if isinstance(value, dict) else None
