@@ -157,3 +157,11 @@ def test_whole_history_is_refused_with_the_command_that_reads_it() -> None:
 
     with pytest.raises(UnreadableInput, match=r"'tacholog import data\.js --to DATA' makes a run of each entry"):
         read_text(text)
+
+
+def test_value_in_the_place_of_a_result_is_broken() -> None:
+    text = report(ITERATION).replace('"benchmarks": [\n', '"benchmarks": [\n    1, 1,\n')
+
+    log = read_text(text, "google_benchmark")
+    assert [problem.reason for problem in log.problems] == ["a value in the place of a result"]
+    assert len(log.records) == 1

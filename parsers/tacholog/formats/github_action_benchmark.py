@@ -10,7 +10,8 @@ The action copies numbers of other tools. Only a number of which is known that i
 (``googlecpp``), of Go (``ns/op``) and of Catch2. Values of other tools are medians, rates or anything, under one name, so they are not read; Go's
 ``B/op`` and ``allocs/op`` are no times. Google Benchmark's aggregates stand beside the repetitions that they repeat, as ``NAME_mean``,
 ``NAME_median``, ``NAME_stddev`` and ``NAME_cv``, all with the unit ``ns/iter``, although the last is a share. If a repetition is there, its
-aggregates are no results; else ``NAME_mean`` is. The entry states the commit (``build``) and the time at which the action wrote it, which is the
+aggregates are no results; else ``NAME_mean`` is. Conditions are the benchmark
+and the message size in its name. The entry states the commit (``build``) and the time at which the action wrote it, which is the
 start time here: after the benchmark, on another clock.
 Source: benchmark-action/github-action-benchmark, src/extract.ts and src/write.ts, and the published history of
 moveit/moveit_middleware_benchmark; samples in tests/formats/github_action_benchmark/.
@@ -76,11 +77,11 @@ def system_of(_head: str) -> None:
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record for each mean time, and the commit and the time of the entry."""
-    entry = _Entry()
+    entry = _HistoryEntry()
     return json_findings(lines, results={"benches/[]": entry.bench}, facts=entry.fact)
 
 
-class _Entry:
+class _HistoryEntry:
     def __init__(self) -> None:
         self._tool: str | None = None
         self._repeated = BoundedNames()  # the benchmarks of which a repetition was read

@@ -9,6 +9,7 @@ Their lines are::
 trip is an interval of one message, and a summary is computed from those of a size. ``z_sub_thr`` prints a rate for each round of a fixed number of
 messages, and no message size: the manifest states it. The last line is missing if the program ends after its last round. Then the rate over all
 rounds is computed: each round has the same number of messages, so it is their harmonic mean. The first round begins with its first message.
+Conditions are the message size of a ping, and the load.
 Source: examples/examples/z_ping.rs and z_sub_thr.rs of eclipse-zenoh/zenoh; samples in tests/formats/zenoh/.
 """
 
@@ -73,7 +74,7 @@ def detect(head: str) -> Detected:
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record for each size of a ping, and for each round of a throughput test; and a summary of the rounds."""
-    pings, rounds = _Pings(), _Rounds()
+    pings, rounds = _PingSeries(), _Rounds()
     for line in lines:
         if match := _PING.fullmatch(line.text):
             yield from pings.take(line, match)
@@ -90,7 +91,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     yield from rounds.close()
 
 
-class _Pings:
+class _PingSeries:
     """The round trips of one size."""
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ library nor the transport, so the manifest states both (``system``, ``transport`
 divided by twice their number. A throughput is that of the receiver, beginning with its first message. Mb are 10^6 bits; nng, which prints
 ``throughput`` without ``mean``, has Mb of 2^20 bits, and a clock of milliseconds. Some ports compute with
 integers of 32 bits: if the two rates contradict each other, both are broken. Losses are not counted; ``local_lat`` and ``remote_thr`` print nothing.
+Conditions are the message size and the load.
 Source: the programs in perf/ of zeromq/libzmq, of nanomsg and of nng; samples in tests/formats/zeromq/.
 """
 
@@ -79,7 +80,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     for line in lines:
         wanted = _wanted(cells)
         match = next((match for pattern in wanted if (match := pattern.fullmatch(line.text))), None)
-        if match is None and block:
+        if match is None and block and _OF_BLOCK.match(line.text):
             yield finding_on(block, Broken("the next line of the result is missing or garbled"))
             block, cells = [], {}
             match = _SIZE.fullmatch(line.text)

@@ -9,8 +9,8 @@ median, standard deviation, coefficient of variation) repeat the results of the 
 aggregates (``--benchmark_report_aggregates_only``), the aggregate ``mean`` is the result. The coefficient of variation is printed with a unit of
 time, but it is a share. A benchmark that failed or was skipped has a time of 0: it is broken, with its message.
 
-The message size is an argument whose name says so, such as ``/size:4096`` or ``/payload_bytes:4096``. Of a nameless argument (``/4096``), nobody
-knows what it is, so it stays a part of the name. Left out: ``cpu_time``, ``items_per_second`` and ``bytes_per_second``, because only the source of
+Conditions are the benchmark, its label, and the message size. The size is an argument whose name says so, such as ``/size:4096`` or
+``/payload_bytes:4096``. Of a nameless argument (``/4096``), nobody knows what it is, so it stays a part of the name. Left out: ``cpu_time``, ``items_per_second`` and ``bytes_per_second``, because only the source of
 the benchmark says what an item or a byte is, and whether the rate is of the processor time or of the real time.
 Source: the JSON reporter of google/benchmark, versions 1.5 to 1.9; samples in tests/formats/google_benchmark/.
 """
@@ -67,11 +67,11 @@ def system_of(_head: str) -> None:
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record for each repetition of a benchmark, and the facts in the context."""
-    report = _Report()
+    report = _BenchmarkReport()
     return json_findings(lines, results={"benchmarks/[]": report.benchmark}, facts=report.fact)
 
 
-class _Report:
+class _BenchmarkReport:
     def __init__(self) -> None:
         self._repeated = BoundedNames()  # the benchmarks of which an iteration was read
         self._has_load = False

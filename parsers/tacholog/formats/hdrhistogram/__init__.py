@@ -12,6 +12,8 @@ Each row announces the next, so that a missing row is noticed.
 The log of intervals has a compressed histogram on each line. Its percentiles are computed here, by nearest rank. The summary of a tag is the sum of
 all its histograms, which is exact.
 
+Conditions are none: a tag of a log of intervals is a participant.
+
 Left out: the standard deviation in a table of the Python library, which does not divide it by the scale of the other columns; tables as CSV, which
 have no sums; and binary files (``.hdr``).
 Source: HdrHistogram 2.1 (Java) and its ports to C and Python; samples in tests/formats/hdrhistogram/.

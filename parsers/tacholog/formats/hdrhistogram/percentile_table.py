@@ -53,7 +53,7 @@ _FEWEST_ROWS, _MOST_ROWS = 2, 4000
 _TOLERANCE = 1.1e-6  # The C port prints levels with six decimals.
 
 
-class _Row(NamedTuple):
+class _PercentileRow(NamedTuple):
     value: float
     level: float
     samples: int
@@ -66,7 +66,7 @@ class PercentileTable:
     def __init__(self, unit: float | None) -> None:
         self._unit = unit
         self._lines: list[Line] = []
-        self._rows: list[_Row] = []
+        self._rows: list[_PercentileRow] = []
         self._footers: list[re.Match[str]] = []
         self._trouble: str | None = None
         self._latest: Line | None = None
@@ -88,7 +88,7 @@ class PercentileTable:
         elif (match := _ROW.fullmatch(line.text)) and not self._footers and line.whole and len(self._rows) < _MOST_ROWS:
             self._add(line)
             cell = Cell(match["value"], match.start("value"), line.number)
-            self._rows.append(_Row(float(match["value"]), float(match["level"]), int(match["count"]), cell))
+            self._rows.append(_PercentileRow(float(match["value"]), float(match["level"]), int(match["count"]), cell))
         elif len(self._footers) < len(_FOOTERS) and (match := _FOOTERS[len(self._footers)].fullmatch(line.text)):
             self._add(line)
             self._footers.append(match)
@@ -138,7 +138,7 @@ class PercentileTable:
         yield from (("mean", mean, mean_line), ("std", mean, mean_line), ("max", largest, largest_line))
 
 
-def _is_complete(rows: Sequence[_Row], total: int) -> bool:
+def _is_complete(rows: Sequence[_PercentileRow], total: int) -> bool:
     """Whether the rows are those of one table, without a gap."""
     if len(rows) < _FEWEST_ROWS or rows[0].level != 0 or rows[-1].level != 1 or rows[-1].samples != total or rows[-2].samples != total:
         return False
@@ -149,7 +149,7 @@ def _is_complete(rows: Sequence[_Row], total: int) -> bool:
     return are_ascending and any(_follow(rows[:-1], total, are_halved=are_halved) for are_halved in (True, False))
 
 
-def _follow(rows: Sequence[_Row], total: int, *, are_halved: bool) -> bool:
+def _follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> bool:
     """Whether each level follows from the level before it. The steps are halved with each half of the distance to 100 %, or shrink with each step."""
     ticks = round(1 / (2 * rows[1].level)) if len(rows) > 1 and 0 < rows[1].level < 1 else 1
     level = 0.0  # It is computed exactly, because the C port prints six decimals.
@@ -166,7 +166,7 @@ def ranks(count: int) -> list[tuple[str, int]]:
     return [(name, rank) for name, rank in nearest if rank < count]
 
 
-def _percentile(rows: Sequence[_Row], name: str, rank: int, fine: float, unit: float) -> Number:
+def _percentile(rows: Sequence[_PercentileRow], name: str, rank: int, fine: float, unit: float) -> Number:
     """Return a percentile: the value of the first row that covers its rank.
 
     It lies between this row and the row before it, unless a row has its level.
