@@ -4,14 +4,15 @@ The name of a benchmark alone says what one of its iterations does: the JSON sta
 the manifest states them (``system``, ``basis``). The name is the setting ``benchmark``, so that two benchmarks are never mixed; a label, which
 programs use for a transport, is the setting ``label``.
 
-``real_time`` is the time of the loop divided by its iterations: a mean, never a percentile. Each repetition is a result of its own. Aggregates (mean,
-median, standard deviation, coefficient of variation) repeat the results of the repetitions, so they are no results. If the tool printed only
+``real_time`` is the time of the loop divided by its iterations: a mean, never a percentile. Each repetition is a result of its own. Aggregates
+(mean, median, standard deviation, coefficient of variation) repeat the results of the repetitions, so they are no results. If the tool printed only
 aggregates (``--benchmark_report_aggregates_only``), the aggregate ``mean`` is the result. The coefficient of variation is printed with a unit of
 time, but it is a share. A benchmark that failed or was skipped has a time of 0: it is broken, with its message.
 
 Conditions are the benchmark, its label, and the message size. The size is an argument whose name says so, such as ``/size:4096`` or
-``/payload_bytes:4096``. Of a nameless argument (``/4096``), nobody knows what it is, so it stays a part of the name. Left out: ``cpu_time``, ``items_per_second`` and ``bytes_per_second``, because only the source of
-the benchmark says what an item or a byte is, and whether the rate is of the processor time or of the real time.
+``/payload_bytes:4096``. Of a nameless argument (``/4096``), nobody knows what it is, so it stays a part of the name. Left out: ``cpu_time``,
+``items_per_second`` and ``bytes_per_second``, because only the source of the benchmark says what an item or a byte is, and whether the rate is of
+the processor time or of the real time.
 Source: the JSON reporter of google/benchmark, versions 1.5 to 1.9; samples in tests/formats/google_benchmark/.
 """
 
