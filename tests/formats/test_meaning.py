@@ -48,6 +48,9 @@ LATENCIES = [
     ("iceperf/2.0.3-leader.log", "rtt/2", "closed", "iceperf-mean"),
     ("iceoryx2/0.9.3-publish-subscribe.log", "rtt/2", "closed", "iceoryx2-publish-subscribe"),
     ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
+    ("openmessaging/pulsar-2021.log", "pub-to-ack", None, "omb-publish-2017"),
+    ("kafka/producer-summary.log", "pub-to-ack", None, "kafka-producer"),
+    ("kafka/end-to-end.log", "one-way", "closed", "kafka-end-to-end"),
 ]
 # Log, test, metric, statistic, and the printed number multiplied by its unit.
 UNITS = [
@@ -67,6 +70,9 @@ UNITS = [
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean", 242 * MIB * 8),
     ("ecal/pubsub-throughput.log", "throughput", "bytes_sent", "total", 8000 * MIB),
     ("ecal/performance.log", "throughput", "interval_per_message", "mean", 663.552 * 1000),
+    ("openmessaging/pulsar-2021.log", "throughput", "goodput", "mean", 488.3 * MIB * 8),  # the mean of three intervals
+    ("kafka/producer-summary.log", "throughput", "acknowledged_goodput", "mean", 22.29 * MIB * 8),  # The tool prints MB of 2^20 bytes.
+    ("kafka/consumer-3.5.log", "throughput", "goodput", "mean", 0.9986 * MIB * 8),
     ("ddsperf/sub.log", "throughput", "goodput", "mean", 1643.31 * 1e6),
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "goodput", "mean", 137.901 * 1e6),
     ("iceoryx2/0.9.3-publish-subscribe.log", "latency", "latency", "mean", 23397),
@@ -87,6 +93,7 @@ DERIVED = [
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "loss", "total"),
     ("fastrtps/throughput-2.9.1-subscriber.log", "demand", "messages_received", "total"),
     ("ddsperf/sub.log", "throughput", "goodput", "mean"),
+    ("openmessaging/kafka-2026.json", "throughput", "message_rate", "mean"),
 ]
 # Log, test, metric, statistic: the printed value is close to 2^64, or a latency of zero.
 IMPOSSIBLE = [
@@ -106,6 +113,8 @@ RESOLUTIONS = [
     ("qperf/tcp-lat-v-100.log", "latency", "latency", "mean", 10),
     ("iceperf/2.0.3-leader.log", "latency", "latency", "mean", 1000),
     ("sockperf/ping-pong-udp.log", "latency", "latency", "p99", 1),
+    ("kafka/producer-summary.log", "latency", "latency", "p99", 1_000_000),
+    ("openmessaging/kafka-2026.json", "latency", "latency", "p99", 1000),
 ]
 SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", 1968),
