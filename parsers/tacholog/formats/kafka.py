@@ -77,6 +77,8 @@ STATES = {
 _MEBIBYTE, _MILLISECOND = 8.0 * (1 << 20), 1e6  # in bits, because the tools divide by 1024 twice; in nanoseconds
 _SAMPLED = 500_000
 _LONGEST = 8000  # in characters: a longer command is cut
+_LINES_BETWEEN = 20  # Old versions print a blank line between the mean and the percentiles.
+_NO_PERCENTILES = "the percentiles that follow this mean are missing"
 _D = r"[0-9]{1,15}+[.,][0-9]"  # A number with decimals has a point or a comma. No tool groups thousands.
 _PRODUCED = rf"(?P<count>[0-9]{{1,18}}+)(?P<steady> steady state)? records sent, (?P<rate>{_D}{{1,6}}) records/sec \((?P<goodput>{_D}{{2}}) MB/sec\)"
 _INTERVAL = re.compile(rf"{_PRODUCED}, (?P<mean>{_D}) ms avg latency, (?P<max>{_D})(?: ms)? max latency\.")
@@ -93,6 +95,7 @@ _IS_ROW = re.compile(rf"{_TIME}, ")
 _HEAD_OF_ROWS = re.compile(r"(?:start\.time, end\.time|time, threadId), data\.consumed\.in\.MB, MB\.sec, [\w., ]{1,200}")
 _MEAN = re.compile(rf"Avg latency: (?P<mean>{_D}{{4}}) ms")
 _PERCENTILES = re.compile(r"Percentiles: 50th = (?P<p50>[0-9]{1,12}), 99th = (?P<p99>[0-9]{1,12}), 99\.9th = (?P<p99_9>[0-9]{1,12})")
+_IS_PERCENTILES = re.compile(r"Percentiles: 50th = ")
 _PROGRESS = re.compile(r"[0-9]{1,15}[\t ]{1,16}[0-9.E-]{1,30}")
 _CREATED = re.compile(r"Topic \"[^\"]{1,255}\" does not exist\. Will create topic with ([0-9]{1,6}) partition\(s\) and replication factor = ([0-9]{1,4})")
 _CHATTER = re.compile(
@@ -127,19 +130,12 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record of rates and one of latencies for each line of a producer, a record of rates for a consumer, and one of latencies end to end."""
     command = _Command()
     mean: Line | None = None
-    blanks: list[Line] = []
     has_start = has_step = False
     for line in lines:
         text = line.text.rstrip()
-        if mean and not text and len(blanks) < 2:
-            blanks.append(line)
-            continue
-        if mean:
-            yield from _end_to_end(mean, line, command)
-            yield from (Finding(blank, None) for blank in blanks)
-            mean, blanks = None, []
-            if _PERCENTILES.fullmatch(text):
-                continue
+        if mean and (_MEAN.fullmatch(text) or line.number - mean.number > _LINES_BETWEEN):
+            yield Finding(mean, Broken(_NO_PERCENTILES))
+            mean = None
         if _IS_PRODUCED.match(text):
             if not has_step:
                 has_step = True
@@ -152,8 +148,9 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
             yield from _consumed(line, text, command.conditions)
         elif _MEAN.fullmatch(text):
             mean = line
-        elif _PERCENTILES.match(text):
-            yield Finding(line, Broken("there is no 'Avg latency' before these percentiles"))
+        elif _IS_PERCENTILES.match(text):
+            yield from _end_to_end(mean, line, command)
+            mean = None
         elif is_stated := command.take(text):
             yield Finding(line, is_stated if isinstance(is_stated, Facts) else None)
         elif _SHORT.fullmatch(text):
@@ -163,52 +160,40 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         elif _HEAD_OF_ROWS.fullmatch(text) or _PROGRESS.fullmatch(text) or _CHATTER.fullmatch(text):
             yield Finding(line, None)
     if mean:
-        yield Finding(mean, Broken("the percentiles that follow this mean are missing"))
-        yield from (Finding(blank, None) for blank in blanks)
+        yield Finding(mean, Broken(_NO_PERCENTILES))
 
 
 class _Command:
     """What the command of a tool, or its output before the results, states about the results that follow."""
 
     def __init__(self) -> None:
-        self._forget()
-
-    def _forget(self) -> None:
         self.conditions = Conditions()
         self.payload_bytes: int | None = None
         self.warmup = "fixed"
-        self._text = ""
-        self._is_open = False
 
     def take(self, text: str) -> bool | Facts:
-        """Read a line; return whether it is known, or the facts that it states."""
+        """Read a line; return whether it is known, or the facts that it states. Nothing before a command applies to its results."""
         if created := _CREATED.fullmatch(text):
             return Facts(conditions=Conditions(partitions=int(created[1]), replication_factor=int(created[2])))
         if warmup := _WARMUP.fullmatch(text):
             self.warmup = f"{warmup['count']} records"
             return True
-        if _COMMAND.search(text[:_LONGEST]) is not None:
-            self._forget()  # The command of another test: nothing before it applies to its results.
-        elif not self._is_open:
+        text = text[:_LONGEST]
+        if _COMMAND.search(text) is None:
             return False
-        self._text = f"{self._text} {text.removesuffix(chr(92))}"[:_LONGEST]
-        self._is_open = text.endswith("\\")  # A long command may be on several lines.
-        self._read()
-        return True
-
-    def _read(self) -> None:
-        options = {name: match[1] for name, pattern in _OPTIONS.items() if (match := pattern.search(self._text))}
-        if end_to_end := _END_TO_END.search(self._text):
+        options = {name: match[1] for name, pattern in _OPTIONS.items() if (match := pattern.search(text))}
+        if end_to_end := _END_TO_END.search(text):
             options |= {"acks": end_to_end[1], "size": end_to_end[2]}
         rate = float(options["rate"]) if "rate" in options else None
-        if "size" in options and is_size(int(options["size"])):
-            self.payload_bytes = int(options["size"])
-        acks = options.get("acks")
+        size = int(options.get("size", 0))
+        self.payload_bytes = size if is_size(size) else None
+        self.warmup = "fixed"
         self.conditions = Conditions(
-            acks="all" if acks == "-1" else acks,
+            acks={"-1": "all"}.get(options.get("acks", ""), options.get("acks")),
             load_mode=None if rate is None else "max-rate" if rate <= 0 else "paced",
             offered_rate_per_s=rate if rate and rate > 0 else None,
         )
+        return True
 
 
 def _produced(line: Line, text: str, command: _Command) -> Iterator[Finding]:
@@ -301,16 +286,16 @@ def _consumed(line: Line, text: str, conditions: Conditions) -> Iterator[Finding
         )
 
 
-def _end_to_end(mean: Line, line: Line, command: _Command) -> Iterator[Finding]:
+def _end_to_end(mean: Line | None, line: Line, command: _Command) -> Iterator[Finding]:
     match = _PERCENTILES.fullmatch(line.text.rstrip())
-    if match is None or not line.whole:
-        yield finding_on([mean, line], Broken("the log ends within this line")) if match else Finding(
-            mean, Broken("the percentiles that follow this mean are missing")
-        )
+    of_mean = _MEAN.fullmatch(mean.text.rstrip()) if mean else None
+    if mean is None or of_mean is None:
+        yield Finding(line, Broken("there is no 'Avg latency' before these percentiles"))
         return
-    of_mean = _MEAN.fullmatch(mean.text.rstrip())
-    cells = Cell.named(of_mean, line=mean.number) if of_mean else {}
-    cells |= Cell.named(match, line=line.number)
+    if match is None or not line.whole:
+        yield finding_on([mean, line], Broken("the percentiles are cut short or garbled"))
+        return
+    cells = Cell.named(of_mean, line=mean.number) | Cell.named(match, line=line.number)
     values = [int(cells[name]) for name in ("p50", "p99", "p99_9")]
     if values != sorted(values):
         yield finding_on([mean, line], Broken("percentiles that do not ascend"))

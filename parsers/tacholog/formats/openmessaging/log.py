@@ -105,6 +105,8 @@ class BenchmarkLog:
 
     def _json(self, line: Line) -> Iterator[Finding]:
         read = self._reader.take(line)
+        if read.is_foreign:
+            return
         for workload in read.closed:
             if (name := workload.text("name")) is not None and len(self._workloads) < 1000:
                 self._workloads[name] = _counts(workload)
