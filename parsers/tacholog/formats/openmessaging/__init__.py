@@ -37,6 +37,7 @@ from tacholog.formats.openmessaging.log import BenchmarkLog
 
 SYSTEM = "a broker"
 TOOL = "OpenMessaging Benchmark"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("json", "since August 2022: with publishDelayLatency", "a published result of July 2026"),
     Dialect("json-2017", "before August 2022: without publishDelayLatency and mostly without messageSize", "published results of Kafka and RabbitMQ"),

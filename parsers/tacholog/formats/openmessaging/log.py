@@ -38,8 +38,8 @@ _IS_INTERVAL, _IS_WHOLE = re.compile(r".{0,120}?Pub rate {1,16}[-0-9]"), re.comp
 _LINE = re.compile(r"(?:[0-9:.,T -]{8,32} )?\[[^\]\n]{1,120}\] (?:TRACE|DEBUG|INFO|WARN|ERROR)(?: [\w.$]{1,80})? - (?P<says>.{0,4000})")
 _PHASE = re.compile(r"----- Starting (?P<phase>warm-up|benchmark) traffic (?:\((?P<minutes>[0-9]{1,5})m\) ?)?------")
 _TEST = re.compile(r"-{5,20} WORKLOAD : (?P<workload>.{0,200}?) --- DRIVER : (?P<driver>.{1,80}?)-{5,20}")
-_SETTING = re.compile(r"\t[a-z][\w.]{0,80} = .{0,4000}")
-_ACKS = re.compile(r"\tacks = (?P<acks>-1|all|0|1)")
+_SETTING = re.compile(r"[ \t]{1,8}[a-z][\w.]{0,80} = .{0,4000}")
+_ACKS = re.compile(r"[ \t]{1,8}acks = (?P<acks>-1|all|0|1)")
 
 
 class BenchmarkLog:
@@ -62,15 +62,16 @@ class BenchmarkLog:
 
     def take(self, line: Line) -> Iterator[Finding]:
         """Read a line."""
+        text = line.text.rstrip()
         if self.is_open:
             yield from self._json(line)
-        elif _IS_INTERVAL.match(line.text) or _IS_WHOLE.match(line.text):
-            yield from self._result(line)
-        elif (match := _LINE.fullmatch(line.text)) or _TEST.fullmatch(line.text) or _PHASE.fullmatch(line.text):
-            yield from self._says(line, match["says"] if match else line.text)
-        elif match := _ACKS.fullmatch(line.text):
+        elif _IS_INTERVAL.match(text) or _IS_WHOLE.match(text):
+            yield from self._result(line, _INTERVAL.fullmatch(text) or _WHOLE.fullmatch(text))
+        elif (match := _LINE.fullmatch(text)) or _TEST.fullmatch(text) or _PHASE.fullmatch(text):
+            yield from self._says(line, match["says"] if match else text)
+        elif match := _ACKS.fullmatch(text):
             yield Finding(line, Facts(conditions=Conditions(acks="all" if match["acks"] == "-1" else match["acks"])))
-        elif _SETTING.fullmatch(line.text):
+        elif _SETTING.fullmatch(text):
             yield Finding(line, None)
 
     def close(self) -> Iterator[Finding]:
@@ -112,8 +113,7 @@ class BenchmarkLog:
                 self._workloads[name] = _counts(workload)
         yield Finding(line, Broken(read.damage) if read.damage else None)
 
-    def _result(self, line: Line) -> Iterator[Finding]:
-        match = _INTERVAL.fullmatch(line.text) or _WHOLE.fullmatch(line.text)
+    def _result(self, line: Line, match: re.Match[str] | None) -> Iterator[Finding]:
         if match is None or not line.whole:
             yield Finding(line, Broken("the line is cut short or garbled"))
             return
