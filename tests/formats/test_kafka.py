@@ -55,7 +55,12 @@ def test_conditions_come_from_the_command_in_the_log() -> None:
     fast, paced = (read(LOGS / f"producer-{name}.log").records[-1] for name in ("1.0", "paced-3.5"))
 
     assert (fast.payload_bytes, fast.conditions.acks, fast.conditions.load_mode, fast.conditions.offered_rate_per_s) == (100, "1", "max-rate", None)
-    assert (paced.payload_bytes, paced.conditions.acks, paced.conditions.load_mode, paced.conditions.offered_rate_per_s) == (1000, "all", "paced", 200)
+    assert (paced.payload_bytes, paced.conditions.acks, paced.conditions.load_mode, paced.conditions.offered_rate_per_s) == (
+        1000,
+        "all",
+        "paced",
+        200,
+    )
 
 
 def test_interval_of_an_old_producer_has_no_unit_after_its_maximum() -> None:
@@ -80,7 +85,9 @@ def test_percentile_that_is_printed_as_zero_is_less_than_a_millisecond() -> None
 
 
 def test_summary_of_the_steady_state_has_a_definition_of_its_own() -> None:
-    whole, steady = [record for record in read(LOGS / "producer-warmup-made-by-hand.log").records if record.scope == "summary" and record.test == "latency"]
+    whole, steady = [
+        record for record in read(LOGS / "producer-warmup-made-by-hand.log").records if record.scope == "summary" and record.test == "latency"
+    ]
 
     assert (whole.conditions.definition, whole.conditions.warmup) == ("kafka-producer", None)
     assert (steady.conditions.definition, steady.conditions.warmup) == ("kafka-producer-steady", "60000 records")
@@ -155,10 +162,9 @@ def test_step_of_the_clock_is_a_millisecond() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "1000000 records sent, 233699.462491 records/sec (22.29 MB/sec), 866.05 ms avg latency, 1652.00 ms max latency, 827 ms 50th, 1500 ms 95th, 159",
-        "1000000 records sent, 233699.462491 records/sec (22.29 MB/sec), 866.05 ms avg latency, 1652.00 ms max latency, 827 ms 50th, 500 ms 95th, 595 ms "
-        "99th, 614 ms 99.9th.",
-        "1000000 records sent, NaN records/sec (NaN MB/sec), NaN ms avg latency, 0.00 ms max latency, 0 ms 50th, 0 ms 95th, 0 ms 99th, 0 ms 99.9th.",
+        "10 records sent, 9.462491 records/sec (2.29 MB/sec), 6.05 ms avg latency, 9.00 ms max latency, 7 ms 50th, 8 ms 95th, 9",
+        "10 records sent, 9.462491 records/sec (2.29 MB/sec), 9.00 ms max latency, 7 ms 50th, 5 ms 95th, 9 ms 99th, 9 ms 99.9th.",
+        "10 records sent, NaN records/sec (NaN MB/sec), NaN ms avg latency, 0.00 ms max latency, 0 ms 50th, 0 ms 95th, 0 ms 99th, 0 ms 99.9th.",
         "2023-02-07 17:53:25:127, 2023-02-07 17:53:28:418, 3.2864, 0.9986, 3446, 1047.09",
         "Percentiles: 50th = 1, 99th = 6, 99.9th = 18",
     ],
@@ -166,13 +172,13 @@ def test_step_of_the_clock_is_a_millisecond() -> None:
 def test_damaged_line_is_broken(line: str) -> None:
     log = read_text((LOGS / "producer-summary.log").read_text() + line + "\n", "kafka")
 
-    assert [broken.line for broken in log.broken] == [2]
+    assert [broken.partition(": ")[0] for broken in log.broken] == ["text:2"]
 
 
 def test_mean_without_percentiles_is_broken() -> None:
     log = read_text("Avg latency: 1.0493 ms\nPercentiles: 50th = 0, 99th = 3, 99.9th = 7\nAvg latency: 1.0493 ms\n", "kafka")
 
-    assert (len(log.records), [broken.line for broken in log.broken]) == (1, [3])
+    assert (len(log.records), [broken.partition(": ")[0] for broken in log.broken]) == (1, ["text:3"])
 
 
 def test_created_topic_states_partitions_and_replication() -> None:

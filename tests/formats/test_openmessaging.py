@@ -15,9 +15,7 @@ MEBIBYTE = 8 * 2**20  # in bits
 
 
 def summary(log: str, definition: str) -> Record:
-    (record,) = [
-        record for record in read(LOGS / log).records if record.scope == "summary" and record.conditions.definition == definition
-    ]
+    (record,) = [record for record in read(LOGS / log).records if record.scope == "summary" and record.conditions.definition == definition]
     return record
 
 

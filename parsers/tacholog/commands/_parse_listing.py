@@ -182,7 +182,9 @@ class TableListing:
             names = [
                 f"{name_of[key]} (sum)".lstrip() if _is_sum(record, shape) else name_of[key] for key, (_, record, _) in zip(keys, rows, strict=True)
             ]
-            terminal.styled(f"{log}  {system or f'system {NOT_STATED}'}, {test}{f', {shape}' if shape in (_OFFERED, _ACKNOWLEDGED) else ''}", bold=True)
+            terminal.styled(
+                f"{log}  {system or f'system {NOT_STATED}'}, {test}{f', {shape}' if shape in (_OFFERED, _ACKNOWLEDGED) else ''}", bold=True
+            )
             terminal.styled(_HEADERS.get(shape, _HEADER_OF_RATES) + ("  of" if any(names) else ""), dim=True)
             for (line, record, _), name in zip(rows, names, strict=True):
                 cells = _CELLS.get(shape, _throughput_cells)(record)

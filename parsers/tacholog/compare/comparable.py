@@ -123,7 +123,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "topics": Condition("topics", _LOAD),
         "partitions": Condition("partitions", _LOAD),
         "consumer_groups": Condition("consumer_groups", _LOAD),
-        # An acknowledgement says what it is worth only with these three: a broker that acknowledges from memory is faster than one that waits for disks.
+        # Only these three say what an acknowledgement is worth: a broker that acknowledges from memory is faster than one that waits for disks.
         "acks": Condition("acks", _EVERYWHERE, lambda row, _: row.get("basis") == ACKNOWLEDGED or row["metric"] in _ACKNOWLEDGED_METRICS),
         "durability": Condition("durability", _EVERYWHERE),
         "replication_factor": Condition("replication", _EVERYWHERE),

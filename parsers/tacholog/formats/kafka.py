@@ -3,7 +3,7 @@
 The producer prints a line every five seconds, and one for the whole test, in newer versions a second one without the warm-up::
 
     999600 records sent, 199920.0 records/sec (19.07 MB/sec), 10.3 ms avg latency, 490.0 ms max latency.
-    1000000 records sent, 233699.462491 records/sec (22.29 MB/sec), 866.05 ms avg latency, 1652.00 ms max latency, 827 ms 50th, 1500 ms 95th, ...
+    1000000 records sent, 233699.462491 records/sec (22.29 MB/sec), 866.05 ms avg latency, 1652.00 ms max latency, 827 ms 50th, ...
     990000 steady state records sent, ...
 
 The consumer prints columns, the end-to-end tool two lines::
@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -97,7 +98,9 @@ _MEAN = re.compile(rf"Avg latency: (?P<mean>{_D}{{4}}) ms")
 _PERCENTILES = re.compile(r"Percentiles: 50th = (?P<p50>[0-9]{1,12}), 99th = (?P<p99>[0-9]{1,12}), 99\.9th = (?P<p99_9>[0-9]{1,12})")
 _IS_PERCENTILES = re.compile(r"Percentiles: 50th = ")
 _PROGRESS = re.compile(r"[0-9]{1,15}[\t ]{1,16}[0-9.E-]{1,30}")
-_CREATED = re.compile(r"Topic \"[^\"]{1,255}\" does not exist\. Will create topic with ([0-9]{1,6}) partition\(s\) and replication factor = ([0-9]{1,4})")
+_CREATED = re.compile(
+    r"Topic \"[^\"]{1,255}\" does not exist\. Will create topic with ([0-9]{1,6}) partition\(s\) and replication factor = ([0-9]{1,4})"
+)
 _CHATTER = re.compile(
     r"(?:In|Beginning) steady state\.|Reading payloads from: .{1,4000}|Number of messages read: [0-9]{1,18}|"
     r"WARNING: (?:option \[threads\]|The 'kafka\.tools' package is deprecated).{0,300}|\s*"
@@ -105,13 +108,17 @@ _CHATTER = re.compile(
 _WARMUP = re.compile(r"Warmup first (?P<count>[0-9]{1,15}) records\. Steady state results will print after the complete test summary\.")
 _SHORT = re.compile(r"WARNING: Exiting before consuming the expected number of messages: timeout .{1,200}")
 _ERROR = re.compile(r"(?:\[[^\]]{1,40}\] ERROR .{0,200})?org\.apache\.kafka\.common\.errors\.(?P<name>\w{1,80}): .{0,2000}")
-_COMMAND = re.compile(r"kafka-(?P<script>producer|consumer)-perf-test|kafka-e2e-latency|\.(?P<class>ProducerPerformance|EndToEndLatency|ConsumerPerformance)\b")
+_COMMAND = re.compile(
+    r"kafka-(?P<script>producer|consumer)-perf-test|kafka-e2e-latency|\.(?P<class>ProducerPerformance|EndToEndLatency|ConsumerPerformance)\b"
+)
 _OPTIONS = {
     "size": re.compile(r"--record-size[ =]([0-9]{1,10})\b"),
     "rate": re.compile(r"--throughput[ =](-?[0-9]{1,12}(?:\.[0-9]{1,6})?)(?![\w.])"),
     "acks": re.compile(r"(?:\backs=|--producer-acks[ =])(all|-1|0|1)(?![\w.])"),
 }
-_END_TO_END = re.compile(r"(?:EndToEndLatency|kafka-e2e-latency(?:\.sh|\.bat)?) +[^\s-]\S{0,400} +\S{1,249} +[0-9]{1,12} +(all|1) +([0-9]{1,10})(?: |$)")
+_END_TO_END = re.compile(
+    r"(?:EndToEndLatency|kafka-e2e-latency(?:\.sh|\.bat)?) +[^\s-]\S{0,400} +\S{1,249} +[0-9]{1,12} +(all|1) +([0-9]{1,10})(?: |$)"
+)
 _HEAD = LineStart(
     r"[0-9]{1,18}(?: steady state)? records sent, [0-9]{1,15}[.,][0-9]{1,6} records/sec \([0-9]{1,15}[.,][0-9]{2} MB/sec\), "
     r"|(?:start\.time, end\.time|time, threadId), data\.consumed\.in\.MB, MB\.sec, "
@@ -122,7 +129,8 @@ _HEAD = LineStart(
 def detect(head: str) -> Detected:
     """Return whether the log has a line of the producer, the head of the consumer's columns, or the two lines of the end-to-end tool."""
     return Detected(
-        _HEAD.is_in(head), wants="a line 'N records sent, N records/sec (N MB/sec), ', 'start.time, end.time, data.consumed.in.MB', or 'Avg latency: N ms'"
+        _HEAD.is_in(head),
+        wants="a line 'N records sent, N records/sec (N MB/sec), ', 'start.time, end.time, data.consumed.in.MB', or 'Avg latency: N ms'",
     )
 
 
@@ -241,7 +249,7 @@ _LATENCIES = ("mean", "max", "p50", "p95", "p99", "p99_9")
 def _ascend(cells: Mapping[str, Cell]) -> bool:
     """Return whether the latencies ascend."""
     values = [_value(cells[name]) for name in ("p50", "p95", "p99", "p99_9", "max") if name in cells]
-    return all(low <= high for low, high in zip(values, values[1:], strict=False)) and _value(cells["mean"]) <= _value(cells["max"]) + 0.01
+    return all(low <= high for low, high in pairwise(values)) and _value(cells["mean"]) <= _value(cells["max"]) + 0.01
 
 
 def _consumed(line: Line, text: str, conditions: Conditions) -> Iterator[Finding]:
@@ -269,7 +277,9 @@ def _consumed(line: Line, text: str, conditions: Conditions) -> Iterator[Finding
         counted("messages_received", count, cell=cells["count"]),
         _number("bytes_received", "total", cells["mebibytes"], _MEBIBYTE / 8, is_exact_zero=exact),
     )
-    yield Finding(line, replace(row, numbers=(*numbers, *(() if is_interval else counts)), samples=count if not is_interval and count < COUNT_LIMIT else None))
+    yield Finding(
+        line, replace(row, numbers=(*numbers, *(() if is_interval else counts)), samples=count if not is_interval and count < COUNT_LIMIT else None)
+    )
     if "fetch" in cells:
         fetched = (("message_rate", cells["fetch_rate"], 1.0), ("goodput", cells["fetch_goodput"], _MEBIBYTE))
         is_possible = int(cells["fetch"]) >= 0 and int(cells["rebalance"]) >= 0

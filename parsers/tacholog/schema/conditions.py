@@ -85,12 +85,15 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         str | None,
         _about(
             "public",
-            "Which copies of a message must exist before the broker acknowledges it, in the words of the broker: `0`, `1`, `all`, a quorum, `confirm`.",
+            "Which copies of a message must exist before the broker acknowledges it, in the broker's words: `0`, `1`, `all`, a quorum, `confirm`.",
         ),
     ] = None
     durability: Annotated[
         Durability | None,
-        _about("public", "Where each copy of a message is when the broker acknowledges it: in memory, in the page cache of the kernel, or on disk (fsync)."),
+        _about(
+            "public",
+            "Where each copy of a message is when the broker acknowledges it: in memory, in the page cache of the kernel, or on disk (fsync).",
+        ),
     ] = None
     replication_factor: Annotated[
         Count | None,

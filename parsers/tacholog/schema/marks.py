@@ -95,8 +95,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "near_resolution": Mark(
             "\u2248",
             "Near the tool's resolution",
-            "This latency is less than ten steps of the clock that measured it, or of the rounding of its tool. A difference of one step is then more "
-            "than 10 %.",
+            "This latency is less than ten steps of the clock that measured it, or of the rounding of its tool. One step is then more than 10 %.",
         ),
         "out_of_order": Mark(
             "!",

@@ -27,7 +27,22 @@ from tacholog.view.questions import NEVER_CHOSEN, default_metric
 
 #: Fields that may be a subject, in order of preference. ``label.`` stands for all labels of the user.
 SUBJECTS = (
-    *("system", "transport", "label.", "type", "data_path", "reliability", "acks", "durability", "keyed", "waiting", "tuning", "placement", "payload_touched", "release"),
+    *(
+        "system",
+        "transport",
+        "label.",
+        "type",
+        "data_path",
+        "reliability",
+        "acks",
+        "durability",
+        "keyed",
+        "waiting",
+        "tuning",
+        "placement",
+        "payload_touched",
+        "release",
+    ),
 )
 #: Fields of numbers that may be an axis, in order of preference.
 AXES = (

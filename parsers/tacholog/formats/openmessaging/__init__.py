@@ -47,15 +47,17 @@ DIALECTS = (
 DEFINITIONS = {
     "omb-publish": "From the send of a message by the client library until the broker has acknowledged it, to 1 us. The wait of a message for its "
     "turn is its delay, a metric of its own.",
-    "omb-publish-2017": "From the send of a message by the client library until the broker has acknowledged it, to 1 us. If the publisher is blocked, "
-    "later messages are sent later, and nothing shows that.",
+    "omb-publish-2017": "From the send of a message by the client library until the broker has acknowledged it, to 1 us. If the publisher is "
+    "blocked, later messages are sent later, and nothing shows that.",
     "omb-end-to-end": "From the time stamp of the publisher to the receipt of the message, on the clocks of two processes. Latencies of zero and "
     "below are dropped without a count.",
     "omb-rates": "Messages that the broker acknowledged to all publishers, and messages that all subscribers received, over the time of the test.",
 }
 _CONDITIONS = "load_mode payload_bytes topics partitions publishers"
 STATES = {
-    "latency": States(always="basis definition", sometimes=f"{_CONDITIONS} settings offered_rate_per_s subscribers consumer_groups acks warmup planned_duration_s"),
+    "latency": States(
+        always="basis definition", sometimes=f"{_CONDITIONS} settings offered_rate_per_s subscribers consumer_groups acks warmup planned_duration_s"
+    ),
     "throughput": States(
         always="load_mode definition",
         sometimes="payload_bytes topics partitions publishers settings offered_rate_per_s subscribers consumer_groups acks warmup planned_duration_s",

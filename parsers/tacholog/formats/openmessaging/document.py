@@ -28,7 +28,9 @@ from tacholog.formats.kit import (
 from tacholog.formats.openmessaging.results import DROPS, END_TO_END, MILLISECOND, NOT_SUSTAINED, RATES, Rates, marked, published
 
 _STATISTICS = {"Avg": "mean", "Min": "min", "Max": "max"}
-_FIGURE = re.compile(r"(?P<whole>aggregated)?(?P<kind>[pP]ublishDelay|[pP]ublish|[eE]ndToEnd)Latency(?:(?P<percent>[0-9]{2,6})pct|(?P<name>Avg|Min|Max))")
+_FIGURE = re.compile(
+    r"(?P<whole>aggregated)?(?P<kind>[pP]ublishDelay|[pP]ublish|[eE]ndToEnd)Latency(?:(?P<percent>[0-9]{2,6})pct|(?P<name>Avg|Min|Max))"
+)
 _RATES = {"publishRate": "acknowledged_rate", "consumeRate": "message_rate"}
 _LISTED = {*_RATES, "publishErrorRate", "backlog"}
 _COUNTS = ("topics", "partitions", "producersPerTopic", "consumersPerTopic")
@@ -132,7 +134,9 @@ class ResultDocument:
         if not values:
             return
         if part in ("publish", "end-to-end"):
-            yield from self._whole(JsonObject("", {path: members[0] for path, members in values.items()}, _lines(values)), is_delivery=part != "publish")
+            yield from self._whole(
+                JsonObject("", {path: members[0] for path, members in values.items()}, _lines(values)), is_delivery=part != "publish"
+            )
             return
         if len({len(members) for members in values.values()}) > 1:
             lines = _lines(values)

@@ -39,6 +39,7 @@ _LINE = re.compile(r"(?:[0-9:.,T -]{8,32} )?\[[^\]\n]{1,120}\] (?:TRACE|DEBUG|IN
 _PHASE = re.compile(r"----- Starting (?P<phase>warm-up|benchmark) traffic (?:\((?P<minutes>[0-9]{1,5})m\) ?)?------")
 _TEST = re.compile(r"-{5,20} WORKLOAD : (?P<workload>.{0,200}?) --- DRIVER : (?P<driver>.{1,80}?)-{5,20}")
 _SETTING = re.compile(r"[ \t]{1,8}[a-z][\w.]{0,80} = .{0,4000}")
+_MOST_WORKLOADS = 1000
 _ACKS = re.compile(r"[ \t]{1,8}acks = (?P<acks>-1|all|0|1)")
 
 
@@ -109,7 +110,7 @@ class BenchmarkLog:
         if read.is_foreign:
             return
         for workload in read.closed:
-            if (name := workload.text("name")) is not None and len(self._workloads) < 1000:
+            if (name := workload.text("name")) is not None and len(self._workloads) < _MOST_WORKLOADS:
                 self._workloads[name] = _counts(workload)
         yield Finding(line, Broken(read.damage) if read.damage else None)
 
