@@ -177,7 +177,7 @@ class _Command:
     def __init__(self) -> None:
         self.conditions = Conditions()
         self.payload_bytes: int | None = None
-        self.warmup = "fixed"
+        self.warmup: str | None = None
 
     def take(self, text: str) -> bool | Facts:
         """Read a line; return whether it is known, or the facts that it states. Nothing before a command applies to its results."""
@@ -195,7 +195,7 @@ class _Command:
         rate = float(options["rate"]) if "rate" in options else None
         size = int(options.get("size", 0))
         self.payload_bytes = size if is_size(size) else None
-        self.warmup = "fixed"
+        self.warmup: str | None = None
         self.conditions = Conditions(
             acks={"-1": "all"}.get(options.get("acks", ""), options.get("acks")),
             load_mode=None if rate is None else "max-rate" if rate <= 0 else "paced",

@@ -17,8 +17,9 @@ publish call is in microseconds, among milliseconds. "MB" are 2^20 bytes. The to
 them, so each end-to-end latency has the mark ``drops_samples``; if all were dropped, the tool prints 0, and they are unknown. If the publisher's time
 stamps are whole milliseconds, so are all end-to-end latencies but their mean: then the clock has a step of 1 ms. Files before August 2022 have no
 delay of the publish call: a publisher that is blocked sends later, and nothing shows it. Their latencies have a definition of their own. Rates are
-those of all publishers and all subscribers together. The rate of the whole test is the mean of its intervals, without those of the warm-up. If the
-backlog grew by more than one second of publishing, the rates have the mark ``not_sustained``.
+those of all publishers and all subscribers together. The rate of the whole test is the mean of its intervals, without those of the warm-up. In a log,
+the test begins with the line 'Starting benchmark traffic': without it, intervals may be those of the warm-up, and there is no summary. If the backlog
+grew by more than one second of publishing, the rates have the mark ``not_sustained``.
 
 Conditions are the size, topics, partitions, and publishers; from the workload in a log also subscribers, consumer groups and the rate, and ``acks``
 from the settings of Kafka's producer. The JSON names no durability and no replication: the manifest must state them.

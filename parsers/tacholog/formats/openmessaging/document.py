@@ -70,9 +70,9 @@ class ResultDocument:
         if read.is_foreign:
             return
         if read.damage:
-            yield from self._flush()
             yield Finding(line, Broken(read.damage))
             if not self.is_open:
+                yield from self._broken()
                 yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
             return
         if any(path in self._values and self._values[path][0].line is not line for path, _ in read.members):
@@ -97,9 +97,9 @@ class ResultDocument:
             yield from self._flush()
 
     def close(self) -> Iterator[Finding]:
-        """Return what is left if the log ends within the document."""
-        yield from self._flush()
+        """Say that the last part may be incomplete if the log ends within the document."""
         if self.is_open:
+            yield from self._broken()
             yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
     def _facts(self, path: str, member: JsonMember) -> Iterator[Facts]:
@@ -127,6 +127,12 @@ class ResultDocument:
             return Conditions(settings=settings_text({path: str(self._stated[path])}))
         topics = self._stated.get("topics")
         return Conditions(publishers=topics * self._stated[path]) if topics else Conditions()
+
+    def _broken(self) -> Iterator[Finding]:
+        """Give up the part that was read: nobody knows what would have followed."""
+        lines, self._part, self._values = _lines(self._values), None, {}
+        if lines:
+            yield Finding(lines[0], Broken("the JSON ends within this part"), lines[1:])
 
     def _flush(self) -> Iterator[Finding]:
         """Yield the records of the part that was read."""

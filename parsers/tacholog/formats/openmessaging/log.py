@@ -53,7 +53,7 @@ class BenchmarkLog:
         self._driver: str | None = None
         self._other_driver = False
         self._conditions = Conditions()
-        self._is_warming_up = False
+        self._is_measuring = False  # whether the benchmark traffic has begun: what stands before it may be the warm-up
         self._rates = Rates()
 
     @property
@@ -89,13 +89,13 @@ class BenchmarkLog:
             self._other_driver = self._driver not in (None, test["driver"])
             self._driver = self._driver or test["driver"]
             self._workload = self._workloads.get(test["workload"], {})
-            self._conditions, self._is_warming_up = Conditions(), False
+            self._conditions, self._is_measuring = Conditions(), False
             yield Finding(line, Facts(system=self._driver))
         elif phase := _PHASE.fullmatch(words):
             yield from self.close()
-            self._is_warming_up = phase["phase"] == "warm-up"
+            self._is_measuring = phase["phase"] == "benchmark"
             minutes = int(phase["minutes"] or 0)
-            own = Conditions(warmup="fixed") if self._is_warming_up else Conditions(planned_duration_s=60.0 * minutes if minutes else None)
+            own = Conditions(planned_duration_s=60.0 * minutes if minutes else None) if self._is_measuring else Conditions(warmup="fixed")
             self._conditions = own.over(self._conditions)
             yield Finding(line, None)
         elif words.startswith("Failed to run the workload "):
@@ -121,16 +121,16 @@ class BenchmarkLog:
         if self._other_driver:
             yield Finding(line, Broken("a second driver in one log: split the log at the line 'WORKLOAD'"))
             return
-        if self._is_warming_up:
-            yield Finding(line, None)
-            return
         cells = Cell.named(match)
         latencies = published(list(_latencies(cells)), has_delay="d_mean" in cells)
         if "sent" in cells:
             rates = self._stated(replace(RATES, numbers=tuple(_rates(cells))))
-            self._rates.add(line, rates)
+            if self._is_measuring:
+                self._rates.add(line, rates)
             yield Finding(line, rates)
             yield Finding(line, self._stated(replace(latencies, scope="interval")))
+        elif not self._is_measuring:
+            yield Finding(line, None)
         else:
             yield from self.close()
             yield Finding(line, Facts(environment={"clock_resolution_ns": f"{MILLISECOND / 10:.0f}"}))

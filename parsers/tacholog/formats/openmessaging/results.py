@@ -36,7 +36,7 @@ class Rates:
     def __init__(self) -> None:
         self._tally: Tally | None = None
         self._count = 0
-        self._backlogs: list[Number] = []  # the first, the largest and the last
+        self._backlogs: list[Number] = []  # the first and the last
 
     def add(self, line: Line, record: Record) -> None:
         """Add an interval. All intervals take 10 s."""
@@ -44,8 +44,7 @@ class Rates:
         self._tally.add(line, record, stamp=float(self._count), whole=True)
         self._count += 1
         if (backlog := record.number("backlog", "last")) and backlog.value is not None:
-            first, largest = (self._backlogs or [backlog, backlog])[:2]
-            self._backlogs = [first, max(largest, backlog, key=lambda number: number.value or 0.0), backlog]
+            self._backlogs = [(self._backlogs or [backlog])[0], backlog]
 
     @property
     def is_sustained(self) -> bool:
@@ -53,15 +52,14 @@ class Rates:
         rate = next((number.value for number in self._tally.numbers() if number.metric == "acknowledged_rate"), None) if self._tally else None
         if not self._backlogs or rate is None:
             return True
-        first, _, last = (number.value or 0.0 for number in self._backlogs)
+        first, last = (number.value or 0.0 for number in self._backlogs)
         return last - first <= rate
 
     def summary(self) -> Finding | None:
-        """Return the rates of the whole test: the means of the intervals, the last backlog and the largest; ``None`` if there is no interval."""
+        """Return the rates of the whole test: the means of the intervals, and the last backlog; ``None`` if there is no interval."""
         if self._tally is None:
             return None
-        backlogs = [replace(number, statistic=name) for name, number in zip(("max", "last"), self._backlogs[1:], strict=False)]
-        finding = self._tally.found(backlogs)
+        finding = self._tally.found(self._backlogs[1:])
         if finding is None or not isinstance(finding.what, Record) or self.is_sustained:
             return finding
         return finding._replace(what=marked(finding.what, NOT_SUSTAINED))
