@@ -68,7 +68,7 @@ ALLOWED = {
         also_says=iperf3_numbers,
         extra_words=frozenset({("definition", "iperf3-either-side")}),
     ),
-    # The command, which states size and acks, may stand before the results of another tool. "Warmup first N records" is another line than its results.
+    # The command, which states size and acks, may stand before the results of another tool.
     "kafka": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     # A list of one document may stand in another document. Without the figures of the delay, a document is that of an old version.
     "openmessaging": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=openmessaging_word),

@@ -12,13 +12,13 @@ The consumer prints columns, the end-to-end tool two lines::
     Avg latency: 1.0493 ms
     Percentiles: 50th = 0, 99th = 3, 99.9th = 7
 
-"MB" are 2^20 bytes. The locale decides whether decimals have a point or a comma. Latencies of the producer last until the acknowledgement: they are no
-delivery. All percentiles are whole milliseconds: those of the producer are of at most 500,000 samples, those of the end-to-end tool are cut off, not
+"MB" are 2^20 bytes. The locale decides whether decimals have a point or a comma. Latencies of the producer last until the acknowledgement: they are
+no delivery. All percentiles are whole milliseconds: those of the producer are of at most 500,000 samples, those of the end-to-end tool are cut off, not
 rounded, so a printed 0 is "less than 1 ms". Old consumers print a time since 1970 as the time of the rebalance, and then a negative fetch time: the
 rates without the rebalance are then impossible.
 
-The tools print neither size nor acks, load, batches or topic. If the log has the command of the tool, they are read from it; otherwise the manifest
-must state them. The rows of the consumer state the start of the run.
+Conditions are the size, acks and the load, if the log has the command of the tool: the tools do not print them, nor batches and other settings.
+Otherwise the manifest must state them. The rows of the consumer state the start of the run.
 Source: ProducerPerformance.java, ConsumerPerformance.java and EndToEndLatency.java of apache/kafka; published lines, see the README of
 tests/formats/kafka/.
 """

@@ -55,6 +55,7 @@ class ResultDocument:
         self._part: str | None = None
         self._values: dict[str, list[JsonMember]] = {}
         self._stated: dict[str, int] = {}
+        self._settings: dict[str, str] = {}  # The subscribers of a topic are one: the JSON does not state its subscriptions.
         self._payload_bytes: int | None = None
         self._rates = Rates()
         self._step_ns: float | None = None  # the coarsest clock so far
@@ -107,7 +108,7 @@ class ResultDocument:
         if path == "driver" and isinstance(value, str) and value:
             yield Facts(system=value)
         elif path == "workload" and isinstance(value, str):
-            yield Facts(environment={"omb_workload": value})
+            yield self._setting(path, value)
         elif not isinstance(value, int) or isinstance(value, bool):
             return
         elif path == "messageSize" and is_size(value):
@@ -115,16 +116,19 @@ class ResultDocument:
             yield Facts()
         elif path in _COUNTS and 0 < value < 1 << 31:
             self._stated[path] = value
-            yield Facts(conditions=self._conditions(path))
+            yield self._setting(path, str(value)) if path == "consumersPerTopic" else Facts(conditions=self._conditions(path))
+
+    def _setting(self, name: str, value: str) -> Facts:
+        """Return all settings so far. Old versions state the size and the rate only in the name of the workload, so the name is a setting."""
+        self._settings[name] = value
+        return Facts(conditions=Conditions(settings=settings_text(self._settings)))
 
     def _conditions(self, path: str) -> Conditions:
-        """Return the conditions that are known with this member. The JSON states the subscribers of a topic, but not its subscriptions."""
+        """Return the conditions that are known with this member."""
         if path == "topics":
             return Conditions(topics=self._stated[path])
         if path == "partitions":
             return Conditions(partitions=self._stated[path])
-        if path == "consumersPerTopic":
-            return Conditions(settings=settings_text({path: str(self._stated[path])}))
         topics = self._stated.get("topics")
         return Conditions(publishers=topics * self._stated[path]) if topics else Conditions()
 
