@@ -13,8 +13,8 @@ The consumer prints columns, the end-to-end tool two lines::
     Percentiles: 50th = 0, 99th = 3, 99.9th = 7
 
 "MB" are 2^20 bytes. The locale decides whether decimals have a point or a comma. Latencies of the producer last until the acknowledgement: they are
-no delivery. All percentiles are whole milliseconds: those of the producer are of at most 500,000 samples, those of the end-to-end tool are cut off, not
-rounded, so a printed 0 is "less than 1 ms". Old consumers print a time since 1970 as the time of the rebalance, and then a negative fetch time: the
+no delivery. All percentiles are whole milliseconds: those of the producer are of at most 500,000 samples, those of the end-to-end tool are cut off,
+not rounded, so a printed 0 is "less than 1 ms". Old consumers print a time since 1970 as the time of the rebalance, and then a negative fetch time: the
 rates without the rebalance are then impossible.
 
 Conditions are the size, acks and the load, if the log has the command of the tool: the tools do not print them, nor batches and other settings.
@@ -195,7 +195,7 @@ class _Command:
         rate = float(options["rate"]) if "rate" in options else None
         size = int(options.get("size", 0))
         self.payload_bytes = size if is_size(size) else None
-        self.warmup: str | None = None
+        self.warmup = None
         self.conditions = Conditions(
             acks={"-1": "all"}.get(options.get("acks", ""), options.get("acks")),
             load_mode=None if rate is None else "max-rate" if rate <= 0 else "paced",

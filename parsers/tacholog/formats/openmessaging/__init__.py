@@ -22,8 +22,8 @@ the test begins with the line 'Starting benchmark traffic': without it, interval
 grew by more than one second of publishing, the rates have the mark ``not_sustained``.
 
 Conditions are the size, topics, partitions, and publishers, and as settings the name of the workload and the subscribers of a topic; from the
-workload in a log also subscribers, consumer groups and the rate, and ``acks``
-from the settings of Kafka's producer. The JSON names no durability and no replication: the manifest must state them.
+workload in a log also subscribers, consumer groups and the rate, and ``acks`` from the settings of Kafka's producer. The JSON names no durability and
+no replication: the manifest must state them.
 Source: WorkloadGenerator.java, TestResult.java and WorkerStats.java of openmessaging/benchmark; published results of three repositories; samples in
 tests/formats/openmessaging/.
 """

@@ -28,9 +28,7 @@ from tacholog.formats.kit import (
 from tacholog.formats.openmessaging.results import DROPS, END_TO_END, MILLISECOND, NOT_SUSTAINED, RATES, Rates, marked, published
 
 _STATISTICS = {"Avg": "mean", "Min": "min", "Max": "max"}
-_FIGURE = re.compile(
-    r"(?P<whole>aggregated)?(?P<kind>[pP]ublishDelay|[pP]ublish|[eE]ndToEnd)Latency(?:(?P<percent>[0-9]{2,6})pct|(?P<name>Avg|Min|Max))"
-)
+_FIGURE = re.compile(r"(?P<whole>aggregated)?(?P<kind>(?i:publishDelay|publish|endToEnd))Latency(?:(?P<percent>[0-9]{2,6})pct|(?P<name>Avg|Min|Max))")
 _RATES = {"publishRate": "acknowledged_rate", "consumeRate": "message_rate"}
 _LISTED = {*_RATES, "publishErrorRate", "backlog"}
 _COUNTS = ("topics", "partitions", "producersPerTopic", "consumersPerTopic")
