@@ -31,7 +31,7 @@ def test_line_of_a_producer_is_a_rate_of_acknowledged_records_and_a_time_to_thei
         ),
         samples=1000000,
         side="publisher",
-        conditions=Conditions(definition="kafka-producer"),
+        conditions=Conditions(transport="TCP", definition="kafka-producer"),
     )
     assert (latencies.conditions.basis, latencies.side) == ("pub-to-ack", "publisher")
     assert values(latencies) == {
@@ -146,7 +146,7 @@ def test_end_to_end_latency_is_one_way_in_a_closed_loop_with_the_acks_of_its_com
 
     assert values(record) == {("latency", "mean"): 1499800, ("latency", "p50"): 1e6, ("latency", "p99"): 6e6, ("latency", "p99.9"): 18e6}
     assert record.payload_bytes == 255
-    assert record.conditions == Conditions(basis="one-way", definition="kafka-end-to-end", load_mode="closed", acks="all")
+    assert record.conditions == Conditions(transport="TCP", basis="one-way", definition="kafka-end-to-end", load_mode="closed", acks="all")
 
 
 def test_median_below_a_millisecond_is_a_bound_beside_an_exact_mean() -> None:

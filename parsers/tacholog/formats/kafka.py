@@ -14,11 +14,11 @@ The consumer prints columns, the end-to-end tool two lines::
 
 "MB" are 2^20 bytes. The locale decides whether decimals have a point or a comma. Latencies of the producer last until the acknowledgement: they are
 no delivery. All percentiles are whole milliseconds: those of the producer are of at most 500,000 samples, those of the end-to-end tool are cut off,
-not rounded, so a printed 0 is "less than 1 ms". Old consumers print a time since 1970 as the time of the rebalance, and then a negative fetch time: the
-rates without the rebalance are then impossible.
+not rounded, so a printed 0 is "less than 1 ms". Old consumers print a time since 1970 as the time of the rebalance, and then a negative fetch time:
+the rates without the rebalance are then impossible.
 
-Conditions are the size, acks and the load, if the log has the command of the tool: the tools do not print them, nor batches and other settings.
-Otherwise the manifest must state them. The rows of the consumer state the start of the run.
+Conditions are the transport, and the size, acks and the load, if the log has the command of the tool: the tools do not print them, nor batches and
+other settings. Otherwise the manifest must state them. The rows of the consumer state the start of the run.
 Source: ProducerPerformance.java, ConsumerPerformance.java and EndToEndLatency.java of apache/kafka; published lines, see the README of
 tests/formats/kafka/.
 """
@@ -72,8 +72,8 @@ DEFINITIONS = {
 }
 _CONDITIONS = "acks load_mode offered_rate_per_s payload_bytes"
 STATES = {
-    "latency": States(always="basis definition", sometimes=f"{_CONDITIONS} warmup partitions replication_factor"),
-    "throughput": States(always="definition", sometimes=f"{_CONDITIONS} warmup"),
+    "latency": States(always="transport basis definition", sometimes=f"{_CONDITIONS} warmup partitions replication_factor"),
+    "throughput": States(always="transport definition", sometimes=f"{_CONDITIONS} warmup"),
 }
 _MEBIBYTE, _MILLISECOND = 8.0 * (1 << 20), 1e6  # in bits, because the tools divide by 1024 twice; in nanoseconds
 _SAMPLED = 500_000
@@ -159,8 +159,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         elif _IS_PERCENTILES.match(text):
             yield from _end_to_end(mean, line, command)
             mean = None
-        elif is_stated := command.take(text):
-            yield Finding(line, is_stated if isinstance(is_stated, Facts) else None)
+        elif what := command.take(text):
+            yield Finding(line, what if isinstance(what, Facts) else None)
         elif _SHORT.fullmatch(text):
             yield Finding(line, Facts(status="failed", reason="the consumer stopped before all messages had arrived"))
         elif error := _ERROR.fullmatch(text):
@@ -215,7 +215,7 @@ def _produced(line: Line, text: str, command: _Command) -> Iterator[Finding]:
         yield Finding(line, Broken("figures that contradict each other"))
         return
     steady = Conditions(warmup=command.warmup, definition="kafka-producer-steady") if "steady" in cells else Conditions(definition="kafka-producer")
-    conditions = steady.over(command.conditions)
+    conditions = Conditions(transport="TCP").over(steady.over(command.conditions))
     rates = Record(
         test="throughput",
         payload_bytes=command.payload_bytes,
@@ -266,7 +266,9 @@ def _consumed(line: Line, text: str, conditions: Conditions) -> Iterator[Finding
         numbers=(),
         scope="interval" if is_interval else "summary",
         side="subscriber",
-        conditions=Conditions(definition="kafka-consumer").over(replace(conditions, acks=None, load_mode=None, offered_rate_per_s=None)),
+        conditions=Conditions(transport="TCP", definition="kafka-consumer").over(
+            replace(conditions, acks=None, load_mode=None, offered_rate_per_s=None)
+        ),
     )
     numbers = (
         _number("message_rate", "mean", cells["rate"], 1.0, is_exact_zero=exact),
@@ -316,7 +318,9 @@ def _end_to_end(mean: Line | None, line: Line, command: _Command) -> Iterator[Fi
         payload_bytes=command.payload_bytes,
         numbers=tuple(_number("latency", name.replace("_", "."), cell, _MILLISECOND) for name, cell in cells.items()),
         side="both",
-        conditions=replace(command.conditions, basis="one-way", definition="kafka-end-to-end", load_mode="closed", offered_rate_per_s=None),
+        conditions=replace(
+            command.conditions, transport="TCP", basis="one-way", definition="kafka-end-to-end", load_mode="closed", offered_rate_per_s=None
+        ),
     )
     yield finding_on([mean, line], record)
 

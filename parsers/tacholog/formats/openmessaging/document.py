@@ -52,7 +52,7 @@ class ResultDocument:
         self._reader = JsonReader(lambda _: False)
         self._part: str | None = None
         self._values: dict[str, list[JsonMember]] = {}
-        self._stated: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
         self._settings: dict[str, str] = {}  # The subscribers of a topic are one: the JSON does not state its subscriptions.
         self._payload_bytes: int | None = None
         self._rates = Rates()
@@ -77,7 +77,7 @@ class ResultDocument:
         if any(path in self._values and self._values[path][0].line is not line for path, _ in read.members):
             yield Finding(line, Broken("a figure that an earlier line states"))
             return
-        stated: list[Facts] = []
+        facts: list[Facts] = []
         is_figure = False
         for path, member in read.members:
             part = _part_of(path)
@@ -88,9 +88,9 @@ class ResultDocument:
                 self._values.setdefault(path, []).append(member)
                 is_figure = True
             else:
-                stated += self._facts(path, member)
-        yield from (Finding(line, fact) for fact in stated)
-        if not stated and not is_figure:
+                facts += self._facts(path, member)
+        yield from (Finding(line, fact) for fact in facts)
+        if not facts and not is_figure:
             yield Finding(line, None)
         if not self.is_open:
             yield from self._flush()
@@ -113,7 +113,7 @@ class ResultDocument:
             self._payload_bytes = value
             yield Facts()
         elif path in _COUNTS and 0 < value < 1 << 31:
-            self._stated[path] = value
+            self._counts[path] = value
             yield self._setting(path, str(value)) if path == "consumersPerTopic" else Facts(conditions=self._conditions(path))
 
     def _setting(self, name: str, value: str) -> Facts:
@@ -124,11 +124,11 @@ class ResultDocument:
     def _conditions(self, path: str) -> Conditions:
         """Return the conditions that are known with this member."""
         if path == "topics":
-            return Conditions(topics=self._stated[path])
+            return Conditions(topics=self._counts[path])
         if path == "partitions":
-            return Conditions(partitions=self._stated[path])
-        topics = self._stated.get("topics")
-        return Conditions(publishers=topics * self._stated[path]) if topics else Conditions()
+            return Conditions(partitions=self._counts[path])
+        topics = self._counts.get("topics")
+        return Conditions(publishers=topics * self._counts[path]) if topics else Conditions()
 
     def _broken(self) -> Iterator[Finding]:
         """Give up the part that was read: nobody knows what would have followed."""
@@ -142,7 +142,7 @@ class ResultDocument:
         if not values:
             return
         if part in ("publish", "end-to-end"):
-            yield from self._whole(
+            yield from self._aggregate(
                 JsonObject("", {path: members[0] for path, members in values.items()}, _lines(values)), is_delivery=part != "publish"
             )
             return
@@ -166,7 +166,7 @@ class ResultDocument:
         if record := self._latencies(interval, is_delivery=is_delivery):
             yield interval.found(self._sized(replace(record, scope="interval")))
 
-    def _whole(self, figures: JsonObject, *, is_delivery: bool) -> Iterator[Finding]:
+    def _aggregate(self, figures: JsonObject, *, is_delivery: bool) -> Iterator[Finding]:
         record = self._latencies(figures, is_delivery=is_delivery)
         if record is None:
             yield figures.found(None)

@@ -29,13 +29,13 @@ _INTERVAL = re.compile(
     rf"(?: \| Pub Delay Latency \(us\) avg: {{1,16}}(?P<d_mean>{_N}) - "
     rf"{_statistics('d_', *_PERCENTS)})?"
 )
-_WHOLE = re.compile(
+_AGGREGATE = re.compile(
     rf".{{0,120}}?----- Aggregated Pub Latency \(ms\) avg: {{1,16}}(?P<l_mean>{_N})"
     rf" - {_statistics('l_', *_ALL_PERCENTS)}"
     rf"(?: \| Pub Delay \(us\)  avg: {{1,16}}(?P<d_mean>{_N}) - {_statistics('d_', *_ALL_PERCENTS)})?"
 )
-_IS_INTERVAL, _IS_WHOLE = re.compile(r".{0,120}?Pub rate {1,16}[-0-9]"), re.compile(r".{0,120}?----- Aggregated Pub Latency \(ms\)")
-_LINE = re.compile(r"(?:[0-9:.,T -]{8,32} )?\[[^\]\n]{1,120}\] (?:TRACE|DEBUG|INFO|WARN|ERROR)(?: [\w.$]{1,80})? - (?P<says>.{0,4000})")
+_IS_INTERVAL, _IS_AGGREGATE = re.compile(r".{0,120}?Pub rate {1,16}[-0-9]"), re.compile(r".{0,120}?----- Aggregated Pub Latency \(ms\)")
+_LINE = re.compile(r"(?:[0-9:.,T -]{8,32} )?\[[^\]\n]{1,120}\] (?:TRACE|DEBUG|INFO|WARN|ERROR)(?: [\w.$]{1,80})? - (?P<words>.{0,4000})")
 _PHASE = re.compile(r"----- Starting (?P<phase>warm-up|benchmark) traffic (?:\((?P<minutes>[0-9]{1,5})m\) ?)?------")
 _TEST = re.compile(r"-{5,20} WORKLOAD : (?P<workload>.{0,200}?) --- DRIVER : (?P<driver>.{1,80}?)-{5,20}")
 _SETTING = re.compile(r"[ \t]{1,8}[a-z][\w.]{0,80} = .{0,4000}")
@@ -66,10 +66,10 @@ class BenchmarkLog:
         text = line.text.rstrip()
         if self.is_open:
             yield from self._json(line)
-        elif _IS_INTERVAL.match(text) or _IS_WHOLE.match(text):
-            yield from self._result(line, _INTERVAL.fullmatch(text) or _WHOLE.fullmatch(text))
+        elif _IS_INTERVAL.match(text) or _IS_AGGREGATE.match(text):
+            yield from self._result(line, _INTERVAL.fullmatch(text) or _AGGREGATE.fullmatch(text))
         elif (match := _LINE.fullmatch(text)) or _TEST.fullmatch(text) or _PHASE.fullmatch(text):
-            yield from self._says(line, match["says"] if match else text)
+            yield from self._logged(line, match["words"] if match else text)
         elif match := _ACKS.fullmatch(text):
             yield Finding(line, Facts(conditions=Conditions(acks="all" if match["acks"] == "-1" else match["acks"])))
         elif _SETTING.fullmatch(text):
@@ -81,7 +81,7 @@ class BenchmarkLog:
             yield summary
         self._rates = Rates()
 
-    def _says(self, line: Line, words: str) -> Iterator[Finding]:
+    def _logged(self, line: Line, words: str) -> Iterator[Finding]:
         if words.endswith(": {"):
             self._reader.take(Line(line.number, "{"))
         if test := _TEST.fullmatch(words):
@@ -95,8 +95,10 @@ class BenchmarkLog:
             yield from self.close()
             self._is_measuring = phase["phase"] == "benchmark"
             minutes = int(phase["minutes"] or 0)
-            own = Conditions(planned_duration_s=60.0 * minutes if minutes else None) if self._is_measuring else Conditions(warmup="fixed")
-            self._conditions = own.over(self._conditions)
+            phase_conditions = (
+                Conditions(planned_duration_s=60.0 * minutes if minutes else None) if self._is_measuring else Conditions(warmup="fixed")
+            )
+            self._conditions = phase_conditions.over(self._conditions)
             yield Finding(line, None)
         elif words.startswith("Failed to run the workload "):
             yield Finding(line, Facts(status="failed", reason="the workload failed"))
@@ -124,19 +126,19 @@ class BenchmarkLog:
         cells = Cell.named(match)
         latencies = published(list(_latencies(cells)), has_delay="d_mean" in cells)
         if "sent" in cells:
-            rates = self._stated(replace(RATES, numbers=tuple(_rates(cells))))
+            rates = self._with_conditions(replace(RATES, numbers=tuple(_rates(cells))))
             if self._is_measuring:
                 self._rates.add(line, rates)
             yield Finding(line, rates)
-            yield Finding(line, self._stated(replace(latencies, scope="interval")))
+            yield Finding(line, self._with_conditions(replace(latencies, scope="interval")))
         elif not self._is_measuring:
             yield Finding(line, None)
         else:
             yield from self.close()
             yield Finding(line, Facts(environment={"clock_resolution_ns": f"{MILLISECOND / 10:.0f}"}))
-            yield Finding(line, self._stated(latencies))
+            yield Finding(line, self._with_conditions(latencies))
 
-    def _stated(self, record: Record) -> Record:
+    def _with_conditions(self, record: Record) -> Record:
         """Return the record with the size and the conditions of its workload."""
         counts = dict(self._workload)
         rate = counts.get("producerRate", 0)
