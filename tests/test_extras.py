@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -138,3 +139,14 @@ def test_extras_contain_the_packages_that_commands_look_for(checkout: Path) -> N
     for extra in ("diff", "site"):
         names = {modules.get(name, name).replace("-", "_") for name in declared(checkout, "diff", extra) - declared(checkout)} - {""}
         assert names == {*PACKAGES[extra]}
+
+
+def test_page_about_installation_lists_what_each_extra_adds_and_shows_the_message(checkout: Path, tmp_path: Path) -> None:
+    page = (checkout / "docs/install.md").read_text(encoding="utf-8")
+    base, diff, site = (set(re.findall(r"`([a-z]+)`", row)) for row in re.findall(r"^\| `pip install .*? \| (.*) \|", page, re.MULTILINE))
+    command, message = re.findall(r"^\$ tacholog (.*)\n(.*\n)", page, re.MULTILINE)[0]
+
+    assert base == {*ACCEPTED}
+    assert diff == {name for name, extra in EXTRAS.items() if extra == "diff"} - {"publish"}
+    assert site == {"report", "publish"}
+    assert without_extras(*command.split(), cwd=tmp_path).stderr == message
