@@ -147,6 +147,6 @@ def test_page_about_installation_lists_what_each_extra_adds_and_shows_the_messag
     command, message = re.findall(r"^\$ tacholog (.*)\n(.*\n)", page, re.MULTILINE)[0]
 
     assert base == {*ACCEPTED}
-    assert diff == {name for name, extra in EXTRAS.items() if extra == "diff"} - {"publish"}
-    assert site == {"report", "publish"}
+    assert diff == {name for name, extra in EXTRAS.items() if extra == "diff"}
+    assert site == {name for name, extra in EXTRAS.items() if extra == "site"}
     assert without_extras(*command.split(), cwd=tmp_path).stderr == message

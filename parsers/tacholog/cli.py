@@ -43,7 +43,7 @@ COMMANDS = {
 #: The commands that need more than ``pip install tacholog``, with the extra that contains their packages. The others only read logs, or measure.
 EXTRAS: dict[str, Extra] = {
     "report": "site",
-    "publish": "diff",
+    "publish": "site",
     "table": "diff",
     "diff": "diff",
     "require": "diff",
