@@ -156,7 +156,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
             if HAS_LOCKS:
                 import fcntl
 
-                fcntl.flock(lock, fcntl.LOCK_EX)  # The first process makes the folder while the others wait here. The lock of a dead process is released.
+                fcntl.flock(lock, fcntl.LOCK_EX)  # One process makes the folder, and the others wait. The lock of a dead process is released.
             if not finished.exists():
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir()

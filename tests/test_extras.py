@@ -31,7 +31,7 @@ main()
 ACCEPTED = {
     "parse": ("{checkout}/tests/formats/native/latency-udp.log",),
     "formats": (),
-    "import": ("{checkout}/docs/example-logs", "--to", "runs", "--map", "{{any}}", "--dry-run"),
+    "import": ("{checkout}/docs/example-logs", "--to", "runs", "--map", "{{label.any}}/{{label.some}}", "--dry-run"),
     "bench": ("{checkout}/tests/short.toml", "--plan", "--perftest", "{program}"),
     "sustain": ("--help",),
     "cache": (),

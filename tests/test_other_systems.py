@@ -50,7 +50,7 @@ def like_windows(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[s
     "words",
     [
         ("parse", "{data}"),
-        ("import", "{data}", "--to", "new", "--map", "{{transport}}/{{any}}.log"),
+        ("import", "{data}", "--to", "new", "--map", "{{label.test}}/{{label.name}}.log"),
         ("check", "{data}"),
         ("diff", "{data}/latency-udp", "{data}/throughput-udp"),
         ("export", "{data}"),
@@ -119,7 +119,7 @@ def test_link_and_name_of_another_folder_are_refused_without_open_folders(name: 
     (folder / "link").symlink_to(outside)
     (folder / "link.log").symlink_to(outside / "some.log")
 
-    with pytest.raises(UnreadableInput, match="a link|not the name of a file"):
+    with pytest.raises(UnreadableInput, match=r"a link|not the name of a file"):
         open_evidence(folder, name)
 
 
@@ -133,9 +133,9 @@ def test_run_that_was_written_on_windows_is_read(checkout: Path, tmp_path: Path)
     manifest = (log.parent / "run.toml").read_bytes().replace(hashlib.sha256(text).hexdigest().encode(), hashlib.sha256(content).hexdigest().encode())
     (run / "run.toml").write_bytes(manifest.replace(b"\n", b"\r\n"))
 
+    command = (sys.executable, "-m", "tacholog", "export")
     there, here = (
-        subprocess.run([sys.executable, "-m", "tacholog", "export", folder], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S)
-        for folder in (run, log.parent)
+        subprocess.run([*command, folder], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S) for folder in (run, log.parent)
     )
 
     assert (there.returncode, there.stderr) == (0, "")
