@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,11 +29,11 @@ for name in ("SIGHUP", "SIGALRM", "alarm"):
 multiprocessing.get_all_start_methods = lambda: ["spawn"]
 find_spec, imported = importlib.util.find_spec, builtins.__import__
 
-def guarded(name, globals=None, *words):
+def guarded(name, globals=None, *words, **keywords):
     importer = (globals or {{}}).get("__name__", "")
     if name.partition(".")[0] in {ONLY_POSIX} and importer.startswith("tacholog"):
         raise ModuleNotFoundError(f"{{importer}} imports {{name}}, which only POSIX has", name=name)
-    return imported(name, globals, *words)
+    return imported(name, globals, *words, **keywords)
 
 importlib.util.find_spec = lambda name, *words: None if name in {ONLY_POSIX} else find_spec(name, *words)
 builtins.__import__ = guarded
@@ -41,9 +42,13 @@ main()
 """
 
 
-def like_windows(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", LIKE_WINDOWS, *map(str, words)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+def run(folder: Path, *command: str) -> tuple[int, str, str, list[str]]:
+    """Run Python in a new folder with a new cache. Return the exit code, the output without the path of the folder, and the names of the files."""
+    folder.mkdir()
+    environment = os.environ | {"XDG_CACHE_HOME": str(folder / ".cache")}
+    done = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    out, err = (text.replace(str(folder), "FOLDER") for text in (done.stdout, done.stderr))
+    return done.returncode, out, err, sorted(path.name for path in folder.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -62,15 +67,10 @@ def like_windows(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[s
 )
 def test_command_needs_nothing_that_only_posix_has(words: tuple[str, ...], checkout: Path, tmp_path: Path) -> None:
     words = tuple(word.format(data=checkout / "docs/example/data") for word in words)
-    usual = subprocess.run([sys.executable, "-m", "tacholog", *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S)
-    results = sorted(path.name for path in tmp_path.iterdir())
-    for name in results:
-        (tmp_path / name).rename(tmp_path / f"usual {name}")
 
-    done = like_windows(*words, cwd=tmp_path)
+    usual = run(tmp_path / "usual", "-m", "tacholog", *words)
 
-    assert (done.returncode, done.stdout, done.stderr) == (usual.returncode, usual.stdout, usual.stderr)
-    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("usual ")) == results
+    assert run(tmp_path / "like-windows", "-c", LIKE_WINDOWS, *words) == usual
 
 
 @pytest.mark.parametrize("command", ["bench", "ab", "host", "publish"])
@@ -124,22 +124,19 @@ def test_link_and_name_of_another_folder_are_refused_without_open_folders(name: 
 
 
 def test_run_that_was_written_on_windows_is_read(checkout: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
+    windows = tmp_path / "windows"
+    windows.mkdir()
     (log,) = (checkout / "docs/example/data/latency-udp").glob("*.log")
     text = log.read_bytes()
     content = text.replace(b"\n", b"\r\n")
-    (run / log.name).write_bytes(content)
+    (windows / log.name).write_bytes(content)
     manifest = (log.parent / "run.toml").read_bytes().replace(hashlib.sha256(text).hexdigest().encode(), hashlib.sha256(content).hexdigest().encode())
-    (run / "run.toml").write_bytes(manifest.replace(b"\n", b"\r\n"))
+    (windows / "run.toml").write_bytes(manifest.replace(b"\n", b"\r\n"))
 
-    command = (sys.executable, "-m", "tacholog", "export")
-    there, here = (
-        subprocess.run([*command, folder], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S) for folder in (run, log.parent)
-    )
+    there, here = (run(tmp_path / name, "-m", "tacholog", "export", str(folder)) for name, folder in (("there", windows), ("here", log.parent)))
 
-    assert (there.returncode, there.stderr) == (0, "")
-    assert without_ids(there.stdout) == without_ids(here.stdout)
+    assert there[:3:2] == (0, "")
+    assert without_ids(there[1]) == without_ids(here[1])
 
 
 def without_ids(table: str) -> list[str]:
