@@ -92,10 +92,12 @@ def test_function_without_its_extra_says_what_to_type(function: str, tmp_path: P
 
 
 def test_logs_have_the_same_records_with_and_without_arrays(tmp_path: Path) -> None:
-    words = (sys.executable, "-m", "tacholog", "parse", "--format", "jsonl", *SAMPLE_LOGS)
-    with_arrays = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    words = ["parse", "--format", "jsonl", *map(str, SAMPLE_LOGS)]
+    with_arrays = subprocess.run(
+        [sys.executable, "-m", "tacholog", *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
 
-    done = without_extras(*words[3:], cwd=tmp_path)
+    done = without_extras(*words, cwd=tmp_path)
 
     assert len(done.stdout.splitlines()) > 1000
     assert [*map(json.loads, done.stdout.splitlines())] == [*map(json.loads, with_arrays.stdout.splitlines())]
