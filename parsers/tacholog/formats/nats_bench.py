@@ -20,8 +20,9 @@ returns before the messages are there: these times are left out. The standard de
 nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages of the connection in both directions: it is left out. CSV states neither the
 kind of the clients nor the size, which is computed from bytes and rates if only one size is possible.
 
-Conditions are those in the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one subject
-(``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it, and the kind of the clients, are settings.
+Conditions are those in the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one
+subject (``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it,
+and the kind of the clients, are settings.
 Source: cli/bench_command.go and internal/bench/stats.go of nats-io/natscli, bench/bench.go of nats-io/nats.go; samples in tests/formats/nats_bench/.
 """
 
