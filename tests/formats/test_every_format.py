@@ -68,6 +68,8 @@ ALLOWED = {
         also_says=iperf3_numbers,
         extra_words=frozenset({("definition", "iperf3-either-side")}),
     ),
+    # "Starting ... benchmark [clients=1, msg-size=16 B, ...]" states the size and the options of the results after it.
+    "nats_bench": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     # The command, which states size and acks, may stand before the results of another tool.
     "kafka": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     # A list of one document may stand in another document. Without the figures of the delay, a document is that of an old version.
