@@ -221,7 +221,7 @@ def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: i
     deleted, but moved into a separate folder.
 
     Raises:
-        TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is pending and not ``may_be_done``.
+        TachologError: there is no such comparison, it has other builds or another campaign, or no run is pending (unless ``may_be_done``).
     """
     name = _name(path, builds)
     started = sorted(output.glob(f"ab-{name}-[0-9]*Z"), reverse=True)
@@ -293,7 +293,7 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"]
 def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
     """Return the pairs that measure these variants and the controls again: those that were started, if they contain all variants, or else new pairs.
 
-    They are in a folder of their own in the folder of the first pairs, with a session of their own. So no comparison counts them among the first pairs.
+    They have a folder of their own in the folder of the first pairs, and a session of their own. So no comparison counts them among the first pairs.
     """
     started = sorted(first.folder.glob(f"{_CONFIRMATION}-[0-9]*Z"), reverse=True)
     for folder in (candidate for candidate in started if (candidate / RECORD_FILE).is_file()):
@@ -328,9 +328,7 @@ def _runs_again(first: Pairs, variants: Collection[str]) -> list[tuple[PlannedRu
         with_rates = (with_rate(folder, run) for run in runs)
         sides.append(
             tuple(
-                msgspec.structs.replace(
-                    run, order_index=index_of[run.order_index], sustained=None if RATE_OPTION in run.options else run.sustained
-                )
+                msgspec.structs.replace(run, order_index=index_of[run.order_index], sustained=None if RATE_OPTION in run.options else run.sustained)
                 for run in with_rates
             )
         )

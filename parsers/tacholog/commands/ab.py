@@ -56,7 +56,9 @@ if TYPE_CHECKING:
 _ASSUMED_NOISE = 0.02
 _DEFAULT_PAIRS = 12
 _UNREACHABLE = 2
-_NOT_PUBLISHED = "--confirm cannot be used with --release: a later comparison of the copied runs would show the first look, and not what was confirmed"
+_NOT_PUBLISHED = (
+    "--confirm cannot be used with --release: a later comparison of the copied runs would show the first look, and not what was confirmed"
+)
 
 
 @click.command(help=__doc__)
@@ -79,7 +81,7 @@ _NOT_PUBLISHED = "--confirm cannot be used with --release: a later comparison of
 @click.option(
     "--confirm",
     is_flag=True,
-    help="Measure the variants of all rows that look worse or better again, in as many new pairs. The new pairs alone give the verdicts of these rows.",
+    help="Measure the variants of rows that look worse or better again, in as many new pairs. The new pairs alone give the verdicts of these rows.",
 )
 @click.option("--resume", is_flag=True, help="Continue the newest comparison of this campaign; with a higher --pairs, add pairs.")
 @click.option("--release", "releases", nargs=2, metavar="OLD NEW", help="Label the sides, and copy both to DATA/<tool>/OLD-to-NEW at the end.")
@@ -143,7 +145,11 @@ def ab(
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     asks = not only_plan
-    begun = resume_pairs(path, output, sides, pairs, may_be_done=confirm) if resume else start_pairs(path, output, sides, pairs or _DEFAULT_PAIRS, releases, asks=asks)
+    begun = (
+        resume_pairs(path, output, sides, pairs, may_be_done=confirm)
+        if resume
+        else start_pairs(path, output, sides, pairs or _DEFAULT_PAIRS, releases, asks=asks)
+    )
     if confirm and begun.plans[0].release is not None:
         raise click.UsageError(_NOT_PUBLISHED)
     suggested = _suggested(begun, detect, output, data) if detect else None
@@ -153,7 +159,13 @@ def ab(
     gaps = _gaps(begun, across)
     lists = planned.only_if_listed if only_plan and not without_commands(planned).only_if_listed else None
     fewer = [list_words(shlex.join(lists.by))] if lists else []
-    for line in (*_plan_words(begun, output, data, detect), *([_confirmation_words(begun)] if confirm else []), *fewer, *short_words(begun.plans[0]), *gap_words(gaps)):
+    for line in (
+        *_plan_words(begun, output, data, detect),
+        *([_confirmation_words(begun)] if confirm else []),
+        *fewer,
+        *short_words(begun.plans[0]),
+        *gap_words(gaps),
+    ):
         (partial(terminal.line, err=True) if only_plan else terminal.remark)(line)
     if only_plan or (detect and not suggested and not pairs):
         shutil.rmtree(begun.folder)
@@ -356,8 +368,8 @@ def _confirmed(begun: Pairs, first: Comparison, sides: Sequence[Dataset], measur
     runs = {run for side in sides for run in runs_with(side, rows, across)}
     variants = {run.variant for plan in begun.plans for run in plan.runs if run.folder in runs}
     again = pairs_to_confirm(begun, variants)
-    counts = f"{counted(len(rows), 'row')} worse or better in {counted(begun.record.pairs, 'pair')}"
-    terminal.remark(f"First look: {counts}. {counted(len(variants), 'variant')} measured again: {', '.join(sorted(variants))}.")
+    count = f"{counted(len(rows), 'row')} {'looks' if len(rows) == 1 else 'look'} worse or better"
+    terminal.remark(f"First look: {count}. Measured again in {counted(again.record.pairs, 'new pair')}: {', '.join(sorted(variants))}.")
     _measure(again, gaps)
     _limits_were_held(again)
     old, new = (only_rows(find(str(folder), ()), rows, across) for folder in again.sides)

@@ -1,8 +1,8 @@
 """The confirmation of a comparison: rows that are worse or better in the first pairs get their verdicts from new pairs alone.
 
-The rows are chosen by the first pairs, so these pairs show larger changes of them than there are, and cannot be used a second time. The new pairs
-were not used for the choice. So the p-values of the chosen rows are adjusted for the chosen rows only. Rows that look better are treated as those that
-look worse: otherwise the two sides would not be judged by the same rule.
+The first pairs chose the rows, so they show larger changes of these rows than there are, and cannot be used a second time. The new pairs were not
+used for the choice. So the p-values of the chosen rows are adjusted for the chosen rows only. Rows that look better are treated like rows that look
+worse: otherwise the verdicts would depend on which side is called old.
 """
 
 from __future__ import annotations
@@ -148,5 +148,9 @@ def _first_look(row: ComparisonRow | Loss, *, is_confirmed: bool) -> FirstLook:
 def _together(first: Input, again: Input) -> Input:
     """Return a side with the runs of both looks."""
     return msgspec.structs.replace(
-        first, runs=first.runs + again.runs, numbers=first.numbers + again.numbers, last=again.last or first.last, problems=first.problems + again.problems
+        first,
+        runs=first.runs + again.runs,
+        numbers=first.numbers + again.numbers,
+        last=again.last or first.last,
+        problems=first.problems + again.problems,
     )

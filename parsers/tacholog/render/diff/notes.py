@@ -112,9 +112,10 @@ def first_look_words(comparison: Comparison) -> list[str]:
     refuted = [name for name, first in looked if not first.confirmed]
     more = f"; and {len(refuted) - _NAMED} more" if len(refuted) > _NAMED else ""
     not_confirmed = f", {len(refuted)} not confirmed ({'; '.join(refuted[:_NAMED])}{more})" if refuted else ""
-    were = "row was" if len(looked) == 1 else "rows were"
+    verdicts = Counter(first.verdict for _, first in looked)
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("worse", "better") if verdicts[verdict])
     again = f"{'Its verdict comes' if len(looked) == 1 else 'Their verdicts come'} from {pairs} new pairs alone"
-    return [f"First look: {len(looked)} {were} worse or better. {again}: {len(looked) - len(refuted) or 'none'} confirmed{not_confirmed}."]
+    return [f"First look: {counts}. {again}: {len(looked) - len(refuted) or 'none'} confirmed{not_confirmed}."]
 
 
 def machine_words(comparison: Comparison) -> list[str]:
