@@ -31,8 +31,8 @@ def two_looks(first: tuple[Floats, Floats], again: tuple[Floats, Floats], **said
     """Return the comparison of the first pairs alone, and the confirmed comparison. Each side has a row for each size and a column for each run."""
     look = compare(*make_pairs(*first, **said), Policy(), everything=False)
     rows = changed_rows(look)
-    sides = [only_rows(side, rows, ()) for side in make_pairs(*again, **{"session": "session-2", **said})]
-    return look, confirmed(look, compare(*sides, Policy(), everything=False) if rows else None, again[0].shape[1])
+    old, new = (only_rows(side, rows, ()) for side in make_pairs(*again, **{"session": "session-2", **said}))
+    return look, confirmed(look, compare(old, new, Policy(), everything=False) if rows else None, again[0].shape[1])
 
 
 def level(log_values: Floats) -> Floats:
@@ -183,8 +183,9 @@ def test_row_without_a_value_in_the_new_pairs_is_not_confirmed() -> None:
     first[1] += np.log(1.2)
     look = compare(*make_pairs(level(first[0]), level(first[1])), Policy())
     elsewhere = make_pairs(level(again[0]), level(again[1]), transport="udp")
+    old, new = (only_rows(side, changed_rows(look), ()) for side in elsewhere)
 
-    report = confirmed(look, compare(*(only_rows(side, changed_rows(look), ()) for side in elsewhere), Policy()), PAIRS)
+    report = confirmed(look, compare(old, new, Policy()), PAIRS)
 
     assert (only(report).verdict, only(report).reasons) == ("insufficient", ("few_runs",))
     assert "not confirmed" in text(report)

@@ -32,7 +32,7 @@ Row = TypeVar("Row", ComparisonRow, Loss)
 
 def changed_rows(comparison: Comparison) -> list[RowKey]:
     """Return the names of the rows that are worse or better, also those of loss."""
-    rows = (*comparison.rows, *comparison.losses)
+    rows: list[ComparisonRow | Loss] = [*comparison.rows, *comparison.losses]
     return [row.key for row in rows if row.verdict in _CHANGED]
 
 

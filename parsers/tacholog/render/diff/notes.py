@@ -10,7 +10,7 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import DIFFERS, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
+from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, ComparisonWarning, Controls, Difference, InputProblem, Loss, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
@@ -106,7 +106,8 @@ def first_look_words(comparison: Comparison) -> list[str]:
     pairs = next((warning.planned for warning in comparison.warnings if warning.code == "first_look"), None)
     if pairs is None:
         return []
-    looked = [(row_name(row.key), row.first_look) for row in (*comparison.rows, *comparison.losses) if row.first_look]
+    rows: list[ComparisonRow | Loss] = [*comparison.rows, *comparison.losses]
+    looked = [(row_name(row.key), row.first_look) for row in rows if row.first_look]
     if not looked:
         return ["First look: no row is worse or better, so nothing was measured again."]
     refuted = [name for name, first in looked if not first.confirmed]
