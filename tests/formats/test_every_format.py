@@ -77,6 +77,8 @@ ALLOWED = {
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
+    # The head of the compact columns says which number is which.
+    "rabbitmq_perftest": Allowances(moved=Distance.CONTEXT),
     # Members of its JSON may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
     # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),

@@ -45,6 +45,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
         "performance_test (check_memory|Memory check enabled)": "says whether the tool watches its own memory",
     },
     "qperf": {"(loc|rem)_.*": MACHINE},
+    "rabbitmq_perftest": {"clock_resolution_ns": "the step of the tool's clock, for a mark"},
     "rti": {
         "rti_(publisher|subscriber)_id|rti_domain|lite_domain|rti_xml_file": NAMED,
         "rti_perftest_commit|rti_nic|lite_nic": MACHINE,
