@@ -53,7 +53,9 @@ def test_answer_is_the_first_line_and_no_runs_are_kept(tmp_path: Path, perftest:
     assert done.returncode == 0, done.stderr
     first, advice, *lines = done.stdout.splitlines()
     assert re.fullmatch(r"On this machine, 10 pairs show a change of [\d.]+ % in the mean payload received of uds\.", first)
-    assert re.match(r"(To see a change of 5\.0 % in each median and rate, make \d+ pairs|Even 100 pairs do not show a change of 5\.0 % in ).*\.$", advice)
+    assert re.match(
+        r"(To see a change of 5\.0 % in each median and rate, make \d+ pairs|Even 100 pairs do not show a change of 5\.0 % in ).*\.$", advice
+    )
     assert "Smallest change of one row that a comparison of these 2 rows finds, in four cases of five:" in lines
     assert [line.strip().split(",")[0] for line in lines if "uds" in line] == ["payload received mean"] * 2
     assert any(line.startswith("  load of other programs: ") for line in lines)

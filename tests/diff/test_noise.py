@@ -82,10 +82,22 @@ def test_first_sentence_states_what_ten_pairs_show() -> None:
             {},
             "To see a change of 5.0 % in each median and rate, make 9 pairs; nothing that Tacholog can read disturbs this machine.",
         ),
-        ([row(needed=None)], {"smt": "on"}, "Even 100 pairs do not show a change of 5.0 % in latency p50, shm, 64\u00a0B; to need fewer, switch off SMT"),
-        ([row()], {"other_load": 1.2, "governor": "powersave"}, "; to need fewer, stop other programs and set the frequency governor to performance."),
+        (
+            [row(needed=None)],
+            {"smt": "on"},
+            "Even 100 pairs do not show a change of 5.0 % in latency p50, shm, 64\u00a0B; to need fewer, switch off SMT",
+        ),
+        (
+            [row()],
+            {"other_load": 1.2, "governor": "powersave"},
+            "; to need fewer, stop other programs and set the frequency governor to performance.",
+        ),
         ([row()], {"steal_percent": 3.0}, "; to need fewer, use a machine whose processors are not shared with other virtual machines."),
-        ([row(threshold=0.06, needed=None)], {"turbo": "on"}, "No row can show a change of 5.0 %, because smaller changes do not count; to need fewer"),
+        (
+            [row(threshold=0.06, needed=None)],
+            {"turbo": "on"},
+            "No row can show a change of 5.0 %, because smaller changes do not count; to need fewer",
+        ),
     ],
 )
 def test_advice_states_the_number_of_pairs_and_what_to_switch_off(rows: list[NoiseRow], changes: dict[str, object], sentence: str) -> None:

@@ -73,9 +73,7 @@ _METRICS = ("latency:p50", "latency:p99", "goodput")  # p99.9 needs longer runs
 @click.command(help=__doc__)
 @click.argument("campaign", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
-@click.option(
-    "--minutes", type=click.FloatRange(min=0, min_open=True), default=1, show_default=True, help="How long to measure, at least 6 pairs."
-)
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), default=1, show_default=True, help="How long to measure, at least 6 pairs.")
 @click.option("--format", "output_format", type=click.Choice(("text", "json")), default="text", show_default=True, help="How to print the result.")
 def noise(*, campaign: Path | None, perftest: Path | None, minutes: float, output_format: str) -> None:
     """Measure pairs of one build, and print what they show."""
@@ -97,7 +95,9 @@ def noise(*, campaign: Path | None, perftest: Path | None, minutes: float, outpu
         terminal.remark(f"{counted(begun.record.pairs, 'pair')} of one build with itself: {len(runs)} runs, about {about}.")
         measure_all(begun.tasks(), begun.record.runs)
         report = _compared(begun, Policy(metrics=() if campaign else _METRICS))
-        manifests = [read_manifest(folder / run.folder / RUN_FILE) for folder, plan in zip(begun.sides, begun.plans, strict=True) for run in plan.runs]
+        manifests = [
+            read_manifest(folder / run.folder / RUN_FILE) for folder, plan in zip(begun.sides, begun.plans, strict=True) for run in plan.runs
+        ]
         rows = noise_rows(report)
         if not rows:
             why = failure_reason(begun.sides[0], begun.plans[0].runs[0]) or "; ".join(remark(row) for row in report.rows[:1]) or "no results"

@@ -27,8 +27,8 @@ WANTED = 0.05  # the change for which the number of pairs is stated
 class NoiseRow(msgspec.Struct, frozen=True, kw_only=True):
     """The noise of one row, and the changes of it that comparisons would find.
 
-    ``pairs`` were measured. ``deviation`` is the standard deviation of the differences of pairs, as logarithms. ``threshold`` is the smallest relative
-    change that counts. ``detectable``: for each number of pairs, the smallest relative change that is detected in four cases of five; null: none.
+    ``pairs`` were measured. ``deviation`` is the standard deviation of the differences of pairs, as logarithms. ``threshold`` is the smallest
+    relative change that counts. ``detectable``: for each number of pairs, the smallest relative change that is detected in four cases of five; null: none.
     ``needed`` is the number of pairs that detect a change of `WANTED`; null: no number up to `tacholog.compare.power.MOST_PAIRS`.
     """
 

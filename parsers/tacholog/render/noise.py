@@ -104,12 +104,15 @@ def _of_machine(facts: MachineFacts) -> Iterator[str]:
     processors = f" of {facts.processors} processors" if facts.processors else " processors"
     virtual = {None: "", "none": ""}.get(facts.virtualisation, f"; {facts.virtualisation}")
     yield f"What can disturb measurements on this machine ({facts.name or NOT_STATED}{virtual}):"
-    load, steal = facts.other_load, facts.steal_percent
-    yield f"  load of other programs: {f'{load:.1f}{processors} in the median run, at most {facts.most_other_load:.1f}' if load is not None else _UNKNOWN}"
-    yield f"  time stolen by the host: {f'{steal:.1f} % in the median run, at most {facts.most_steal_percent:.1f} %' if steal is not None else _UNKNOWN}"
+    yield f"  load of other programs: {_of_runs(facts.other_load, facts.most_other_load, processors)}"
+    yield f"  time stolen by the host: {_of_runs(facts.steal_percent, facts.most_steal_percent, ' %')}"
     yield f"  frequency governor: {facts.governor or _UNKNOWN}"
     yield f"  turbo: {facts.turbo or _UNKNOWN}"
     yield f"  SMT (two threads of one core): {facts.smt or _UNKNOWN}"
+
+
+def _of_runs(median: float | None, most: float | None, unit: str) -> str:
+    return _UNKNOWN if median is None or most is None else f"{median:.1f}{unit} in the median run, at most {most:.1f}{unit.partition(' of')[0]}"
 
 
 _UNKNOWN = "not known"
