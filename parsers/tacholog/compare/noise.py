@@ -18,6 +18,7 @@ from tacholog.compare.power import RunCounts, detectable, pairs_for
 from tacholog.compare.result import Comparison, RowKey
 from tacholog.runs.disturbance import OTHERS, STEAL
 from tacholog.runs.manifest import Host
+from tacholog.schema.metrics import METRICS
 
 MAIN_PAIRS = 10  # the number of pairs in the first sentence
 PAIRS = (MIN_RUNS, MAIN_PAIRS, 20, 40)
@@ -28,8 +29,8 @@ class NoiseRow(msgspec.Struct, frozen=True, kw_only=True):
     """The noise of one row, and the changes of it that comparisons would find.
 
     ``pairs`` were measured. ``deviation`` is the standard deviation of the differences of pairs, as logarithms. ``threshold`` is the smallest
-    relative change that counts. ``detectable``: for each number of pairs, the smallest relative change that is detected in four cases of five; null: none.
-    ``needed`` is the number of pairs that detect a change of `WANTED`; null: no number up to `tacholog.compare.power.MOST_PAIRS`.
+    relative change that counts. ``detectable``: for each number of pairs, the smallest relative change that is detected in four cases of five; null:
+    none. ``needed`` is the number of pairs that detect a change of `WANTED`; null: no number up to `tacholog.compare.power.MOST_PAIRS`.
     """
 
     key: RowKey
@@ -78,7 +79,11 @@ def noise_rows(comparison: Comparison) -> list[NoiseRow]:
                 needed=pairs_for(log1p(WANTED), deviation, len(tested), rate, least),
             )
         )
-    return rows
+    return sorted(rows, key=_by_name)
+
+
+def _by_name(row: NoiseRow) -> tuple[int, str, int, str]:
+    return list(METRICS).index(row.key.metric), row.key.transport or "", row.key.payload_bytes or 0, row.key.statistic
 
 
 def smallest_change(deviation: float, pairs: int, rows: int, rate: float, least: float) -> float | None:
