@@ -63,7 +63,8 @@ def test_more_pairs_show_smaller_changes_and_the_stated_number_of_pairs_is_the_l
 def test_values_that_never_vary_show_changes_down_to_the_threshold() -> None:
     (judged, *_) = noise_rows(compare_pairs(np.full((1, 6), 100.0), np.full((1, 6), 100.0)))
 
-    assert (judged.deviation, judged.detectable[6]) == (0.0, pytest.approx(0.03))
+    assert judged.deviation == 0.0
+    assert judged.detectable[6] == pytest.approx(0.03)
 
 
 def test_first_sentence_states_what_ten_pairs_show() -> None:
@@ -121,6 +122,8 @@ def test_facts_come_from_the_host_and_from_the_runs() -> None:
 
 
 def test_threshold_of_the_policy_is_used() -> None:
-    report = compare_pairs(*runs(0.001, 8), Policy(same_build_percent=7.0))
+    old, new = runs(0.001, 8)
+
+    report = compare_pairs(old, new, Policy(same_build_percent=7.0))
 
     assert {round(judged.threshold, 6) for judged in noise_rows(report)} == {0.07}
