@@ -16,6 +16,7 @@ import msgspec
 
 from tacholog.compare.result import Difference
 from tacholog.runs.labels import labels_of
+from tacholog.schema.conditions import Basis
 
 # What is compared: the same row in two releases; two series whose ratio a reader asks for; the series of one ranked table.
 ComparisonKind = Literal["diff", "ratio", "ranking"]
@@ -70,6 +71,8 @@ class Condition(NamedTuple):
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
 NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # not stated: unchanged network
+ACKNOWLEDGED: Basis = "pub-to-ack"  # the basis of the time until a broker acknowledged a message: no delivery
+_ACKNOWLEDGED_METRICS = ("acknowledged_rate", "acknowledged_goodput")
 SETTINGS = "settings"  # the settings of the transport, as a JSON object
 SETTING_PREFIX = "setting "  # the prefix of the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
@@ -117,6 +120,13 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "keyed": Condition("keyed", _DIFF),
         "publishers": Condition("publishers", _LOAD),
         "subscribers": Condition("subscribers", _LOAD),
+        "topics": Condition("topics", _LOAD),
+        "partitions": Condition("partitions", _LOAD),
+        "consumer_groups": Condition("consumer_groups", _LOAD),
+        # Only these three say what an acknowledgement is worth: a broker that acknowledges from memory is faster than one that waits for disks.
+        "acks": Condition("acks", _EVERYWHERE, lambda row, _: row.get("basis") == ACKNOWLEDGED or row["metric"] in _ACKNOWLEDGED_METRICS),
+        "durability": Condition("durability", _EVERYWHERE),
+        "replication_factor": Condition("replication", _EVERYWHERE),
         **{name: Condition(name.rsplit("_", 1)[0].removesuffix("_bit_per"), _EVERYWHERE) for name in NETWORK},
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # If a document has a column for each operating system, the columns may come from different machines.

@@ -25,7 +25,8 @@ _COMMIT_SHOWN = 7
 _MOST_CHARACTERS = 2000
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
-BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way.
+#: What a latency covers, in words. Half of a round trip is never called one way, and an acknowledgement is no delivery.
+BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way", "pub-to-ack": "publish to acknowledgement"}
 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
@@ -216,11 +217,18 @@ _PLACEMENTS = {
     "mixed": "on CPUs at different distances",
     "unpinned": "not pinned to CPUs",
 }
+_DURABILITY = {"memory": "in memory", "page-cache": "in the page cache", "disk": "on disk"}
 _WORDS: dict[str, Callable[[object], str]] = {
     "keyed": lambda value: "keyed" if value else "unkeyed",
     "instances": _count("instance"),
     "publishers": _count("publisher"),
     "subscribers": _count("subscriber"),
+    "topics": _count("topic"),
+    "partitions": _count("partition"),
+    "consumer_groups": _count("consumer group"),
+    "acks": lambda value: f"acks {value}",
+    "durability": lambda value: f"acknowledged {_DURABILITY[str(value)]}",
+    "replication_factor": lambda value: f"replication {value}",
     "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
     "tuning": lambda value: "no tuning" if value == "none" else f"tuned: {value}",
     "placement": lambda value: _PLACEMENTS[str(value)],
