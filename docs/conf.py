@@ -43,8 +43,8 @@ html_theme_options = {
 }
 html_title = project
 html_sidebars = {"index": [], "tutorial": []}
-html_static_path = ["../site/_static"]
-html_css_files = ["tacholog.css"]
+html_static_path = ["../site/_static", "_static"]
+html_css_files = ["tacholog.css", "docs.css"]
 html_favicon = "../site/_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
@@ -55,7 +55,7 @@ copybutton_exclude = ".linenos, .gp"
 def _commands() -> str:
     """Return a section for each command, with its help as a terminal shows it."""
     runner = CliRunner()
-    helps = {name: runner.invoke(command_line, [name, "--help"], prog_name="tacholog", terminal_width=100).output for name in COMMANDS}
+    helps = {name: runner.invoke(command_line, [name, "--help"], prog_name="tacholog", terminal_width=76).output for name in COMMANDS}
     return "\n\n".join(f"## tacholog {name}\n\n```text\n{text.rstrip()}\n```" for name, text in helps.items())
 
 

@@ -63,6 +63,8 @@ ALLOWED = {
         also_says=iperf3_numbers,
         extra_words=frozenset({("definition", "iperf3-either-side")}),
     ),
+    # "Starting ... benchmark [clients=1, msg-size=16 B, ...]" states the size and the options of the results after it.
+    "nats_bench": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),

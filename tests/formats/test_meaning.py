@@ -41,6 +41,9 @@ LATENCIES = [
     ("fastrtps/latency-1.1.log", None, "closed", "fastrtps-latency-1.1"),
     ("fastrtps/latency-2.9.1.log", "rtt/2", "closed", "fastrtps-latency-1.9.4"),
     ("qperf/tcp-lat-plain.log", "rtt/2", "closed", "qperf-latency"),
+    ("nats_bench/0.4-requester.log", "rtt", "closed", "nats-bench-request"),
+    ("nats_bench/0.4-jetstream-sync.log", "pub-to-ack", "closed", "nats-bench-acknowledged"),
+    ("nats_bench/0.4-jetstream-async.log", "pub-to-ack", "max-rate", "nats-bench-batch"),
     ("sockperf/ping-pong-udp.log", "rtt/2", None, "sockperf-latency"),
     ("sockperf/ping-pong-tcp-full-rtt.log", "rtt", None, "sockperf-rtt"),
     ("sockperf/full-log-under-load-rtt.csv", "rtt", "open", "sockperf-rtt"),
@@ -64,6 +67,7 @@ UNITS = [
     ("iperf3/tcp.log", "throughput", "offered_goodput", "mean", 16.7 * 1e9),  # The tool prints rates in Gbits of 10^9 bits.
     ("qperf/multi-vv.log", "throughput", "goodput", "mean", 1.59 * 1e9 * 8),  # GB/sec
     ("qperf/bits.log", "throughput", "goodput", "mean", 11.944 * 1e9),  # Gb/sec
+    ("nats_bench/0.1-one-to-one.log", "throughput", "offered_goodput", "mean", 53.68 * MIB * 8),  # The tool prints MB of 2^20 bytes.
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean", 242 * MIB * 8),
     ("ecal/pubsub-throughput.log", "throughput", "bytes_sent", "total", 8000 * MIB),
     ("ecal/performance.log", "throughput", "interval_per_message", "mean", 663.552 * 1000),
@@ -82,6 +86,7 @@ SIZES = [  # Log, test, and the printed size multiplied by its unit.
 # Log, test, metric, statistic: the tool computed the value from other measured values.
 DERIVED = [
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean"),
+    ("nats_bench/0.2-publisher.log", "throughput", "interval_per_message", "mean"),
     ("ecal/performance.log", "throughput", "interval_per_message", "mean"),
     ("ecal/service-and-topics.log", "latency", "call_rate", "mean"),
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "loss", "total"),
@@ -100,6 +105,7 @@ RESOLUTIONS = [
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "p99", 1000),
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "std", 100),
     ("rti/3.0.1-throughput-sub.log", "throughput", "message_rate", "mean", 1),
+    ("nats_bench/0.4-requester.log", "latency", "latency", "p99", 10),
     ("ecal/latency-6.2-receiver.log", "latency", "latency", "mean", 1000),
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 1),
     ("fastrtps/latency-2.9.1.log", "latency", "latency", "p99", 1),
@@ -115,6 +121,7 @@ SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("iceperf/2.0.3-leader.log", "latency", 2000),
     ("sockperf/ping-pong-udp.log", "latency", 337358),
     ("ecal/readme-5.5.md", "latency", 10000),
+    ("nats_bench/0.4-requester.log", "latency", 5000),
     ("rti/3.0.1-latency-pub.log", "latency", None),  # The log states no number of samples.
 ]
 

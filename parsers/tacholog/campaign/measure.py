@@ -127,7 +127,8 @@ def _with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
     if rate is None:
         return run
     command = tuple(word.replace(RATE, str(rate)) for word in run.command or ())
-    return msgspec.structs.replace(run, command=command, options={**run.options, RATE_OPTION: rate})
+    conditions = msgspec.structs.replace(run.conditions, load_share=run.sustained.share)
+    return msgspec.structs.replace(run, command=command, options={**run.options, RATE_OPTION: rate}, conditions=conditions)
 
 
 def _sustained_rate(folder: Path, payload_bytes: object) -> float | None:

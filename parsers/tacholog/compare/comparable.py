@@ -95,6 +95,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "offered_rate_per_s": Condition(
             "offered_rate", _LOAD, lambda row, comparison: comparison == "diff" and row["load_mode"] in ("open", "paced") and row["test"] != "sustain"
         ),
+        "load_share": Condition("load_share", _LOAD),
         "goal": Condition("goal", _DIFF, lambda row, _: row["test"] == "sustain"),
         "recovery_time_ns": Condition("recovery_time", _LOAD, lambda row, comparison: comparison == "diff" and row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
@@ -201,7 +202,14 @@ def unknown(conditions: Conditions, comparison: ComparisonKind) -> tuple[str, ..
 
 def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
     """Return the conditions that must be equal, with their values. Sides with the same result are comparable if no condition is `unknown`."""
-    return tuple((name, conditions[name]) for name in asked(comparison, conditions["metric"]))
+    return tuple((name, _value(name, conditions, comparison)) for name in asked(comparison, conditions["metric"]))
+
+
+def _value(name: str, conditions: Conditions, comparison: ComparisonKind) -> Any:  # noqa: ANN401 - conditions have many types
+    """Return the value of a condition. In a ranking, transports at the same share of their highest rates have the same load at different rates."""
+    if name == "offered_rate_per_s" and comparison == "ranking" and conditions["load_share"] is not None:
+        return None
+    return conditions[name]
 
 
 def is_ranked_nowhere(conditions: Conditions) -> bool:
@@ -216,7 +224,7 @@ def _differences(field: str, old: Conditions, new: Conditions, comparison: Compa
         for label in sorted({*olds, *news} - {*across}):
             if olds.get(label) != news.get(label):
                 yield Difference(label, olds.get(label), news.get(label))
-    elif not _differ(field, old[field], new[field], comparison):
+    elif not _differ(field, _value(field, old, comparison), _value(field, new, comparison), comparison):
         return
     elif field == SETTINGS:
         yield from _different_settings(old, new)

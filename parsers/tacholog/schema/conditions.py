@@ -65,6 +65,14 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     offered_rate_per_s: Annotated[
         Positive | None, _about("public", "How many messages the publisher tries to send in a second.", unit="messages_per_s", title="offered rate")
     ] = None
+    load_share: Annotated[
+        Positive | None,
+        _about(
+            "public",
+            "The offered rate as a share of the highest rate that a search of the same campaign found for this transport and size.",
+            title="load",
+        ),
+    ] = None
     goal: Annotated[
         str | None,
         _about("public", "What a search for the highest rate demands of each trial: a statistic of latency, the loss, and which share may miss it."),

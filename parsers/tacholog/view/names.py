@@ -234,6 +234,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "placement": lambda value: _PLACEMENTS[str(value)],
     "demand": lambda value: f"demand {value}",
     "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
+    "load_share": lambda value: f"at {_number(value):.0%} of the highest rate of each",
     "goal": lambda value: f"goal {value}",
     "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",
     "batch_bytes": lambda value: f"batches of {size(_number(value))}" if _number(value) else "no batches",
@@ -257,21 +258,27 @@ _WORDS: dict[str, Callable[[object], str]] = {
 }
 
 
-def load_words(modes: Iterable[object], *, has_latency: bool = True) -> str:
-    """Return, in words, whether the system was loaded, from the load modes of all latencies or, if there are none, of all rates."""
+NOT_LOADED = "Under load it was not measured."
+
+
+def load_words(modes: Iterable[object], *, has_latency: bool = True, loaded: str = NOT_LOADED) -> str:
+    """Return, in words, whether the system was loaded, from the load modes of all latencies or, if there are none, of all rates.
+
+    ``loaded``: the sentence about latencies under load, if all these latencies are those of one message at a time.
+    """
     all_modes = set(modes)
     if not all_modes:
         return ""
     if not has_latency and all_modes - {None}:
         return "These are rates: the system was loaded."
-    loaded, is_unloaded = all_modes - {None, "closed"}, "closed" in all_modes
-    if loaded and is_unloaded:
+    is_loaded, is_unloaded = bool(all_modes - {None, "closed"}), "closed" in all_modes
+    if is_loaded and is_unloaded:
         return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series states its load."
-    if loaded:
+    if is_loaded:
         return "Latency was measured under load: the next message did not wait for an answer."
     if is_unloaded:
         unknown = " Some sources do not state the load." if None in all_modes else ""
-        return f"Latency is that of one message at a time: the system was not loaded. Under load it was not measured.{unknown}"
+        return f"Latency is that of one message at a time: the system was not loaded. {loaded}{unknown}"
     return "The source does not state whether the system was loaded."
 
 
