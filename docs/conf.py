@@ -38,11 +38,11 @@ html_theme_options = {
     "logo": {"text": project},
     "navbar_persistent": [],
     "navbar_end": ["search-button", "theme-switcher"],
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "footer_start": ["copyright"],
 }
 html_title = project
-html_sidebars = {"index": [], "tutorial": []}
+html_sidebars = {"index": [], "install": [], "tutorial": []}
 html_static_path = ["../site/_static", "_static"]
 html_css_files = ["tacholog.css", "docs.css"]
 html_favicon = "../site/_static/favicon.svg"
