@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def notes(changelog: str, version: str) -> str | None:
-    """Return the section of a version without its heading, or ``None`` if there is no such section."""
-    section = re.search(rf"^## {re.escape(version)}(?: - .*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
-    return section[1].strip() + "\n" if section else None
+    """Return the section of a version without its heading, or ``None`` if there is no such section, or an empty one."""
+    section = re.search(rf"^## {re.escape(version)}(?: - [^\n]*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    return section[1].strip() + "\n" if section and section[1].strip() else None
 
 
 def disagreements(root: Path, tag: str | None) -> list[str]:

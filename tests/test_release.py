@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import shutil
 from pathlib import Path
@@ -74,3 +75,13 @@ def test_tag_of_another_version_is_named(places: Path, tag: str) -> None:
     version: Any = SCRIPT["version_of"](places)
 
     assert SCRIPT["disagreements"](places, tag) == [f"the tag is {tag}, not v{version}"]
+
+
+def test_container_file_has_the_images_of_a_release_and_copies_files_that_exist() -> None:
+    text = (ROOT / "Containerfile").read_text()
+    images = {line.split()[-1] for line in text.splitlines() if line.startswith("FROM ")}
+    copied = [source for words in re.findall(r"^COPY (?!--)(.*) \S+$", text, flags=re.MULTILINE) for source in words.split()]
+
+    assert set(re.findall(r"- target: (\w+)", (ROOT / ".github/workflows/release.yml").read_text())) == {"tacholog", "perftest"} <= images
+    assert [source for source in copied if not (ROOT / source).exists()] == []
+    assert "\nUSER tacholog\n" in text.partition("AS tacholog\n")[2]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.left_out import leave_out
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted([*(ROOT / ".github/workflows").glob("*.yml"), ROOT / "action.yml"])
@@ -31,7 +28,7 @@ def test_actions_are_pinned_by_a_commit_with_their_version_in_a_comment(path: Pa
     used = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
 
     assert used
-    assert [action for action in used if action != "./" and not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+.*", action)] == []
+    assert [action for action in used if not action.startswith("./ ") and not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+.*", action)] == []
 
 
 def test_action_has_the_same_commit_and_version_everywhere() -> None:
@@ -83,21 +80,3 @@ def test_release_publishes_nothing_that_was_not_checked_and_each_job_has_only_it
         "github": {"contents": "write"},
     }
     assert "secrets." not in str(jobs)
-
-
-@pytest.mark.parametrize("tool", [("actionlint",), ("zizmor", "--offline", "--quiet")], ids=lambda tool: tool[0])
-def test_examples_of_the_page_about_ci_pass_the_checks_of_workflows(tmp_path: Path, tool: tuple[str, ...]) -> None:
-    if shutil.which(tool[0]) is None:
-        leave_out(f"{tool[0]} is not installed")
-    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
-    folder = tmp_path / ".github/workflows"
-    folder.mkdir(parents=True)
-    paths = []
-    for number, block in enumerate(re.findall(r"^```yaml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)):
-        paths.append(folder / f"{number}.yml")
-        paths[-1].write_text(block.replace("OWNER/tacholog@COMMIT", f"o/tacholog@{'0' * 40}"))
-
-    done = subprocess.run([*tool, *paths], cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    assert len(paths) == len(("one job", "two jobs"))
-    assert done.returncode == 0, done.stdout + done.stderr
