@@ -76,7 +76,10 @@ def run_action(folder: Path, inputs: dict[str, str], *, installs: bool = False, 
     context |= {name: value for name, value in more.items() if "." in name}
     environment = {
         **os.environ,
-        **{"GITHUB_WORKSPACE": str(folder), "GITHUB_ACTION_PATH": str(ROOT), "RUNNER_TEMP": str(runner / "temp"), "GITHUB_REPOSITORY": "o/r"},
+        "GITHUB_WORKSPACE": str(folder),
+        "GITHUB_ACTION_PATH": str(ROOT),
+        "RUNNER_TEMP": str(runner / "temp"),
+        "GITHUB_REPOSITORY": "o/r",
         **files,
         **{name: value for name, value in more.items() if "." not in name},
     }
