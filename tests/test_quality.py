@@ -207,3 +207,21 @@ def test_figures_after_a_shortened_or_unsteady_warm_up_are_marked(warmup: str, m
 
 def test_each_figure_of_a_failed_run_is_marked() -> None:
     assert marked(latency(10**9, p50=10_000, p99=20_000), run=RunContext(failed=True)) == {"p50": ("run_failed",), "p99": ("run_failed",)}
+
+
+@pytest.mark.parametrize(
+    ("step", "resolution", "value", "expected"),
+    [
+        (1e6, 1e6, 9e6, {"p50": ("near_resolution",)}),
+        (1e6, 1e6, 10e6, {}),
+        (1e6, 1e3, 5e6, {}),  # This latency was measured with a finer clock than the coarsest of the run.
+        (None, 1e6, 1e6, {}),
+    ],
+)
+def test_latency_of_fewer_than_ten_steps_of_the_clock_is_near_its_resolution(
+    step: float | None, resolution: float, value: float, expected: dict[str, tuple[str, ...]]
+) -> None:
+    number = Number(metric="latency", statistic="p50", value=value, resolution=resolution)
+    record = Record(test="latency", payload_bytes=64, numbers=(number,), samples=10**9)
+
+    assert marked(record, run=RunContext(clock_resolution_ns=step)) == expected

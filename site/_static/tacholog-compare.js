@@ -300,7 +300,7 @@
       place.append(linked(cell[VALUE], cell[PLACE]));
     }
     // That there are two groups is visible.
-    const signs = cell[MARKS].filter((name) => !common.includes(name) && name !== "two_groups").map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
+    const signs = cell[MARKS].filter((name) => !common.includes(name) && name !== "two_groups").map((name) => make("a", { className: "tl-mark", href: `#tl-means-${name}`, textContent: marks[name][0], title: marks[name][1] }));
     if (signs.length) (place.querySelector(".tl-group") ?? place).append(make("sup", {}, ...signs));
     const runs = `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}`;
     const each = one.each !== null && one.page !== null && cell[RUNS] > 1;
@@ -419,7 +419,7 @@
 
   function legend() {
     const cells = cellsShown();
-    const items = unique(cells.flatMap((cell) => cell[MARKS])).map((name) => make("li", {}, make("span", { className: "tl-sign", textContent: marks[name][0] }), make("strong", { textContent: marks[name][1] })));
+    const items = unique(cells.flatMap((cell) => cell[MARKS])).map((name) => make("li", { id: `tl-means-${name}` }, make("span", { className: "tl-sign", textContent: marks[name][0] }), make("strong", { textContent: marks[name][1] })));
     return items.length ? [make("ul", { className: "tl-notes", ariaLabel: "What the marks mean" }, ...items)] : [];
   }
 

@@ -70,6 +70,7 @@ def test_rate_is_a_share_of_the_rate_that_a_search_of_the_campaign_finds(tmp_pat
     folder = only_folder(tmp_path / "out")
     runs = manifests(folder)
     assert runs["half-64/01"].options == runs["half-64/02"].options == {"sizes_bytes": 64, "rate_per_s": 930}
+    assert [runs[name].conditions.load_share for name in ("half-64/01", "half-64/02", "half-128/01", "sustain/01")] == [0.5, 0.5, None, None]
     assert runs["half-64/02"].commands[0].argv[-1] == "seq 3; echo --rate 930"
     assert (folder / "half-64/02/seq.log").read_text().endswith("--rate 930\n")
     assert (runs["half-128/01"].status, runs["half-128/01"].reason) == ("failed", "sustain found no rate for messages of 128 bytes")

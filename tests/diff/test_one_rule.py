@@ -44,6 +44,9 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "network_delay_ns": ({"network_delay_ns": 5_000_000}, "network delay: not stated -> 5000000"),
     "network_jitter_ns": ({"network_jitter_ns": 1_000_000}, "network jitter: not stated -> 1000000"),
     "network_bandwidth_bit_per_s": ({"network_bandwidth_bit_per_s": 54e6}, "network bandwidth: not stated -> 5.4e+07"),
+    "acks": ({"acks": "all"}, "acks: 1 -> all"),
+    "durability": ({"durability": "disk"}, "durability: memory -> disk"),
+    "replication_factor": ({"replication_factor": 3}, "replication: 1 -> 3"),
     "latency_of": ({"marks": ("reference_only",)}, "the latency of bytes against that of a reference"),
 }
 
@@ -71,7 +74,13 @@ def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
 @pytest.mark.parametrize("condition", [name for name, found in CONDITIONS.items() if len(found.comparisons) == 3])
 def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_words(side: Side, condition: str) -> None:
     changes, words = OTHERS[condition]
-    before: dict[str, dict[str, object]] = {"latency_of": {"marks": ("grows_with_size",)}, "placement": {"placement": "shared-cache"}}
+    before: dict[str, dict[str, object]] = {
+        "latency_of": {"marks": ("grows_with_size",)},
+        "placement": {"placement": "shared-cache"},
+        "acks": {"acks": "1"},
+        "durability": {"durability": "memory"},
+        "replication_factor": {"replication_factor": 1},
+    }
 
     shown = refused_by_each(side(VALUES, range(6), run=OLD, **before.get(condition, {})), side(VALUES, range(6, 12), run=NEW, **changes))
 

@@ -90,17 +90,42 @@ def test_best_value_is_highlighted_only_if_all_best_transports_have_six_runs() -
     assert set_off(one("a", *SIX), one("b", 690.0, 720.0), slow) == []
 
 
+def under(member: SystemSeries, **conditions: Any) -> SystemSeries:  # noqa: ANN401 - any condition
+    """Return the series with other conditions."""
+    stated = msgspec.structs.replace(member.series.results[0].conditions, **conditions)
+    (series,) = series_of([msgspec.structs.replace(result, conditions=stated) for result in member.series.results])
+    return msgspec.structs.replace(member, series=series)
+
+
 @pytest.mark.parametrize("load", [{"offered_rate_per_s": 1000.0}, {"publishers": 2}, {"subscribers": 4}, {"recovery_time_ns": 5000}])
 def test_transport_under_a_smaller_load_is_not_ranked_as_the_fastest(load: dict[str, Any]) -> None:
-    def under(member: SystemSeries, **conditions: Any) -> SystemSeries:  # noqa: ANN401 - any condition
-        stated = msgspec.structs.replace(member.series.results[0].conditions, **conditions)
-        (series,) = series_of([msgspec.structs.replace(result, conditions=stated) for result in member.series.results])
-        return msgspec.structs.replace(member, series=series)
-
     heavy, light = under(one("a", *SIX), publishers=1, subscribers=1), one("b", *(value / 2 for value in SIX))
 
     assert groups([heavy, under(light, **{"publishers": 1, "subscribers": 1, **load})]) == {}
     assert best(under(heavy, **load), under(light, **{"publishers": 1, "subscribers": 1, **load})) == ["b"]
+
+
+def test_transports_at_the_same_share_of_their_highest_rates_share_a_table_and_each_row_states_its_rate() -> None:
+    half = {"load_mode": "open", "load_share": 0.5}
+    members = (under(one("a", *SIX), offered_rate_per_s=27_000.0, **half), under(one("b", 900.0), offered_rate_per_s=930.0, **half))
+
+    assert rows(shown(*members)) == [["a", "b"]]
+    assert re.findall(r"\S+ (?:k )?msg/s offered", text_of(shown(*members))) == ["27 k msg/s offered", "930 msg/s offered"]
+    assert "At 50% of the highest rate of each" in text_of(shown(*members, one("c", 700.0), one("d", 800.0)))
+    assert groups([members[0], under(members[1], load_share=0.25)]) == {}
+
+
+def test_latency_from_the_moment_of_sending_is_not_ranked_beside_the_latency_from_the_scheduled_time() -> None:
+    def with_lateness(member: SystemSeries) -> SystemSeries:
+        late = [msgspec.structs.replace(result, metric="send_lateness", statistic="mean") for result in member.series.results]
+        (series,) = series_of([*member.series.results, *late])
+        return SystemSeries("X", member.transport, series)
+
+    scheduled = [under(one(name, *SIX), load_mode="open", definition="scheduled") for name in "ab"]
+    sent = [with_lateness(under(one(name, 50.0), load_mode="open", definition="sent")) for name in "ab"]
+
+    assert rows(shown(*scheduled, *sent)) == [["a", "b"]]
+    assert "from the scheduled time on (the system is loaded)" in text_of(shown(*scheduled, *sent))
 
 
 def test_percentile_with_too_few_samples_is_not_highlighted() -> None:
@@ -186,6 +211,11 @@ def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable
     compared = side_by_side_of(view, PageIndex())
     page = next(each for each in compared.slices if each.document == document)
     return str(side_by_side(compared, page, {}, Links(), "x", overflow=overflow))
+
+
+def text_of(html: str) -> str:
+    """The visible text, with each sequence of blanks replaced by one space."""
+    return " ".join(re.sub("<[^>]*>", " ", html).split())
 
 
 def rows(html: str) -> list[list[str]]:

@@ -15,6 +15,7 @@
 #include <sstream>
 #include <utility>
 
+#include "adapters/attempts.hpp"
 #include "adapters/iceoryx2/shim.hpp"
 #include "adapters/name_hash.hpp"
 #include "adapters/sides.hpp"
@@ -219,8 +220,8 @@ private:
         for (Nanoseconds left = to_nanoseconds(patience); came && came->data() == nullptr && left > 0;
              left = deadline - now_ns()) {
             const Problem problem;
-            if (!::tacholog_iox2_wait(end_, static_cast<std::uint64_t>(left), problem.place()))
-                return problem.during("wait for " + channel_);
+            sleep_until_ready(::tacholog_iox2_descriptor(end_), POLLIN, left);
+            if (!::tacholog_iox2_clear(end_, problem.place())) return problem.during("wait for " + channel_);
             came = take();
         }
         return came;

@@ -49,7 +49,8 @@ bool tacholog_iox2_connect(const tacholog_iox2_subscriber* end, const tacholog_i
 std::int32_t tacholog_iox2_take(tacholog_iox2_subscriber* end, const std::byte** bytes, std::size_t* length,
                                 const tacholog_iox2_error* error);
 void tacholog_iox2_release(tacholog_iox2_subscriber* end);
-/// Sleeps until a message has been published or the time is over.
-bool tacholog_iox2_wait(const tacholog_iox2_subscriber* end, std::uint64_t nanoseconds,
-                        const tacholog_iox2_error* error);
+/// The descriptor that is readable while there are wake-ups; -1 if this side polls.
+std::int32_t tacholog_iox2_descriptor(const tacholog_iox2_subscriber* end);
+/// Clears all wake-ups.
+bool tacholog_iox2_clear(const tacholog_iox2_subscriber* end, const tacholog_iox2_error* error);
 }

@@ -272,18 +272,24 @@ pub extern "C" fn tacholog_iox2_release(end: &mut SubscriberEnd) {
     end.taken = None;
 }
 
+/// A wait of the library itself ends only at a tick of the kernel's timer, up to 8 ms late. Its descriptor can be
+/// waited for to the microsecond.
 #[no_mangle]
-pub extern "C" fn tacholog_iox2_wait(end: &SubscriberEnd, nanoseconds: u64, error: &ErrorText) -> bool {
+pub extern "C" fn tacholog_iox2_descriptor(end: &SubscriberEnd) -> i32 {
+    // SAFETY: the descriptor is only waited for; it belongs to the listener, which lives as long as this end.
+    end.listener.as_ref().map_or(-1, |listener| unsafe { listener.file_descriptor().native_handle() })
+}
+
+#[no_mangle]
+pub extern "C" fn tacholog_iox2_clear(end: &SubscriberEnd, error: &ErrorText) -> bool {
     let Some(listener) = &end.listener else {
-        error.write("wait: this side polls");
+        error.write("clear: this side polls");
         return false;
     };
-    // The library counts in whole microseconds, and 0 means "no timeout", so the time is rounded up.
-    match listener.timed_wait(|_| {}, Duration::from_micros(nanoseconds.div_ceil(1000))) {
-        // The wait is also interrupted if the process is stopped and continued. The caller then waits again.
+    match listener.try_wait(|_| {}) {
         Ok(_) | Err(ListenerWaitError::InterruptSignal) => true,
         Err(problem) => {
-            error.write(&said("wait")(&problem));
+            error.write(&said("clear")(&problem));
             false
         }
     }

@@ -197,13 +197,10 @@ public:
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
-        bool came = handle();
-        for (BusyPoll poll{patience, waiting_}; !came && poll.wait();) came = handle();
-        if (!came && sleeps(waiting_)) {
-            const Deadline deadline{patience};
-            while (!came && sleep(deadline.left())) came = handle();
-        }
-        if (!came) return std::span<const std::byte>{};
+        const auto came = try_for(
+            patience, waiting_, [this] { return Result<Done>{handle() ? Done::yes : Done::not_yet}; },
+            [this](Nanoseconds time_ns) { sleep_until_ready(::lcm_get_fileno(messages_.get()), POLLIN, time_ns); });
+        if (is_not_yet_done(came)) return std::span<const std::byte>{};
         return std::span<const std::byte>{message_};
     }
 
@@ -214,12 +211,6 @@ private:
         came_ = false;
         messages_.handle();
         return came_;
-    }
-
-    /// Sleeps until there may be a message or the time is over.
-    bool sleep(Patience patience) const {
-        const Nanoseconds time_ns = to_nanoseconds(patience);
-        return time_ns > 0 && sleep_until_ready(::lcm_get_fileno(messages_.get()), POLLIN, time_ns);
     }
 
     void release() noexcept override {}

@@ -33,6 +33,7 @@ from tacholog.schema.records import Record
 SIZE, VERSION = "payload_bytes", "tool_version"
 # The metric that is compared, for each test.
 _MEASURED: Mapping[str, str] = {"latency": "latency", "throughput": "goodput", "demand": "goodput", "sustain": "sustained_rate"}
+_COMPARED = {"latency", "jitter", "goodput", "message_rate", "acknowledged_rate", "sustained_rate"}
 _USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate", "sustain": "open"}
 _LOADS: Mapping[str, tuple[str, ...]] = {"latency": ("closed", "open"), "sustain": ("open",)}
 _RATE_LOADS = ("paced", "max-rate")
@@ -45,6 +46,7 @@ _EXAMPLES: Mapping[str, str] = {
     "offered_rate_per_s": "1000",
     "recovery_time_ns": "1000000",
     "instances": "1",
+    "acks": '"all"',
 }
 
 
@@ -239,9 +241,7 @@ def _lacking(record: Record, in_log: Conditions, manifest: Manifest, version: st
     }
     rows = f"{record.test} at {conditions['load_mode']}" if conditions["load_mode"] else record.test
     codes = {code: name for name, code in comparable.CODES.items()}
-    for metric in sorted({number.metric for number in record.numbers} & {"latency", "jitter", "goodput", "message_rate", "sustained_rate"}) or [
-        "goodput"
-    ]:
+    for metric in sorted({number.metric for number in record.numbers} & _COMPARED) or ["goodput"]:
         lacking = (codes[code] for code in comparable.unknown({**conditions, "metric": metric}, "diff"))
         yield from ((name, rows) for name in lacking if name not in _OF_RUN)
     if record.payload_bytes is None:

@@ -182,7 +182,9 @@ class TableListing:
             names = [
                 f"{name_of[key]} (sum)".lstrip() if _is_sum(record, shape) else name_of[key] for key, (_, record, _) in zip(keys, rows, strict=True)
             ]
-            terminal.styled(f"{log}  {system or f'system {NOT_STATED}'}, {test}{', offered' if shape == _OFFERED else ''}", bold=True)
+            terminal.styled(
+                f"{log}  {system or f'system {NOT_STATED}'}, {test}{f', {shape}' if shape in (_OFFERED, _ACKNOWLEDGED) else ''}", bold=True
+            )
             terminal.styled(_HEADERS.get(shape, _HEADER_OF_RATES) + ("  of" if any(names) else ""), dim=True)
             for (line, record, _), name in zip(rows, names, strict=True):
                 cells = _CELLS.get(shape, _throughput_cells)(record)
@@ -193,11 +195,11 @@ class TableListing:
 
 
 def _shape_of(record: Record) -> str | None:
-    """Return the kind of table for a record: its test, or `_OFFERED`; ``None`` if no table has a column for its numbers."""
+    """Return the kind of table for a record: its test, `_OFFERED` or `_ACKNOWLEDGED`; ``None`` if no table has a column for its numbers."""
     metrics = {number.metric for number in record.numbers}
     if metrics & _TABLE_METRICS:
         return record.test
-    return _OFFERED if metrics & _RATES_OFFERED else None
+    return _ACKNOWLEDGED if metrics & _RATES_ACKNOWLEDGED else _OFFERED if metrics & _RATES_OFFERED else None
 
 
 def _conditions(record: Record, conditions: Conditions) -> dict[str, object]:
@@ -242,16 +244,23 @@ class LineListing:
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": TableListing, "jsonl": JsonLinesListing, "csv": CsvListing}
 _TABLE_METRICS = {"latency", "goodput", "message_rate", "messages_received", "sustained_rate"}
-_OFFERED = "offered"
+_OFFERED, _ACKNOWLEDGED = "offered", "acknowledged"
 _RATES_OFFERED = {"offered_goodput", "offered_rate"}
+_RATES_ACKNOWLEDGED = {"acknowledged_goodput", "acknowledged_rate"}
 _OF_RATES = {"goodput", "message_rate", "messages_received", "messages_lost", "loss"}
-_METRICS_SHOWN = {"latency": {"latency"}, "sustain": {"sustained_rate"}, _OFFERED: {*_RATES_OFFERED, "messages_sent"}}
+_METRICS_SHOWN = {
+    "latency": {"latency"},
+    "sustain": {"sustained_rate"},
+    _OFFERED: {*_RATES_OFFERED, "messages_sent"},
+    _ACKNOWLEDGED: {*_RATES_ACKNOWLEDGED, "messages_acknowledged"},
+}
 _LATENCY_STATISTICS = ("min", "mean", "p50", "p90", "p99", "p99.99", "max")
 _LATENCY_HEADER = "  ".join(f"{f'{name} us':>12}" for name in _LATENCY_STATISTICS)
 _HEADERS = {
     "latency": f"{'line':>7}  {'bytes':>10}  {'basis':>12}  {_LATENCY_HEADER}  {'samples':>12}",
     "sustain": f"{'line':>7}  {'bytes':>10}  {'messages/s':>12}  {'missed at':>12}",
     _OFFERED: f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'sent':>12}",
+    _ACKNOWLEDGED: f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'acknowledged':>12}",
 }
 _HEADER_OF_RATES = f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'received':>12}  {'lost':>12}  {'lost %':>12}"
 
@@ -270,6 +279,11 @@ def _offered_cells(record: Record) -> list[str]:
     return [_rate(record, "offered_goodput", 1e-6), _rate(record, "offered_rate", 1.0), _scaled(record.number("messages_sent", "total"), 1.0)]
 
 
+def _acknowledged_cells(record: Record) -> list[str]:
+    count = _scaled(record.number("messages_acknowledged", "total"), 1.0)
+    return [_rate(record, "acknowledged_goodput", 1e-6), _rate(record, "acknowledged_rate", 1.0), count]
+
+
 def _rate(record: Record, metric: str, scale: float) -> str:
     """Return the mean rate. If there is no mean, return the sum over all subscribers."""
     return _scaled(record.number(metric, "mean") or record.number(metric, "sum"), scale)
@@ -285,7 +299,7 @@ def _sustained_cells(record: Record) -> list[str]:
     return [_scaled(record.number("sustained_rate", f"{end}-bound"), 1.0) for end in ("lower", "upper")]
 
 
-_CELLS = {"latency": _latency_cells, "sustain": _sustained_cells, _OFFERED: _offered_cells}
+_CELLS = {"latency": _latency_cells, "sustain": _sustained_cells, _OFFERED: _offered_cells, _ACKNOWLEDGED: _acknowledged_cells}
 
 
 def _scaled(number: Number | None, scale: float) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from tacholog.compare.result import Difference
 from tacholog.runs.labels import labels_of
+from tacholog.schema.conditions import Basis
 
 # What is compared: the same row in two releases; two series whose ratio a reader asks for; the series of one ranked table.
 ComparisonKind = Literal["diff", "ratio", "ranking"]
@@ -70,6 +71,8 @@ class Condition(NamedTuple):
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
 NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # not stated: unchanged network
+ACKNOWLEDGED: Basis = "pub-to-ack"  # the basis of the time until a broker acknowledged a message: no delivery
+_ACKNOWLEDGED_METRICS = ("acknowledged_rate", "acknowledged_goodput")
 SETTINGS = "settings"  # the settings of the transport, as a JSON object
 SETTING_PREFIX = "setting "  # the prefix of the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
@@ -92,6 +95,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "offered_rate_per_s": Condition(
             "offered_rate", _LOAD, lambda row, comparison: comparison == "diff" and row["load_mode"] in ("open", "paced") and row["test"] != "sustain"
         ),
+        "load_share": Condition("load_share", _LOAD),
         "goal": Condition("goal", _DIFF, lambda row, _: row["test"] == "sustain"),
         "recovery_time_ns": Condition("recovery_time", _LOAD, lambda row, comparison: comparison == "diff" and row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
@@ -117,6 +121,13 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "keyed": Condition("keyed", _DIFF),
         "publishers": Condition("publishers", _LOAD),
         "subscribers": Condition("subscribers", _LOAD),
+        "topics": Condition("topics", _LOAD),
+        "partitions": Condition("partitions", _LOAD),
+        "consumer_groups": Condition("consumer_groups", _LOAD),
+        # Only these three say what an acknowledgement is worth: a broker that acknowledges from memory is faster than one that waits for disks.
+        "acks": Condition("acks", _EVERYWHERE, lambda row, _: row.get("basis") == ACKNOWLEDGED or row["metric"] in _ACKNOWLEDGED_METRICS),
+        "durability": Condition("durability", _EVERYWHERE),
+        "replication_factor": Condition("replication", _EVERYWHERE),
         **{name: Condition(name.rsplit("_", 1)[0].removesuffix("_bit_per"), _EVERYWHERE) for name in NETWORK},
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # If a document has a column for each operating system, the columns may come from different machines.
@@ -191,7 +202,14 @@ def unknown(conditions: Conditions, comparison: ComparisonKind) -> tuple[str, ..
 
 def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
     """Return the conditions that must be equal, with their values. Sides with the same result are comparable if no condition is `unknown`."""
-    return tuple((name, conditions[name]) for name in asked(comparison, conditions["metric"]))
+    return tuple((name, _value(name, conditions, comparison)) for name in asked(comparison, conditions["metric"]))
+
+
+def _value(name: str, conditions: Conditions, comparison: ComparisonKind) -> Any:  # noqa: ANN401 - conditions have many types
+    """Return the value of a condition. In a ranking, transports at the same share of their highest rates have the same load at different rates."""
+    if name == "offered_rate_per_s" and comparison == "ranking" and conditions["load_share"] is not None:
+        return None
+    return conditions[name]
 
 
 def is_ranked_nowhere(conditions: Conditions) -> bool:
@@ -206,7 +224,7 @@ def _differences(field: str, old: Conditions, new: Conditions, comparison: Compa
         for label in sorted({*olds, *news} - {*across}):
             if olds.get(label) != news.get(label):
                 yield Difference(label, olds.get(label), news.get(label))
-    elif not _differ(field, old[field], new[field], comparison):
+    elif not _differ(field, _value(field, old, comparison), _value(field, new, comparison), comparison):
         return
     elif field == SETTINGS:
         yield from _different_settings(old, new)

@@ -24,6 +24,7 @@ TESTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "latency": ("p50", "p99", "p99.9"),
         "goodput": ("mean",),
         "message_rate": ("mean",),
+        "acknowledged_rate": ("mean",),
         "sustained_rate": ("lower-bound",),
     }
 )

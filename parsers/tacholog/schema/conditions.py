@@ -19,7 +19,8 @@ DataPath = Literal["copy", "flat-data", "zero-copy", "pointer"]
 Touched = Literal["none", "write", "write+read"]
 Reliability = Literal["reliable", "best-effort"]
 LoadMode = Literal["closed", "open", "max-rate", "paced"]
-Basis = Literal["one-way", "rtt", "rtt/2"]
+Basis = Literal["one-way", "rtt", "rtt/2", "pub-to-ack"]
+Durability = Literal["memory", "page-cache", "disk"]
 Reach = Literal["process", "host", "network"]
 Placement = Literal["one-cpu", "siblings", "shared-cache", "one-node", "two-nodes", "two-hosts", "mixed", "unpinned"]
 
@@ -64,6 +65,14 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     offered_rate_per_s: Annotated[
         Positive | None, _about("public", "How many messages the publisher tries to send in a second.", unit="messages_per_s", title="offered rate")
     ] = None
+    load_share: Annotated[
+        Positive | None,
+        _about(
+            "public",
+            "The offered rate as a share of the highest rate that a search of the same campaign found for this transport and size.",
+            title="load",
+        ),
+    ] = None
     goal: Annotated[
         str | None,
         _about("public", "What a search for the highest rate demands of each trial: a statistic of latency, the loss, and which share may miss it."),
@@ -74,6 +83,30 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
     publishers: Annotated[Count | None, _about("public", "How many publishers send at the same time.", unit="publishers")] = None
     subscribers: Annotated[Count | None, _about("public", "How many subscribers receive at the same time.", unit="subscribers")] = None
+    topics: Annotated[Count | None, _about("public", "How many topics (subjects, queues) carry the messages.", unit="topics")] = None
+    partitions: Annotated[Count | None, _about("public", "Into how many partitions a broker divides each topic.", unit="partitions")] = None
+    consumer_groups: Annotated[
+        Count | None,
+        _about("public", "How many groups of subscribers get each message of a topic once (consumer groups, subscriptions).", unit="groups"),
+    ] = None
+    acks: Annotated[
+        str | None,
+        _about(
+            "public",
+            "Which copies of a message must exist before the broker acknowledges it, in the broker's words: `0`, `1`, `all`, a quorum, `confirm`.",
+        ),
+    ] = None
+    durability: Annotated[
+        Durability | None,
+        _about(
+            "public",
+            "Where each copy of a message is when the broker acknowledges it: in memory, in the page cache of the kernel, or on disk (fsync).",
+        ),
+    ] = None
+    replication_factor: Annotated[
+        Count | None,
+        _about("public", "How many brokers keep a copy of each message.", unit="copies", title="replication"),
+    ] = None
     load_mode: Annotated[
         LoadMode | None,
         _about(
@@ -109,7 +142,13 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         ),
     ] = None
     warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None
-    basis: Annotated[Basis | None, _about("public", "What a latency covers: one way, a round trip, or a round trip divided by two.")] = None
+    basis: Annotated[
+        Basis | None,
+        _about(
+            "public",
+            "What a latency covers: one way, a round trip, a round trip divided by two, or the time until the broker acknowledged (no delivery).",
+        ),
+    ] = None
     definition: Annotated[
         str | None, _about("public", "The tool's own definition of the metric: who starts the clock, who stops it, and what counts.")
     ] = None

@@ -92,6 +92,11 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "Near the clock's own cost",
             "Reading the clock, which the log states, is more than 5 % of the median of its run.",
         ),
+        "near_resolution": Mark(
+            "\u2248",
+            "Near the tool's resolution",
+            "This latency is less than ten steps of the clock that measured it, or of the rounding of its tool. One step is then more than 10 %.",
+        ),
         "out_of_order": Mark(
             "!",
             "Statistics contradict each other",
@@ -152,6 +157,20 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "l",
             "Too coarse a clock",
             "The clock of this run was too coarse for single latencies. Only the overall average is worth reading.",
+            by_formats=True,
+        ),
+        "drops_samples": Mark(
+            "s",
+            "The tool drops samples",
+            "The tool leaves some latencies out, such as those of zero and below, and does not count them. The statistics are those of the rest, so "
+            "the true ones may be far lower.",
+            by_formats=True,
+        ),
+        "not_sustained": Mark(
+            "\u2191",
+            "The rate was not sustained",
+            "The subscribers fell behind: the messages that were published and not yet received grew by more than one second of publishing. This "
+            "rate could not have gone on, and the latency of delivery depends on how long the test took.",
             by_formats=True,
         ),
         "unit_assumed": Mark(

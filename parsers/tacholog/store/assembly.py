@@ -262,6 +262,7 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
     return RunContext(
         failed=failed,
         clock_overhead_ns=facts.environment_number("clock_overhead_ns"),
+        clock_resolution_ns=facts.environment_number("clock_resolution_ns"),
         messages_per_latency_sample=facts.environment_number("messages_per_latency_sample"),
         load=number_in(manifest.environment, "load1_before") if load is None else load,
         other_load=number_in(manifest.environment, "other_load_before"),

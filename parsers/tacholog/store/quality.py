@@ -30,6 +30,7 @@ TIMEOUT_NS = (99.9e6, 100.2e6)  # After 200 ms, the tool assumes that an answer 
 OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which may both have used a whole CPU.
 DELIVERY_MARGIN = 1.05  # The rounding error of the figures is at most 2 %, so this is certainly more.
 NO_MEMORY_BIT_PER_S = 1e12  # One core reads memory at less than half of this rate.
+STEPS_OF_CLOCK = 10  # With fewer steps, a difference of one step is more than 10 %.
 GROWTH = 2  # The ratio of the medians at the largest and at the smallest size. Noise causes a smaller ratio, copying bytes a larger ratio.
 MIDDLES = ("p50", "mean", "typical", "min")
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
@@ -42,6 +43,7 @@ class RunContext(msgspec.Struct, frozen=True):
     Attributes:
         failed: whether the run failed.
         clock_overhead_ns: the duration of one reading of the clock.
+        clock_resolution_ns: the step of the clock with which latencies were measured.
         messages_per_latency_sample: the number of messages that are sent for each message whose latency is measured.
         load: the load average when the run began, from the log or from the program that started the run. It may still include the two busy processes
             of the previous run.
@@ -54,6 +56,7 @@ class RunContext(msgspec.Struct, frozen=True):
 
     failed: bool = False
     clock_overhead_ns: float | None = None
+    clock_resolution_ns: float | None = None
     messages_per_latency_sample: float | None = None
     load: float | None = None
     other_load: float | None = None
@@ -249,6 +252,15 @@ def _clock(table: _RuleTable) -> None:
     table.mark("clock_coarse", table.value("latency", "p50") < 20 * overhead, (("latency", "p50"),))
 
 
+def _near_resolution(table: _RuleTable) -> None:
+    """Mark latencies of less than ten steps of the clock, if the log states the step, and the number is no finer than it."""
+    step = table.of_contexts(lambda context: context.clock_resolution_ns or None, "float64")
+    if np.isfinite(step).any():
+        steps = step[table.numbers.record]
+        near = (np.nan_to_num(table.numbers.resolution) >= steps) & (table.numbers.value < STEPS_OF_CLOCK * steps)
+        table.mark_numbers("near_resolution", near & table.numbers_where(lambda metric, _: metric == "latency"))
+
+
 def _moved_nothing(table: _RuleTable) -> None:
     by_reference = table.of_shapes([_by_reference(conditions) for conditions in table.conditions], "bool")
     beyond = table.of_shapes([conditions.data_path is None for conditions in table.conditions], "bool") & (table.best_goodput > NO_MEMORY_BIT_PER_S)
@@ -332,6 +344,6 @@ def _grows(table: _RuleTable, positions: Integers) -> bool:
 
 
 _RULES = (
-    *(_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload),
+    *(_undersampled, _timeouts, _order, _clock, _near_resolution, _moved_nothing, _losses, _overload),
     *(_warmup, _circumstances, _failed, _growing),
 )

@@ -27,14 +27,30 @@ from tacholog.view.questions import NEVER_CHOSEN, default_metric
 
 #: Fields that may be a subject, in order of preference. ``label.`` stands for all labels of the user.
 SUBJECTS = (
-    *("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "placement", "payload_touched", "release"),
+    *(
+        "system",
+        "transport",
+        "label.",
+        "type",
+        "data_path",
+        "reliability",
+        "acks",
+        "durability",
+        "keyed",
+        "waiting",
+        "tuning",
+        "placement",
+        "payload_touched",
+        "release",
+    ),
 )
 #: Fields of numbers that may be an axis, in order of preference.
 AXES = (
     *("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s", "link_bit_per_s", "label."),
-    *("offered_rate_per_s", "subscribers", "publishers", "payload_bytes", "instances", "batch_bytes", "demand", "recovery_time_ns"),
+    *("offered_rate_per_s", "subscribers", "publishers", "payload_bytes", "partitions", "topics", "consumer_groups", "replication_factor"),
+    *("instances", "batch_bytes", "demand", "recovery_time_ns"),
 )
-_LATENCY, _RATES = ("latency",), ("goodput", "message_rate", "sustained_rate", "transfer_rate")
+_LATENCY, _RATES = ("latency",), ("goodput", "message_rate", "acknowledged_rate", "sustained_rate", "transfer_rate")
 _SIZE = "payload_bytes"
 _MOST_SUBJECTS = 40
 _MOST_PANELS = 8  # the largest number of values of a field that divides an answer into panels

@@ -38,6 +38,9 @@ _TITLES = {
     "subscribers": "number of subscribers",
     "publishers": "number of publishers",
     "instances": "number of instances",
+    "topics": "number of topics",
+    "partitions": "number of partitions",
+    "consumer_groups": "number of consumer groups",
 }
 _COUNTED = ("instances", "messages", "publishers", "subscribers")
 

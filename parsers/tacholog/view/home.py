@@ -270,10 +270,14 @@ class ChoiceColumn(msgspec.Struct, frozen=True):
 
 
 class Choices(msgspec.Struct, frozen=True):
-    """The table of a machine: its columns, and its rows, each a size with its typical use."""
+    """The table of a machine: its columns, and its rows, each a size with its typical use.
+
+    ``has_loaded``: whether the machine also has latencies under load. They are on other pages.
+    """
 
     columns: tuple[ChoiceColumn, ...]
     rows: tuple[tuple[int, str], ...]
+    has_loaded: bool = False
 
 
 def choices(machine: HomeMachine) -> Choices | None:
@@ -286,7 +290,8 @@ def choices(machine: HomeMachine) -> Choices | None:
     columns = tuple(column for column in all_columns if column.is_choice) or all_columns
     sizes = {size for column in columns for member in column.members for size in member.series.sizes() if size is not None}
     rows = [(size, use) for wanted, use in USES if (size := _nearest(wanted, sizes)) is not None]
-    return Choices(columns, tuple(rows)) if rows else None
+    has_loaded = any(dict(member.series.key)["load_mode"] in ("open", "paced") for member in machine.everything)
+    return Choices(columns, tuple(rows), has_loaded) if rows else None
 
 
 def _nearest(wanted: int, sizes: set[int]) -> int | None:

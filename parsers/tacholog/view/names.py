@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from tacholog.compare.comparable import settings_of
+from tacholog.compare.comparable import ACKNOWLEDGED, settings_of
 from tacholog.compare.result import RowKey
 from tacholog.runs.conditions import options_words
 from tacholog.runs.labels import CONTROL, is_label, label_fields, label_name, labels_of
@@ -25,7 +25,8 @@ _COMMIT_SHOWN = 7
 _MOST_CHARACTERS = 2000
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
-BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way.
+#: What a latency covers, in words. Half of a round trip is never called one way, and an acknowledgement is no delivery.
+BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way", "pub-to-ack": "publish to acknowledgement"}
 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
@@ -77,11 +78,15 @@ def _alike(names: Sequence[str]) -> list[list[int]]:
 
 
 def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
-    """Return, for each row, the fewest conditions that distinguish it. The condition ``but`` is left out, because it is shown elsewhere."""
+    """Return, for each row, the fewest conditions that distinguish it. The condition ``but`` is left out, because it is shown elsewhere.
+
+    If some rows are times to an acknowledgement and others are not, each row states its basis: nobody may take an acknowledgement for a delivery.
+    """
     rows = with_each_label(rows)
     different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
     full = [[(name, row[name]) for name in different] for row in rows]
-    used = _fewest(full) - {but}
+    is_basis_named = "basis" in different and any(row["basis"] == ACKNOWLEDGED for row in rows)
+    used = (_fewest(full) | ({"basis"} if is_basis_named else set())) - {but}
     return [[(name, value) for name, value in parts if name in used] for parts in full]
 
 
@@ -216,16 +221,24 @@ _PLACEMENTS = {
     "mixed": "on CPUs at different distances",
     "unpinned": "not pinned to CPUs",
 }
+_DURABILITY = {"memory": "in memory", "page-cache": "in the page cache", "disk": "on disk"}
 _WORDS: dict[str, Callable[[object], str]] = {
     "keyed": lambda value: "keyed" if value else "unkeyed",
     "instances": _count("instance"),
     "publishers": _count("publisher"),
     "subscribers": _count("subscriber"),
+    "topics": _count("topic"),
+    "partitions": _count("partition"),
+    "consumer_groups": _count("consumer group"),
+    "acks": lambda value: f"acks {value}",
+    "durability": lambda value: f"copies {_DURABILITY[str(value)]}",
+    "replication_factor": lambda value: f"replication {value}",
     "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
     "tuning": lambda value: "no tuning" if value == "none" else f"tuned: {value}",
     "placement": lambda value: _PLACEMENTS[str(value)],
     "demand": lambda value: f"demand {value}",
     "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
+    "load_share": lambda value: f"at {_number(value):.0%} of the highest rate of each",
     "goal": lambda value: f"goal {value}",
     "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",
     "batch_bytes": lambda value: f"batches of {size(_number(value))}" if _number(value) else "no batches",
@@ -249,21 +262,27 @@ _WORDS: dict[str, Callable[[object], str]] = {
 }
 
 
-def load_words(modes: Iterable[object], *, has_latency: bool = True) -> str:
-    """Return, in words, whether the system was loaded, from the load modes of all latencies or, if there are none, of all rates."""
+NOT_LOADED = "Under load it was not measured."
+
+
+def load_words(modes: Iterable[object], *, has_latency: bool = True, loaded: str = NOT_LOADED) -> str:
+    """Return, in words, whether the system was loaded, from the load modes of all latencies or, if there are none, of all rates.
+
+    ``loaded``: the sentence about latencies under load, if all these latencies are those of one message at a time.
+    """
     all_modes = set(modes)
     if not all_modes:
         return ""
     if not has_latency and all_modes - {None}:
         return "These are rates: the system was loaded."
-    loaded, is_unloaded = all_modes - {None, "closed"}, "closed" in all_modes
-    if loaded and is_unloaded:
+    is_loaded, is_unloaded = bool(all_modes - {None, "closed"}), "closed" in all_modes
+    if is_loaded and is_unloaded:
         return "Some latencies are those of one message at a time (not loaded), others those of a loaded system: each series states its load."
-    if loaded:
+    if is_loaded:
         return "Latency was measured under load: the next message did not wait for an answer."
     if is_unloaded:
         unknown = " Some sources do not state the load." if None in all_modes else ""
-        return f"Latency is that of one message at a time: the system was not loaded. Under load it was not measured.{unknown}"
+        return f"Latency is that of one message at a time: the system was not loaded. {loaded}{unknown}"
     return "The source does not state whether the system was loaded."
 
 

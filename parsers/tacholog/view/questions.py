@@ -36,7 +36,7 @@ _MOST_HAVE = 0.75  # the share of the cases that must have a metric, so that it 
 _METRIC = re.compile(r"(?P<metric>[a-z_]+)(?::(?P<statistic>[A-Za-z0-9.-]+))?")
 _PREFERRED = ("p50", "mean", "typical", "lower-bound", "total", "p99")  # the preferred statistics, if the question names none
 # The preferred metrics of a question that names none: the first metric that most cases have is used.
-_METRICS = ("latency", "goodput", "message_rate", "sustained_rate", "transfer_rate", "loss")
+_METRICS = ("latency", "goodput", "message_rate", "acknowledged_rate", "sustained_rate", "transfer_rate", "loss")
 # Fields that may differ between the numbers of one median: they state the side and the duration, but not the way of measuring.
 NEVER_CHOSEN = frozenset({"published", "side", "tool_version", "warmup", "planned_duration_s"})
 # The order of the fields for which one value is chosen, if the question does not fix the value.

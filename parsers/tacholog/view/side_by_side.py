@@ -205,8 +205,10 @@ def _side_by_side(view: View, pages: PageIndex) -> SideBySide:
     is_alone = not ranked and len({(member.system, member.transport) for member in last}) == 1
     if is_alone:
         ranked = ranked_groups(last, least=1, across=ACROSS)
-    tables = tuple(_table(host, of_host) for host, of_host in _by_host(ranked).items())
     listed = [member for members in ranked.values() for member in members]
+    # A latency from the moment of sending leaves out how long the message had waited to be sent. It is on the page of its transport.
+    ranked = {group: members for group, members in ranked.items() if not any(member.series.cells("send_lateness", "mean") for member in members)}
+    tables = tuple(_table(host, of_host) for host, of_host in _by_host(ranked).items())
     missing = (*unranked(everything, last, listed), *unranked_controls(series))
     return SideBySide(tables, tuple(_slices(tables)), missing, is_alone)
 
@@ -256,7 +258,10 @@ def _load_words(groups: Iterable[Group]) -> str:
 
 
 def _loaded(load: str) -> str:
-    words = {"closed": "one message at a time (the system is not loaded)", "open": "messages on a fixed schedule (the system is loaded)"}
+    words = {
+        "closed": "one message at a time (the system is not loaded)",
+        "open": "messages on a fixed schedule, from the scheduled time on (the system is loaded)",
+    }
     return {**words, NOT_STATED: "load not stated"}.get(load, f"load {load}")
 
 
@@ -287,7 +292,10 @@ def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> li
             joined_members.append(tuple(member for members in alike_series for member in members))
         else:
             joined_members += [(member,) for members in alike_series for member in members]
-    rows = [ComparedRow(members, tuple(dict(members[0].labels).get(name) or NOT_STATED for name in labels)) for members in joined_members]
+    rows = [
+        ComparedRow(members, tuple(dict(members[0].labels).get(name) or NOT_STATED for name in labels), _rate_words(members[0]))
+        for members in joined_members
+    ]
     alike: dict[object, list[int]] = {}
     for index, row in enumerate(rows):
         alike.setdefault((row.name, row.waits, row.guarantee, row.labels), []).append(index)
@@ -297,6 +305,12 @@ def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> li
             for index, differing in zip(indices, parts, strict=True):
                 rows[index] = msgspec.structs.replace(rows[index], how=joined(differing))
     return rows
+
+
+def _rate_words(member: SystemSeries) -> str:
+    """Return the offered rate in words if it is a share of the highest rate of the transport; each row then has another rate."""
+    key = dict(member.series.key)
+    return words("offered_rate_per_s", key["offered_rate_per_s"]) if key["load_share"] is not None else ""
 
 
 def _by_way(members: Iterable[SystemSeries]) -> dict[tuple[object, ...], list[SystemSeries]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Percentage(click.ParamType[float]):
+class Percentage(click.ParamType):  # type: ignore[type-arg] # not generic in older versions of click
     """A percentage above zero as an argument."""
 
     name = "percent"

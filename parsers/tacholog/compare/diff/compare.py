@@ -71,6 +71,7 @@ _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
 # Conditions that a user chooses for each run, and may want to compare. A different definition, basis or side would be a different quantity.
 _CONFIGURATION = (
     *("load_mode", "reliability", "batch_bytes", "payload_touched", "offered_rate_per_s", "instances", "settings", "waiting", "tuning", "placement"),
+    *("topics", "partitions", "consumer_groups", "acks", "durability", "replication_factor"),
 )
 ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
 

@@ -14,7 +14,7 @@ from tacholog.render.tables.results import linked_number
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import version_of
 from tacholog.view.home import CRITERIA, Choice, ChoiceColumn, Choices, Criterion, Doubt, differing_labels_of, how, waits
-from tacholog.view.names import BASIS_WORDS, load_words
+from tacholog.view.names import BASIS_WORDS, NOT_LOADED, load_words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.ranking_groups import SystemSeries
 
@@ -167,7 +167,8 @@ class _Writer:
             yield join(["Each number is the median of ", count_of(few), " to ", count_of(many), f" runs{winner}. "])
         groups = [numbers.group for column in self._choices.columns for name, numbers in column.ranked.items() if name == "fastest"]
         if groups:
-            yield load_words(group["load_mode"] for group in groups)
+            loaded = "Latencies under load are on the page \u201cSide by side\u201d." if self._choices.has_loaded else NOT_LOADED
+            yield load_words((group["load_mode"] for group in groups), loaded=loaded)
 
     def notes(self) -> Iterator[Html | str]:
         """Yield the sentences below the table: what was measured, and the meaning of terms."""

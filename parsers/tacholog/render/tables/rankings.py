@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
+from tacholog.compare.comparable import ACKNOWLEDGED
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.links import Links
 from tacholog.render.marks import UsedMarks, shared_marks_note
@@ -175,6 +176,8 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
     candidates = [candidate for candidate in candidates if LOSS not in candidate[1].marks] or candidates
     of_references = [candidate for candidate in candidates if REFERENCE in candidate[1].marks]
     candidates = [candidate for candidate in candidates if REFERENCE not in candidate[1].marks] or candidates
+    # The time until a broker acknowledged a message is no delivery: it is the best latency only of a system without any other.
+    candidates = [candidate for candidate in candidates if dict(candidate[-1].series.key).get("basis") != ACKNOWLEDGED] or candidates
     value, cell, details, best = (min if metric == "latency" else max)(candidates, key=lambda candidate: candidate[0])
     released = f", {_released(dict(best.series.key)) or f'release {NOT_STATED}'}"
     row_labels = dict(best.part.others) if best.part else {}  # the row already shows it

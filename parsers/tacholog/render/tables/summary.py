@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tacholog.compare.comparable import ACKNOWLEDGED
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.links import Links
 from tacholog.render.tables.results import linked_number, linked_value, worst_run
-from tacholog.view.names import BASIS_WORDS
+from tacholog.view.names import BASIS_WORDS, condition_name, words
 from tacholog.view.numerals import size
 from tacholog.view.ranking_groups import headline, headline_statistic
 from tacholog.view.series import LOGICAL, LOSS, Cell, Series, newest_first
 
 _RANGE = ("range-low", "range-high")
-_BASES = {**BASIS_WORDS, "rtt/2": f"{BASIS_WORDS['rtt/2']} (RTT/2)", "one-way": "one-way latency"}
+_BASES = {
+    **BASIS_WORDS,
+    "rtt/2": f"{BASIS_WORDS['rtt/2']} (RTT/2)",
+    "one-way": "one-way latency",
+    ACKNOWLEDGED: "time from publish to acknowledgement",
+}
+_OF_ACKNOWLEDGEMENTS = ("acks", "durability", "replication_factor")
 _STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Minimum", "max": "Maximum", "typical": "Typical", "range-low": ""}
 
 
@@ -39,7 +46,8 @@ SUMMARIES = {"latency": latency_summary, "throughput": throughput_summary, "dema
 
 def _has_rate(series: Series) -> bool:
     """Whether a series states a rate. Publishers often state none, and sentences that only say so would hide the other sentences."""
-    return bool(_with_value(series, "message_rate", "mean") or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
+    has_count = any(_with_value(series, metric, "mean") for metric in ("message_rate", "acknowledged_rate"))
+    return bool(has_count or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
 
 
 def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
@@ -58,13 +66,14 @@ def _latency(series: Series, links: Links) -> Html:
     statistic, cells = headline_statistic(series, "latency"), headline(series, "latency")
     if statistic is None or not cells:
         return NOTHING
+    meaning = _acknowledgement(series) if dict(series.key).get("basis") == ACKNOWLEDGED else NOTHING
     basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
     named = _STATISTICS.get(statistic, statistic)
     ends = list(dict.fromkeys((min(cells, key=_order), max(cells, key=_order))))
     is_range = statistic in _RANGE
     numbers = [_ranged(series, cells[end], end, links) if is_range else _number_at(cells[end], end, "ns", links) for end in ends]
     start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
-    return join([start, join(numbers, " and "), _runs(series, [cells[end] for end in ends], links), ".", _tail(series, ends[0], links)])
+    return join([start, join(numbers, " and "), _runs(series, [cells[end] for end in ends], links), ".", _tail(series, ends[0], links), meaning])
 
 
 def _sustained(series: Series, links: Links) -> Html:
@@ -83,6 +92,15 @@ def _ranged(series: Series, low: Cell, payload: int | None, links: Links) -> Htm
     high = series.cells("latency", "range-high").get(payload)
     end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
     return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
+
+
+def _acknowledgement(series: Series) -> Html:
+    """Return what an acknowledgement of the broker means, as far as it is stated: which copies exist by then, and where they are."""
+    key = dict(series.key)
+    phrases = [words(name, key[name]) for name in _OF_ACKNOWLEDGEMENTS if key[name] is not None]
+    missing = ", ".join(condition_name(name) for name in _OF_ACKNOWLEDGEMENTS if key[name] is None)
+    meaning = f"An acknowledgement means: {', '.join(phrases)}" if phrases else "What an acknowledgement means is not stated"
+    return esc(f" {meaning}{f' (not stated: {missing})' if phrases and missing else f' ({missing})' if missing else ''}.")
 
 
 def _with_value(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
@@ -118,6 +136,11 @@ def _throughput(series: Series, links: Links) -> Html:
         payload = max(rates, key=lambda payload: rates[payload].value or 0.0)
         words = "References were handed over, and no payload moved: at most " if logical else "At most "
         parts.append(join([words, _number_at(rates[payload], payload, "messages_per_s", links), ". "]))
+    acknowledged = _with_value(series, "acknowledged_rate", "mean")
+    if acknowledged:
+        payload = max(acknowledged, key=lambda payload: acknowledged[payload].value or 0.0)
+        parts.append(join(["The broker acknowledged at most ", _number_at(acknowledged[payload], payload, "messages_per_s", links), "."]))
+        parts.append(join([_acknowledgement(series), " "]))
     return join([*parts, _loss(series, links)])
 
 
