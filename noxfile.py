@@ -75,6 +75,13 @@ def publish(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def docs(session: nox.Session) -> None:
+    """Build the documentation, with a search and a reference made from the code (build/docs/index.html)."""
+    _install(session, "package")
+    session.run(_tool("sphinx-build"), "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "docs", "build/docs")
+
+
+@nox.session(venv_backend="none", default=False)
 def diff(session: nox.Session) -> None:
     """Compare two releases, folders of runs or raw logs (-- OLD NEW; -- --help)."""
     _install(session, "package")

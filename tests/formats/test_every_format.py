@@ -45,6 +45,11 @@ def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> 
     return change in ("cut", "lost") and true.get("definition") == "ecal-5.3-rtt-cut-short" and name in ("definition", "samples")
 
 
+def openmessaging_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
+    """Without the figures of the delay, a result is that of an old version, which has another definition and states no load."""
+    return name in ("definition", "load_mode") and true.get("definition") == "omb-publish" and change != "none"
+
+
 APART = Allowances(may_lack_size=True)
 ALLOWED = {
     # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
@@ -65,9 +70,15 @@ ALLOWED = {
     ),
     # "Starting ... benchmark [clients=1, msg-size=16 B, ...]" states the size and the options of the results after it.
     "nats_bench": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
+    # The command, which states size and acks, may stand before the results of another tool.
+    "kafka": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
+    # A list of one document may stand in another document. Without the figures of the delay, a document is that of an old version.
+    "openmessaging": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=openmessaging_word),
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
+    # The head of the compact columns says which number is which.
+    "rabbitmq_perftest": Allowances(moved=Distance.CONTEXT),
     # Members of its JSON may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
     # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),

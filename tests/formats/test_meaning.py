@@ -42,6 +42,7 @@ LATENCIES = [
     ("fastrtps/latency-2.9.1.log", "rtt/2", "closed", "fastrtps-latency-1.9.4"),
     ("qperf/tcp-lat-plain.log", "rtt/2", "closed", "qperf-latency"),
     ("nats_bench/0.4-requester.log", "rtt", "closed", "nats-bench-request"),
+    ("rabbitmq_perftest/2.22-consumer.log", "one-way", None, "rabbitmq-consumer-latency"),
     ("nats_bench/0.4-jetstream-sync.log", "pub-to-ack", "closed", "nats-bench-acknowledged"),
     ("nats_bench/0.4-jetstream-async.log", "pub-to-ack", "max-rate", "nats-bench-batch"),
     ("sockperf/ping-pong-udp.log", "rtt/2", None, "sockperf-latency"),
@@ -51,6 +52,9 @@ LATENCIES = [
     ("iceperf/2.0.3-leader.log", "rtt/2", "closed", "iceperf-mean"),
     ("iceoryx2/0.9.3-publish-subscribe.log", "rtt/2", "closed", "iceoryx2-publish-subscribe"),
     ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
+    ("openmessaging/pulsar-2021.log", "pub-to-ack", None, "omb-publish-2017"),
+    ("kafka/producer-summary.log", "pub-to-ack", None, "kafka-producer"),
+    ("kafka/end-to-end.log", "one-way", "closed", "kafka-end-to-end"),
 ]
 # Log, test, metric, statistic, and the printed number multiplied by its unit.
 UNITS = [
@@ -71,6 +75,9 @@ UNITS = [
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean", 242 * MIB * 8),
     ("ecal/pubsub-throughput.log", "throughput", "bytes_sent", "total", 8000 * MIB),
     ("ecal/performance.log", "throughput", "interval_per_message", "mean", 663.552 * 1000),
+    ("openmessaging/pulsar-2021.log", "throughput", "goodput", "mean", 488.4 * MIB * 8),
+    ("kafka/producer-summary.log", "throughput", "acknowledged_goodput", "mean", 22.29 * MIB * 8),  # The tool prints MB of 2^20 bytes.
+    ("kafka/consumer-3.5.log", "throughput", "goodput", "mean", 0.9986 * MIB * 8),
     ("ddsperf/sub.log", "throughput", "goodput", "mean", 1643.31 * 1e6),
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "goodput", "mean", 137.901 * 1e6),
     ("iceoryx2/0.9.3-publish-subscribe.log", "latency", "latency", "mean", 23397),
@@ -92,6 +99,7 @@ DERIVED = [
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "loss", "total"),
     ("fastrtps/throughput-2.9.1-subscriber.log", "demand", "messages_received", "total"),
     ("ddsperf/sub.log", "throughput", "goodput", "mean"),
+    ("openmessaging/kafka-2026.json", "throughput", "message_rate", "mean"),
 ]
 # Log, test, metric, statistic: the printed value is close to 2^64, or a latency of zero.
 IMPOSSIBLE = [
@@ -105,6 +113,7 @@ RESOLUTIONS = [
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "p99", 1000),
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "std", 100),
     ("rti/3.0.1-throughput-sub.log", "throughput", "message_rate", "mean", 1),
+    ("rabbitmq_perftest/2.22-consumer.log", "latency", "latency", "p99", 1000),
     ("nats_bench/0.4-requester.log", "latency", "latency", "p99", 10),
     ("ecal/latency-6.2-receiver.log", "latency", "latency", "mean", 1000),
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 1),
@@ -112,6 +121,8 @@ RESOLUTIONS = [
     ("qperf/tcp-lat-v-100.log", "latency", "latency", "mean", 10),
     ("iceperf/2.0.3-leader.log", "latency", "latency", "mean", 1000),
     ("sockperf/ping-pong-udp.log", "latency", "latency", "p99", 1),
+    ("kafka/producer-summary.log", "latency", "latency", "p99", 1_000_000),
+    ("openmessaging/kafka-2026.json", "latency", "latency", "p99", 1000),
 ]
 SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", 1968),
