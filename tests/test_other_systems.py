@@ -73,7 +73,7 @@ def test_command_needs_nothing_that_only_posix_has(words: tuple[str, ...], check
     assert run(tmp_path / "like-windows", "-c", LIKE_WINDOWS, *words) == usual
 
 
-@pytest.mark.parametrize("command", ["bench", "ab", "host", "publish"])
+@pytest.mark.parametrize("command", ["bench", "ab", "noise", "host", "publish"])
 def test_command_that_needs_linux_says_so_elsewhere(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 

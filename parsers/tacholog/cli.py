@@ -33,6 +33,7 @@ COMMANDS = {
     "diff": "Compare two releases, and state how certain each change is.",
     "require": 'Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".',
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
+    "noise": "Tell in about one minute how small a change this machine can show.",
     "export": "Export the numbers for other tools.",
     "check": "Check a folder of runs before you contribute it.",
     "verify": "Verify that a site or a folder of runs agrees with its logs.",
@@ -48,15 +49,16 @@ EXTRAS: dict[str, Extra] = {
     "diff": "diff",
     "require": "diff",
     "ab": "diff",
+    "noise": "diff",
     "export": "diff",
     "check": "diff",
     "verify": "diff",
 }
-_NEED_LINUX = ("bench", "ab", "host", "publish")  # They read the state of the machine from Linux, or exchange folders as only Linux can.
+_NEED_LINUX = ("bench", "ab", "noise", "host", "publish")  # They read the state of the machine from Linux, or exchange folders as only Linux can.
 USAGE = 2
 _WITHOUT_REMARKS = ("sustain", "cache", "host")  # All other commands have -q and -v. The words after sustain are a command with its own options.
 _HELP = {"-h", "--help"}
-_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # These commands pass the environment unchanged to the programs that they measure.
+_RUN_PROGRAMS = ("bench", "sustain", "ab", "noise", "host")  # These commands pass the environment unchanged to the programs that they measure.
 _THREADS_OF_NUMPY = "OPENBLAS_NUM_THREADS"
 
 
