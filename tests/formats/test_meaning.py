@@ -52,6 +52,10 @@ LATENCIES = [
     ("iceperf/2.0.3-leader.log", "rtt/2", "closed", "iceperf-mean"),
     ("iceoryx2/0.9.3-publish-subscribe.log", "rtt/2", "closed", "iceoryx2-publish-subscribe"),
     ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
+    ("google_benchmark/moveit-service-client.json", None, None, "google-benchmark-iteration"),  # Only the name says what an iteration is.
+    ("github_action_benchmark/moveit-entry.json", None, None, "github-action-benchmark-mean"),
+    ("zeromq/layout-nng-lat.log", "rtt/2", "closed", "zeromq-latency"),
+    ("zenoh/layout-ping.log", "rtt", "closed", "zenoh-ping"),
     ("openmessaging/pulsar-2021.log", "pub-to-ack", None, "omb-publish-2017"),
     ("kafka/producer-summary.log", "pub-to-ack", None, "kafka-producer"),
     ("kafka/end-to-end.log", "one-way", "closed", "kafka-end-to-end"),
@@ -82,6 +86,9 @@ UNITS = [
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "goodput", "mean", 137.901 * 1e6),
     ("iceoryx2/0.9.3-publish-subscribe.log", "latency", "latency", "mean", 23397),
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 0.006631404 * 1e9),
+    ("github_action_benchmark/layout-catch2.json", "latency", "latency", "mean", 43.186 * 1000),
+    ("zeromq/layout-elapsed-thr.log", "throughput", "goodput", "mean", 3276.8 * 1e6),
+    ("zeromq/layout-nng-thr.log", "throughput", "goodput", "mean", 3906.25 * MIB),  # Mb of 2^20 bits.
 ]
 SIZES = [  # Log, test, and the printed size multiplied by its unit.
     ("ecal/performance-5.12.rst", "latency", 1 * KIB),
@@ -99,6 +106,7 @@ DERIVED = [
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "loss", "total"),
     ("fastrtps/throughput-2.9.1-subscriber.log", "demand", "messages_received", "total"),
     ("ddsperf/sub.log", "throughput", "goodput", "mean"),
+    ("zenoh/layout-ping.log", "latency", "latency", "p50"),
     ("openmessaging/kafka-2026.json", "throughput", "message_rate", "mean"),
 ]
 # Log, test, metric, statistic: the printed value is close to 2^64, or a latency of zero.
@@ -132,6 +140,8 @@ SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("iceperf/2.0.3-leader.log", "latency", 2000),
     ("sockperf/ping-pong-udp.log", "latency", 337358),
     ("ecal/readme-5.5.md", "latency", 10000),
+    ("github_action_benchmark/layout-go.json", "latency", 2911232),
+    ("zeromq/layout-nng-lat.log", "latency", 1000),
     ("nats_bench/0.4-requester.log", "latency", 5000),
     ("rti/3.0.1-latency-pub.log", "latency", None),  # The log states no number of samples.
 ]

@@ -26,6 +26,8 @@ CLOCK = "the step of the tool's clock, by which numbers are marked"
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
     "fastrtps": {"clock_overhead_ns": MACHINE},
+    "github_action_benchmark": {"benchmark_tool": "each suite has one, and suites are kept apart"},
+    "google_benchmark": {"host_cpus_online|load_start_load1|cpu_scaling_enabled": MACHINE, "library_build_type": "the library, not the benchmark"},
     "hmbdc": {"machine .*": MACHINE, "notes .*": "prose of the sample page", "note .*": "prose of the sample page", "command .*": "one for each row"},
     "iperf3": {"system_info": MACHINE},
     "kafka": {"clock_resolution_ns": CLOCK},
