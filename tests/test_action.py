@@ -8,8 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -53,14 +54,14 @@ class Ran(NamedTuple):
         return (self.report / "comment.md").read_text()
 
 
-def run_action(folder: Path, inputs: dict[str, str], *, installs: bool = False, **more: str) -> Ran:
+def run_action(folder: Path, inputs: dict[str, str], more: Mapping[str, str] = MappingProxyType({}), *, installs: bool = False) -> Ran:
     """Run the scripts of the action in a folder, until one fails; those of a step whose condition does not hold are left out.
 
     Args:
         folder: the workspace of the job. What the runner gives is beside it.
         inputs: the inputs that the workflow states.
-        installs: run the step that installs Tacholog, instead of the package of the tests.
         more: values of the context, such as ``github.token``; and variables of the environment, which have no point.
+        installs: run the step that installs Tacholog, instead of the package of the tests.
     """
     unknown = inputs.keys() - ACTION["inputs"].keys()
     assert not unknown
@@ -185,7 +186,7 @@ NAMED = ("logs", "baseline", "requirements", "fail-on", "campaign", "candidate",
 def test_no_input_becomes_a_command_or_an_option(workspace: Path, name: str, text: str) -> None:
     inputs = {"logs": str(LOG), "baseline": str(LOG), "comment": "true"} | ({"campaign": "c.toml"} if name in ("candidate", "pairs") else {})
 
-    run_action(workspace, inputs | {name: text}, **{"github.repository": "o/r", "github.event.pull_request.head.repo.full_name": "o/r"})
+    run_action(workspace, inputs | {name: text}, {"github.repository": "o/r", "github.event.pull_request.head.repo.full_name": "o/r"})
 
     assert [path.name for path in workspace.iterdir()] == []
 
@@ -219,7 +220,7 @@ def campaign(workspace: Path) -> Path:
 def test_campaign_is_measured_and_its_runs_are_compared_with_the_baseline(campaign: Path) -> None:
     path = f"{campaign / 'new'}:{os.environ['PATH']}"
 
-    ran = run_action(campaign, {"campaign": "small.toml", "baseline": str(LOG), "upload": "report runs"}, PATH=path)
+    ran = run_action(campaign, {"campaign": "small.toml", "baseline": str(LOG), "upload": "report runs"}, {"PATH": path})
 
     assert (ran.code, ran.outputs["diff"]) == (0, "4"), ran.printed
     assert len([*ran.report.glob("runs/*/**/latency-udp/**/run.toml")]) >= len(("1", "2"))
@@ -295,7 +296,7 @@ def commented(workspace: Path, tmp_path: Path) -> Commented:
             "COMMENTS": str(tmp_path / "comments.json"),
             "CALLS": str(tmp_path / "calls"),
         }
-        ran = run_action(workspace, inputs, **context, **variables)
+        ran = run_action(workspace, inputs, context | variables)
         calls = (tmp_path / "calls").read_text().splitlines() if (tmp_path / "calls").exists() else []
         return ran, [call.replace(f"{ran.report.parent}/", "") for call in calls]
 
