@@ -193,11 +193,12 @@ def release(session: nox.Session) -> None:
             session.error(f"{path} states another version: {version}")
         session.run(str(fresh / "bin/tacholog"), "parse", "--strict", "docs/example/data/latency-udp/perftest.log", silent=True, external=True)
     (RELEASE / "notes.md").write_text(str(notes), encoding="utf-8")
-    if engine := shutil.which("docker") or shutil.which("podman"):
+    engines = [name for name in ("docker", "podman") if shutil.which(name)]
+    if engine := next((name for name in engines if subprocess.run([name, "info"], capture_output=True, check=False).returncode == 0), None):
         for target in ("tacholog", "perftest"):
             session.run(engine, "build", "--file", "Containerfile", "--target", target, "--tag", f"{target}:checked", ".", external=True)
     else:
-        session.warn("LEFT OUT: the container images, because there is neither docker nor podman")
+        session.warn("LEFT OUT: the container images, because neither docker nor podman answers")
     session.log(f"all that a tag publishes is in {RELEASE}")
 
 
