@@ -81,7 +81,7 @@ def publish(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the documentation, with a search and a reference made from the code (build/docs/index.html)."""
     _install(session, "package")
-    session.run(_tool("sphinx-build"), "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "docs", "build/docs")
+    session.run(_tool("sphinx-build"), "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "-d", "build/docs-trees", "docs", "build/docs")
 
 
 @nox.session(venv_backend="none", default=False)
