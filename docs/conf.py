@@ -36,8 +36,6 @@ html_context = {**CONTEXT}
 html_theme_options = {
     **OPTIONS,
     "logo": {"text": project},
-    "navbar_persistent": [],
-    "navbar_end": ["search-button", "theme-switcher"],
     "header_links_before_dropdown": 8,
     "footer_start": ["copyright"],
 }
@@ -60,12 +58,13 @@ def _commands() -> str:
 
 
 def _formats() -> str:
-    """Return a table of the formats that are installed, with the logs that each reads."""
-    rows = [
-        f"| `{form.name}` | {form.tool} | {form.system} | {form.reads} | {'; '.join(form.dialects)} |".replace("\n", " ")
+    """Return a section for each format that is installed: the logs that it reads, and its dialects with the versions that print them."""
+    return "\n\n".join(
+        "\n".join(
+            [f"## {form.name}\n\n{form.reads}\n\nTool: {form.tool}. System: {form.system}. Dialects:\n", *(f"- {words}" for words in form.dialects)]
+        )
         for form in tacholog.list_formats()
-    ]
-    return "\n".join(["| name | tool | system | what is read | dialects, and the versions that print them |", "|---|---|---|---|---|", *rows])
+    )
 
 
 _MADE: dict[str, Callable[[], str]] = {"<!-- commands -->": _commands, "<!-- formats -->": _formats}

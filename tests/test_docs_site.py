@@ -60,7 +60,7 @@ def test_reference_has_the_help_of_each_command(html: dict[str, str]) -> None:
 
 
 def test_reference_has_each_format(html: dict[str, str]) -> None:
-    assert [form.name for form in list_formats() if f'<span class="pre">{form.name}</span>' not in html["formats"]] == []
+    assert [form.name for form in list_formats() if f'<h2>{form.name}<a class="headerlink"' not in html["formats"]] == []
 
 
 def test_reference_has_each_function_of_the_package(html: dict[str, str]) -> None:

@@ -52,7 +52,7 @@ EXTRAS: dict[str, Extra] = {
     "noise": "diff",
     "export": "diff",
     "check": "diff",
-    "verify": "diff",
+    "verify": "site",
 }
 _NEED_LINUX = ("bench", "ab", "noise", "host", "publish")  # They read the state of the machine from Linux, or exchange folders as only Linux can.
 USAGE = 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,10 @@ def summary(log: str, definition: str) -> Record:
 
 def values(record: Record) -> dict[tuple[str, str], float | None]:
     return {(number.metric, number.statistic): number.value for number in record.numbers}
+
+
+def numbers_of(records: list[Record]) -> set[tuple[object, ...]]:
+    return {(record.conditions.definition, record.scope, *name, value) for record in records for name, value in values(record).items()}
 
 
 def test_publish_latency_lasts_until_the_acknowledgement_and_its_delay_is_in_microseconds() -> None:
@@ -130,6 +135,15 @@ def test_document_on_one_line_has_the_same_results() -> None:
     one_line = read_text(" ".join(text.split()) + "\n", "openmessaging")
 
     assert [values(record) for record in one_line.records] == [values(record) for record in read(LOGS / "kafka-2026.json").records]
+
+
+def test_document_with_sorted_members_and_a_value_a_line_has_the_same_numbers() -> None:
+    text = json.dumps(json.loads((LOGS / "kafka-2026.json").read_text()), indent=2, sort_keys=True) + "\n"
+
+    log = read_text(text)
+
+    assert (log.broken, log.unknown) == ([], [])
+    assert numbers_of(log.records) == numbers_of(read(LOGS / "kafka-2026.json").records)
 
 
 def test_line_of_a_log_has_rates_in_mebibytes_and_a_rounded_backlog() -> None:

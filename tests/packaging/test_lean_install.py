@@ -112,7 +112,6 @@ def test_command_that_reads_or_measures_needs_no_extra(lean: Path, measured: Pat
         ("export", "--data", "runs", "--format", "hdr", "--output", "hdr"),
         ("export", "--data", "runs", "--format", "parquet", "--output", "/dev/stdout"),
         ("table", "runs"),
-        ("verify", "runs"),
     ],
     ids=" ".join,
 )

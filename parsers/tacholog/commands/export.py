@@ -97,8 +97,9 @@ def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind
     if path is not None:
         with whole_file(path) as stream:
             store, problems = read()
-            if _OPEN_FILES.is_dir():
-                store.results.write(kind, _OPEN_FILES / str(stream.fileno()))
+            opened = _OPEN_FILES / str(stream.fileno())
+            if opened.exists():
+                store.results.write(kind, opened)
             else:
                 with _written(store, kind) as content:
                     shutil.copyfileobj(content, stream)

@@ -66,14 +66,14 @@ STATES = {
     ),
 }
 LINE_BYTES = 1 << 22  # A test of a day has lists of 8640 values, and the JSON may be on one line.
-_JSON = re.compile(r"\"publishRate\"\s{0,4}:\s{0,4}\[.{0,2000000}?\"publishLatencyAvg\"\s{0,4}:", re.DOTALL)
+_JSON = tuple(re.compile(rf"\"{name}\"\s{{0,4}}:\s{{0,4}}\[") for name in ("publishRate", "publishLatencyAvg"))
 _LOG = LineStart(r"[^\n|]{0,120}?Pub rate {1,9}[0-9]{1,12}[.,][0-9] msg/s / ")
 _DRIVER = re.compile(r"\"driver\"\s{0,4}:\s{0,4}\"([^\"\n]{1,80})\"|-{5,20} WORKLOAD : [^\n]{0,200}? --- DRIVER : ([^\n]{1,80}?)-{5,20}")
 
 
 def detect(head: str) -> Detected:
     """Return whether the log has the lists of a result, or the line of an interval."""
-    is_json = head.lstrip()[:1] == "{" and _JSON.search(head) is not None
+    is_json = head.lstrip()[:1] == "{" and all(name.search(head) for name in _JSON)
     return Detected(is_json or _LOG.is_in(head), wants="JSON with '\"publishRate\" : [', or a line 'Pub rate N msg/s / N MB/s | Cons rate '")
 
 

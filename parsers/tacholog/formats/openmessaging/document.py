@@ -55,7 +55,8 @@ class ResultDocument:
         self._counts: dict[str, int] = {}
         self._settings: dict[str, str] = {}  # The subscribers of a topic are one: the JSON does not state its subscriptions.
         self._payload_bytes: int | None = None
-        self._rates = Rates()
+        self._is_sustained = True
+        self._has_delay = False  # whether the document states delays of the publish call, as since August 2022
         self._step_ns: float | None = None  # the coarsest clock so far
 
     @property
@@ -74,7 +75,7 @@ class ResultDocument:
                 yield from self._broken()
                 yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
             return
-        if any(path in self._values and self._values[path][0].line is not line for path, _ in read.members):
+        if any(path in self._values and path.removesuffix("/[]") in (path, *read.opened) for path, _ in read.members):
             yield Finding(line, Broken("a figure that an earlier line states"))
             return
         facts: list[Facts] = []
@@ -150,18 +151,18 @@ class ResultDocument:
             lines = _lines(values)
             yield Finding(lines[0], Broken("the lists of this result have different lengths"), lines[1:])
             return
-        intervals = [
-            JsonObject("", {path.removesuffix("/[]"): members[index] for path, members in values.items()}, _lines(values))
-            for index in range(len(next(iter(values.values()))))
-        ]
-        for interval in intervals:
-            yield from self._interval(interval, is_delivery=part == "end-to-end lists")
-        if part == "publish lists" and (summary := self._rates.summary()):
+        rates = Rates()
+        for index in range(len(next(iter(values.values())))):
+            members = {path.removesuffix("/[]"): members[index] for path, members in values.items()}
+            interval = JsonObject("", members, _lines({name: [member] for name, member in members.items()}))
+            yield from self._interval(interval, rates, is_delivery=part == "end-to-end lists")
+        self._is_sustained = self._is_sustained and rates.is_sustained
+        if summary := rates.summary():
             yield Finding(summary.line, self._sized(summary.what), _lines(values)[1:]) if isinstance(summary.what, Record) else summary
 
-    def _interval(self, interval: JsonObject, *, is_delivery: bool) -> Iterator[Finding]:
+    def _interval(self, interval: JsonObject, rates: Rates, *, is_delivery: bool) -> Iterator[Finding]:
         if not is_delivery and (record := _rates_of(interval)):
-            self._rates.add(interval.lines[0], record)
+            rates.add(interval.lines[0], record)
             yield interval.found(self._sized(record))
         if record := self._latencies(interval, is_delivery=is_delivery):
             yield interval.found(self._sized(replace(record, scope="interval")))
@@ -181,8 +182,8 @@ class ResultDocument:
         """Return the latencies; ``None`` if there is none."""
         numbers = [number for name in figures.members if (number := _number(figures, name))]
         if not is_delivery:
-            has_delay = any(number.metric == "send_lateness" for number in numbers)
-            return published(numbers, has_delay=has_delay) if any(number.value for number in numbers) else None
+            self._has_delay = self._has_delay or any(number.metric == "send_lateness" for number in numbers)
+            return published(numbers, has_delay=self._has_delay) if any(number.value for number in numbers) else None
         if not numbers:
             return None
         if not any(number.value for number in numbers):  # All latencies were dropped.
@@ -190,7 +191,7 @@ class ResultDocument:
         step = MILLISECOND if all((n.value or 0) % MILLISECOND == 0 for n in numbers if n.statistic != "mean") else MICROSECOND
         numbers = [replace(number, resolution=step) if number.statistic != "mean" and number.value is not None else number for number in numbers]
         record = marked(replace(END_TO_END, numbers=tuple(numbers)), DROPS)
-        return record if self._rates.is_sustained else marked(record, NOT_SUSTAINED)
+        return record if self._is_sustained else marked(record, NOT_SUSTAINED)
 
     def _sized(self, record: Record) -> Record:
         return replace(record, payload_bytes=self._payload_bytes)
