@@ -60,6 +60,12 @@ def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, floa
                 yield "latency", "mean", row["real_time"] * units[row["time_unit"]], "=", None
 
 
+def action_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
+    """Yield the aggregates of the sample. The mean is the result if all repetitions are broken, and only the end of a name tells the others."""
+    for value, decimals in ((221416733778.0, 0), (49606377327.67538, 5), (0.2240407781347386, 16)):
+        yield "latency", "mean", value, "=", 10.0**-decimals
+
+
 def openmessaging_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
     """Without the figures of the delay, a result is that of an old version, which has another definition and states no load."""
     return name in ("definition", "load_mode") and true.get("definition") == "omb-publish" and change != "none"
@@ -70,8 +76,18 @@ ALLOWED = {
     # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
     "ecal": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=ecal_word),
     # '"value": 4.8,' of one result and '"name": "BM_Send",' of another are on lines of their own.
-    "github_action_benchmark": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
-    "google_benchmark": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=google_word, also_says=google_numbers),
+    "github_action_benchmark": Allowances(
+        may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=google_word, also_says=action_numbers
+    ),
+    "google_benchmark": Allowances(
+        may_lack_size=True,
+        moved=Distance.LINES,
+        mixed=Distance.LINES,
+        is_same=google_word,
+        also_says=google_numbers,
+        # The name of a benchmark that failed, and the iterations of an aggregate, may be among the lines of a result.
+        extra_words=frozenset({("setting benchmark", "NoSubscriber"), ("samples", 5), ("samples", 6)}),
+    ),
     # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". Each may be from another result.
     "hmbdc": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     "iceoryx2": APART,

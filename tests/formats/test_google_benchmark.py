@@ -165,3 +165,9 @@ def test_value_in_the_place_of_a_result_is_broken() -> None:
     log = read_text(text, "google_benchmark")
     assert [problem.reason for problem in log.problems] == ["a value in the place of a result"]
     assert len(log.records) == 1
+
+
+def test_repetition_with_a_member_of_an_aggregate_is_broken() -> None:
+    log = read_text(report({**ITERATION, "aggregate_unit": "percentage"}, {**ITERATION, "name": "BM_Receive"}), "google_benchmark")
+
+    assert [problem.reason for problem in log.problems] == ["members of the benchmark contradict each other"] * 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -128,3 +131,13 @@ def test_deviation_of_the_python_library_is_not_read() -> None:
 
     assert stated["mean"][0] == 28831  # The deviation below the table, 11967.267, is not divided by 1000.
     assert "std" not in stated
+
+
+def test_histogram_with_more_values_than_memory_is_broken() -> None:
+    payload = b"\x02" * (1 << 20)  # A count of one in each of a million buckets.
+    inner = struct.pack(">iiiiqqd", 0x1C849313, len(payload), 0, 5, 1, 1 << 62, 1.0) + payload
+    packed = zlib.compress(inner)
+    text = base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+
+    log = read_text(f"#[Histogram log format version 1.3]\n0.1,1.0,2.0,{text}\n", "hdrhistogram:ns")
+    assert [problem.reason for problem in log.problems] == ["the histogram cannot be decoded: more different values than a histogram has"]

@@ -61,6 +61,10 @@ _LATENCY = re.compile(rf"average latency: (?P<latency>{_NUMBER}) \[us\]")
 _RATE = re.compile(r"(?:mean )?throughput: (?P<rate>[0-9]{1,15}(?:\.[0-9]{1,6})?) \[msg/s\]")
 _BITS = re.compile(rf"(?P<mean>mean )?throughput: (?P<bits>{_NUMBER}) \[Mb/s\]")
 _OF_BLOCK = re.compile(r"(?:message size|(?:round ?trip|message) count|average latency|(?:mean )?throughput): ")
+_SIGN = re.compile(r"\[|size|count|latenc|throughp|time:")  # of a line that is garbled
+#: How the lines of a block begin. A cut line is the beginning of one of these.
+_BEGINNINGS = ("message size: ", "message count: ", "roundtrip count: ", "round trip count: ", "average latency: ", "mean throughput: ")
+_BEGINNINGS += ("throughput: ", "total time: ", "elapsed time: ")
 _HEAD = LineStart(r"message size: [0-9]{1,12} \[B\]\r?\n(?:round ?trip|message) count: [0-9]")
 
 
@@ -77,17 +81,15 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record for each block."""
     block: list[Line] = []
     cells: dict[str, Cell] = {}
-    has_time_before = False
     for line in lines:
         wanted = _wanted(cells)
         match = next((match for pattern in wanted if (match := pattern.fullmatch(line.text))), None)
-        if match is None and block and _OF_BLOCK.match(line.text):
+        if match is None and block and (_SIGN.search(line.text) or any(word.startswith(line.text) for word in _BEGINNINGS)):
             yield finding_on(block, Broken("the next line of the result is missing or garbled"))
             block, cells = [], {}
             match = _SIZE.fullmatch(line.text)
         if match is None:
             if _TIME.fullmatch(line.text):
-                has_time_before = True
                 yield Finding(line, None)
             elif _OF_BLOCK.match(line.text):
                 yield Finding(line, Broken("a line of a result whose other lines are missing"))
@@ -95,8 +97,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         block.append(line)
         cells |= Cell.named(match, line=line.number)
         if "latency" in cells or "bits" in cells:
-            yield finding_on(block, _latency(cells, in_milliseconds=has_time_before) if "latency" in cells else _throughput(cells))
-            block, cells, has_time_before = [], {}, False
+            yield finding_on(block, _latency(cells) if "latency" in cells else _throughput(cells))
+            block, cells = [], {}
     if block:
         yield finding_on(block, Broken("the log ends within this result"))
 
@@ -112,11 +114,10 @@ def _wanted(cells: dict[str, Cell]) -> tuple[re.Pattern[str], ...]:
     return (_TIME, _RATE if cells["kind"] == "message" else _LATENCY)
 
 
-def _latency(cells: dict[str, Cell], *, in_milliseconds: bool) -> Record:
-    """Return the record of a latency. ``in_milliseconds``: the time before the size was read from a clock of milliseconds, as nng does."""
+def _latency(cells: dict[str, Cell]) -> Record:
     cell = cells["latency"]
     unit = unit_of_last_decimal(cell) * MICROSECOND
-    if in_milliseconds:
+    if cells["kind"] == "round trip":  # nng's word, whose clock has milliseconds
         unit = max(unit, 1e6 / (2 * int(cells["count"])))
     return Record(
         test="latency",

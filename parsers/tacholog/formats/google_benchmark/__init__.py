@@ -101,8 +101,12 @@ class _BenchmarkReport:
             yield Broken("the name of the benchmark is missing")
             return
         aggregate = item.text("aggregate_name")
-        is_aggregate = item.text("run_type") == "aggregate" or aggregate is not None or (run_name and printed_name and run_name != printed_name)
-        if run_name is None and (match := AGGREGATE.fullmatch(name)) and (is_aggregate or match["run"] in self._repeated):
+        is_aggregate = item.text("run_type") == "aggregate" or not {"aggregate_name", "aggregate_unit"}.isdisjoint(item.members)
+        is_repetition = item.text("run_type") == "iteration" or "repetition_index" in item.members
+        if (is_aggregate and is_repetition) or (run_name and printed_name not in (None, run_name, f"{run_name}_{aggregate}")):
+            yield Broken("members of the benchmark contradict each other")
+            return
+        if run_name is None and (match := AGGREGATE.fullmatch(name)):
             name, aggregate, is_aggregate = match["run"], match["aggregate"], True  # Old versions print only the name.
         if is_aggregate and (aggregate != "mean" or name in self._repeated):
             return

@@ -40,7 +40,7 @@ _MOST_BYTES = 1 << 24
 _MOST_INDEX = 1 << 26
 _LARGEST_SHIFT = 62
 _MOST_TAGS = 100
-_MOST_BUCKETS = 1 << 20
+_MOST_BUCKETS = 1 << 18
 
 
 class IntervalLog:
@@ -89,8 +89,8 @@ class IntervalLog:
         if not buckets:
             return None
         total = self._sums.setdefault(tag, Counter()) if tag in self._sums or len(self._sums) < _MOST_TAGS else Counter[tuple[int, int]]()
-        if len(total) + len(buckets) > _MOST_BUCKETS:
-            return Broken("the log has more different values than a histogram can have")
+        if sum(map(len, self._sums.values())) + len(buckets) > _MOST_BUCKETS:
+            return Broken("the log has more different values than are kept")
         total.update(buckets)
         self._ends[tag] = (self._ends.get(tag, (line, line))[0], line)
         return _record(buckets, self._unit, tag, (), scope_is_interval=True)
@@ -147,7 +147,12 @@ def _buckets(text: str) -> Counter[tuple[int, int]]:
         raise ValueError("a head that no library writes, or values that are no integers")
     half = max(_ceil_log2(2 * 10**digits), 1) - 1  # There are 2**half sub-buckets in each bucket but the first.
     magnitude = lowest.bit_length() - 1
-    return Counter({_edges(index, half, magnitude): count for index, count in _counts(plain[_HEAD.size :])})
+    buckets: Counter[tuple[int, int]] = Counter()
+    for index, count in _counts(plain[_HEAD.size :]):
+        buckets[_edges(index, half, magnitude)] = count
+        if len(buckets) > _MOST_BUCKETS:
+            raise ValueError("more different values than a histogram has")
+    return buckets
 
 
 def _ceil_log2(number: int) -> int:
