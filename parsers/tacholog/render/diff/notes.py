@@ -90,6 +90,7 @@ def _layout(comparison: Comparison) -> list[str]:
 def warnings(comparison: Comparison) -> list[str]:
     """Return the warnings that a reader must see before the rows."""
     sentences = [
+        *known_words(comparison),
         *unusable(comparison),
         *ended(comparison),
         *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),  # The conclusion states it.
@@ -97,6 +98,26 @@ def warnings(comparison: Comparison) -> list[str]:
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences
+
+
+def known_words(comparison: Comparison) -> list[str]:
+    """Return a sentence for each entry of ``known.toml`` that someone must look at: its regression grew, it has expired, or it fits no worse row."""
+    return [
+        f"{entry.entry}: {_KNOWN[entry.state].format(entry.rows, '' if entry.rows == 1 else 's', entry)} ({entry.reason}; {entry.issue})."
+        for entry in comparison.acknowledgements
+        if entry.state in _KNOWN
+    ]
+
+
+_KNOWN: Mapping[str, str] = MappingProxyType(
+    {
+        "grown": "the known regression grew beyond the acknowledged size, so it counts again",
+        "expired": "the entry was valid until {2.until}, so its {0} worse row{1} count again",
+        "not_needed": "the entry is no longer needed, because none of its {0} row{1} is worse",
+        "no_verdict": "none of the {0} row{1} of the entry is worse, but not all of them have a verdict",
+        "no_row": "the entry names no row of this comparison",
+    }
+)
 
 
 def machine_words(comparison: Comparison) -> list[str]:
