@@ -14,7 +14,8 @@ Exit codes (the highest that applies):
   2  wrong usage; or a run, log or folder could not be read to its end, or
      does not match its run.toml: it is named, and all others were compared
      (a run that failed or has no result is named, and is no error)
-  3  with --fail-on worse: something is worse;
+  3  with --fail-on worse: something is worse, and known.toml does not
+     acknowledge it (docs/significance.md);
      with --fail-on differs: something was measured worse or better, and
      the release or the day may be the cause;
      with --fail-on inconclusive: something is too noisy to tell, or had

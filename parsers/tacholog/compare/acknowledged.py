@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -31,10 +31,11 @@ _NOT_FIELDS = ("size", "reason", "issue", "until", "until_release", "at_most_per
 _WORSE: tuple[Verdict, ...] = ("worse", "differs_worse")
 _NOT_WORSE: tuple[Verdict, ...] = ("better", "no_change", "differs_better", "differs_not")
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)")
-#: The states of an entry with several rows, from the state that a reader must see first.
+#: The states of a worse row. If several entries name a row, the last of their states in this order counts.
 _STATES: tuple[AcknowledgementState, ...] = ("expired", "grown", ACKNOWLEDGED)
 Text = Annotated[str, msgspec.Meta(pattern=r"\S", max_length=1000)]
 Limit = Annotated[float, msgspec.Meta(gt=0)]
+Row = TypeVar("Row", ComparisonRow, Loss)
 
 
 class KnownRegression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -80,11 +81,12 @@ class KnownRegression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return all(value is None or getattr(key, name) == value for name, value in properties.items())
 
     def has_expired(self, today: date, releases: Sequence[str]) -> bool:
-        """Whether the last day has passed, or one of these releases is the stated release or a later one."""
+        """Whether the last day has passed, or all of these releases are the stated release or a later one."""
         if self.until is not None:
             return today > self.until
-        end = _numbers(self.until_release or "")
-        return any(end is not None and number is not None and number >= end for number in map(_numbers, releases))
+        end = _numbers(self.until_release or "") or ()
+        numbers = [number for release in releases if (number := _numbers(release)) is not None]
+        return bool(numbers) and min(numbers) >= end
 
     def has_grown(self, row: ComparisonRow | Loss) -> bool:
         """Whether the change of the row is larger than this entry acknowledges."""
@@ -122,15 +124,19 @@ def _complaints(entry: KnownRegression) -> Iterator[str]:
 
 
 def _numbers(release: str) -> tuple[int, ...] | None:
-    """Return the numbers of a release, which have an order; ``None`` if it is not written as numbers, or is far too long for a release."""
+    """Return the numbers of a release, which have an order, without zeros at the end: 1.4.0 is 1.4.
+
+    ``None`` if the release is not written as numbers, or is far too long.
+    """
     match = _RELEASE.fullmatch(release) if len(release) <= 100 else None  # noqa: PLR2004 - many digits
-    return tuple(map(int, match[1].split("."))) if match else None
+    return tuple(map(int, re.sub(r"(\.0+)+$", "", match[1]).split("."))) if match else None
 
 
 def acknowledge(comparison: Comparison, entries: Sequence[tuple[str, KnownRegression]], today: date) -> Comparison:
     """Return the comparison with an acknowledgement in each worse row that an entry names, and with the state of each entry.
 
-    The first entry that acknowledges a row counts. Within a verdict, acknowledged rows come last, so that they hide no other row.
+    If an entry acknowledges a row, other entries of the row do not count. Within a verdict, acknowledged rows come last, so that they hide no other
+    row.
     """
     releases = comparison.new.releases or comparison.new.versions
     rows = [_acknowledged(row, entries, today, releases) for row in comparison.rows]
@@ -141,9 +147,7 @@ def acknowledge(comparison: Comparison, entries: Sequence[tuple[str, KnownRegres
     return msgspec.structs.replace(comparison, rows=tuple(rows), losses=tuple(losses), acknowledgements=states)
 
 
-def _acknowledged[Row: (ComparisonRow, Loss)](
-    row: Row, entries: Sequence[tuple[str, KnownRegression]], today: date, releases: Sequence[str]
-) -> Row:
+def _acknowledged(row: Row, entries: Sequence[tuple[str, KnownRegression]], today: date, releases: Sequence[str]) -> Row:
     if row.verdict not in _WORSE:
         return row
     states = [

@@ -119,10 +119,10 @@ ACKNOWLEDGED: AcknowledgementState = "acknowledged"
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An entry of ``known.toml``, in a row that it names, or among all entries.
 
-    ``entry`` is its location: file and line. ``until`` is a day, or ``release`` and a release. The ``state`` of a row is ``acknowledged``: it does not
-    fail the comparison; ``grown``: its change is larger than ``at_most_percent`` (for loss ``at_most_points``); or ``expired``. The state of an entry
-    is the state of its worse rows; without any, it is ``not_needed``: its rows are known not to be worse; ``no_verdict``: some of its rows have no
-    verdict; or ``no_row``: the comparison has no such row. ``rows``, only among all entries, is the number of its worse rows, or without any, of all.
+    ``entry`` is its location: file and line. ``until`` is a day, or ``release`` and a release. The ``state`` of a row is ``acknowledged``: the row
+    does not fail the comparison; ``grown``: its change is larger than ``at_most_percent`` (for loss ``at_most_points``); or ``expired``. The state of
+    an entry is the state of its worse rows. Without any, it is ``not_needed``: its rows are known not to be worse; ``no_verdict``: some of its rows
+    have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is only stated for an entry: the number of its worse rows, or of all.
     """
 
     entry: str

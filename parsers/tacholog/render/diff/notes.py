@@ -103,19 +103,26 @@ def warnings(comparison: Comparison) -> list[str]:
 def known_words(comparison: Comparison) -> list[str]:
     """Return a sentence for each entry of ``known.toml`` that someone must look at: its regression grew, it has expired, or it fits no worse row."""
     return [
-        f"{entry.entry}: {_KNOWN[entry.state].format(entry.rows, '' if entry.rows == 1 else 's', entry)} ({entry.reason}; {entry.issue})."
+        f"{entry.entry}: {_KNOWN[entry.state][entry.rows != 1].format(entry)} ({entry.reason}; {entry.issue})."
         for entry in comparison.acknowledgements
         if entry.state in _KNOWN
     ]
 
 
-_KNOWN: Mapping[str, str] = MappingProxyType(
+#: The sentences for an entry with one row, and with several rows.
+_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "grown": "the known regression grew beyond the acknowledged size, so it counts again",
-        "expired": "the entry was valid until {2.until}, so its {0} worse row{1} count again",
-        "not_needed": "the entry is no longer needed, because none of its {0} row{1} is worse",
-        "no_verdict": "none of the {0} row{1} of the entry is worse, but not all of them have a verdict",
-        "no_row": "the entry names no row of this comparison",
+        "grown": (*["the known regression grew beyond the acknowledged size, so it counts again"] * 2,),
+        "expired": (
+            "the entry was valid until {0.until}, so its row, which is worse, counts again",
+            "the entry was valid until {0.until}, so its {0.rows} worse rows count again",
+        ),
+        "not_needed": (
+            "the entry is no longer needed, because its row is not worse",
+            "the entry is no longer needed, because none of its {0.rows} rows is worse",
+        ),
+        "no_verdict": ("the row of the entry has no verdict", "none of the {0.rows} rows of the entry is worse, but some of them have no verdict"),
+        "no_row": (*["the entry names no row of this comparison"] * 2,),
     }
 )
 

@@ -128,7 +128,10 @@ _UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
 
 
 class VerdictCount(msgspec.Struct, frozen=True):
-    """The number of rows with a verdict, and their directions or how many of them are known. ``anchor`` is the id of their list on a page: the verdict, or ``loss``."""
+    """The number of rows with a verdict. ``directions``: their directions, or how many of them are known.
+
+    ``anchor`` is the id of their list on a page: the verdict, or ``loss``.
+    """
 
     anchor: str
     number: int

@@ -200,7 +200,9 @@ def _labels(comparison: Comparison) -> tuple[str, str]:
 
 def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """Return the rows of a comment: worse rows, then better rows, then all others; within each group, the largest changes first."""
-    ranked = [(_rank(row), row.is_acknowledged, -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO]
+    ranked = [
+        (_rank(row), row.is_acknowledged, -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO
+    ]
     return [row for *_, row in sorted(ranked, key=lambda entry: entry[:3])[:_MOST_ROWS]]
 
 

@@ -221,8 +221,9 @@ def acknowledged_words(row: ComparisonRow | Loss) -> str:
     entry = row.acknowledgement
     if entry is None:
         return ""
-    limit = f"{entry.at_most_percent:g} %" if entry.at_most_percent is not None else f"{entry.at_most_points or 0:g} points"
-    at_most = f", at most {limit}" if entry.at_most_percent is not None or entry.at_most_points is not None else ""
+    percents, points = entry.at_most_percent, entry.at_most_points
+    limit = f"{percents:g} %" if percents is not None else f"{points:g} points" if points is not None else ""
+    at_most = f", at most {limit}" if limit else ""
     state = {
         "acknowledged": f"known until {entry.until}{at_most}",
         "grown": f"known, but it grew beyond {limit}",
