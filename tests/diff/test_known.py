@@ -144,7 +144,7 @@ def test_grown_row_fails_and_the_other_rows_of_the_entry_do_not(judged: Callable
     assert states(report) == [("grown", 2)]
     assert exit_code(report, ("worse",)) == 3
     text = rendered("text", report)
-    assert "known.toml:1: the known regression grew beyond the acknowledged size, so it counts again (locks are robust now;" in text
+    assert "known.toml:1: of its 2 worse rows, those that grew beyond the acknowledged size count again (locks are robust now;" in text
     assert "known, but it grew beyond 15 %: locks are robust now" in text
 
 
@@ -197,7 +197,7 @@ def test_known_loss_is_limited_in_percentage_points(compared: Compared, tmp_path
         (f'{P50}{FOREVER}until_release = "1.4"\n', "known.toml:1: an entry states one of until"),
         (f'{P50}until_release = "nightly"\n', "known.toml:1: until_release: 'nightly' has no order"),
         (f'{P50}until = "soon"\n', "known.toml:1: Expected a date without quotes, such as 2027-03-31, got text"),
-        (f"{P50}{FOREVER}{P50}{FOREVER}wher = 1\n", "known.toml:7: Object contains unknown field `wher`"),
+        (f"{P50}{FOREVER}{P50}{FOREVER}whither = 1\n", "known.toml:7: Object contains unknown field `whither`"),
         (f"{P50}{FOREVER}at_most_points = 1\n", "known.toml:1: at_most_points: state at_most_percent for the metric latency"),
         (f"{P50}{FOREVER}at_most_percent = -1\n", "known.toml:1: Expected a number > 0.0 - at `$.at_most_percent`"),
         (f'{P50}{FOREVER}size = "1 elephant"\n', "known.toml:1: size: '1 elephant' is not a size"),

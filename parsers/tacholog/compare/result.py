@@ -430,7 +430,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "
 
     def acknowledged(self, verdict: Verdict) -> int:
         """Return the number of rows with this verdict, and of rows with loss, that do not fail the comparison."""
-        return sum(row.verdict == verdict and row.is_acknowledged for row in (*self.rows, *self.losses)) if self.acknowledgements else 0
+        rows: list[ComparisonRow | Loss] = [*self.rows, *self.losses] if self.acknowledgements else []
+        return sum(row.verdict == verdict and row.is_acknowledged for row in rows)
 
     def warns(self, code: str) -> bool:
         """Whether there is a warning with this code."""

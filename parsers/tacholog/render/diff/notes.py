@@ -112,7 +112,10 @@ def known_words(comparison: Comparison) -> list[str]:
 #: The sentences for an entry with one row, and with several rows.
 _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "grown": (*["the known regression grew beyond the acknowledged size, so it counts again"] * 2,),
+        "grown": (
+            "the known regression grew beyond the acknowledged size, so it counts again",
+            "of its {0.rows} worse rows, those that grew beyond the acknowledged size count again",
+        ),
         "expired": (
             "the entry was valid until {0.until}, so its row, which is worse, counts again",
             "the entry was valid until {0.until}, so its {0.rows} worse rows count again",
@@ -122,7 +125,7 @@ _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
             "the entry is no longer needed, because none of its {0.rows} rows is worse",
         ),
         "no_verdict": ("the row of the entry has no verdict", "none of the {0.rows} rows of the entry is worse, but some of them have no verdict"),
-        "no_row": (*["the entry names no row of this comparison"] * 2,),
+        "no_row": ("", "the entry names no row of this comparison"),
     }
 )
 
