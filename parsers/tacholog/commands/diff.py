@@ -74,7 +74,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
         context.exit()
 
 
-class AskedVerdict(click.ParamType[Verdict]):
+class AskedVerdict(click.ParamType):  # type: ignore[type-arg] # not generic in older versions of click
     """A verdict as an argument, in the words of a report or of the JSON document."""
 
     name = "verdict"

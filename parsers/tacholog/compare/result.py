@@ -95,6 +95,20 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     samples: int | None = None
 
 
+class FirstLook(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the first pairs showed of a row that was measured again, in new pairs (``tacholog ab --confirm``). The row itself has the new pairs alone.
+
+    ``confirmed``: whether the new pairs give the same verdict. ``difference`` is that of a row of loss, ``ratio`` that of any other row.
+    """
+
+    verdict: Verdict
+    confirmed: bool
+    pairs: int | None
+    ratio: float | None = None
+    difference: float | None = None
+    p_adjusted: float | None = None
+
+
 class ShortRun(msgspec.Struct, frozen=True, gc=False):
     """A run that is left out of a row, because it has too few samples for the percentile."""
 
@@ -157,6 +171,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     contains ``host_changed``, the verdict would be better or worse, but the change of the host may explain the change of the row.
     ``short_runs`` were left out, because they have too few samples for this percentile; enough other runs have enough samples.
     ``acknowledgement`` is present if the row is worse, and ``known.toml`` names it.
+    ``first_look`` is present if the row was measured again: the row then has the values and the verdict of the new pairs alone.
     """
 
     key: RowKey
@@ -187,6 +202,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     across: tuple[Difference, ...] = ()
     unverified: tuple[str, ...] = ()
     short_runs: tuple[ShortRun, ...] = ()
+    first_look: FirstLook | None = None
     acknowledgement: Acknowledgement | None = None
 
     @property
@@ -247,7 +263,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     ``difference`` is new minus old, as a share (0.01: one percentage point), because most runs lose nothing and a ratio to 0 is undefined.
     ``interval`` is its 95 % confidence interval, not adjusted for the number of rows. ``threshold`` is the smallest difference that counts.
-    ``attainable_p`` and ``needed`` have the same meaning as in `ComparisonRow`. ``differences`` are the conditions that differ.
+    ``attainable_p``, ``needed`` and ``first_look`` have the same meaning as in `ComparisonRow`. ``differences`` are the conditions that differ.
     """
 
     key: RowKey
@@ -264,6 +280,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     attainable_p: float | None = None
     needed: int | None = None
     differences: tuple[Difference, ...] = ()
+    first_look: FirstLook | None = None
     acknowledgement: Acknowledgement | None = None
 
     @property

@@ -62,6 +62,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         demand: only rows with bursts of this number of messages.
         reliability: only rows with this reliability.
         load_mode: only rows of this load mode: ``closed``, ``open``, ``paced`` or ``max-rate``.
+        basis: only rows with this basis: ``one-way``, ``rtt``, ``rtt/2``, or ``pub-to-ack`` (the time until a broker acknowledged).
         offered_rate_per_s: only rows with this rate of messages.
         waiting: only rows with this kind of waiting.
         host: only rows of the machine with this id.
@@ -90,6 +91,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     demand: int | None = None
     reliability: str | None = None
     load_mode: str | None = None
+    basis: str | None = None
     offered_rate_per_s: float | None = None
     waiting: str | None = None
     host: str | None = None
