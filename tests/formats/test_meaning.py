@@ -54,7 +54,7 @@ LATENCIES = [
     ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
     ("google_benchmark/moveit-service-client.json", None, None, "google-benchmark-iteration"),  # Only the name says what an iteration is.
     ("github_action_benchmark/moveit-entry.json", None, None, "github-action-benchmark-mean"),
-    ("zeromq/layout-nng-lat.log", "rtt/2", "closed", "zeromq-latency"),
+    ("zeromq/nng-2.0-remote-lat.log", "rtt/2", "closed", "zeromq-latency"),
     ("zenoh/layout-ping.log", "rtt", "closed", "zenoh-ping"),
     ("openmessaging/pulsar-2021.log", "pub-to-ack", None, "omb-publish-2017"),
     ("kafka/producer-summary.log", "pub-to-ack", None, "kafka-producer"),
@@ -88,7 +88,7 @@ UNITS = [
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 0.006631404 * 1e9),
     ("github_action_benchmark/layout-catch2.json", "latency", "latency", "mean", 43.186 * 1000),
     ("zeromq/layout-elapsed-thr.log", "throughput", "goodput", "mean", 3276.8 * 1e6),
-    ("zeromq/layout-nng-thr.log", "throughput", "goodput", "mean", 3906.25 * MIB),  # Mb of 2^20 bits.
+    ("zeromq/nng-2.0-local-thr.log", "throughput", "goodput", "mean", 2100.134 * MIB),  # Mb of 2^20 bits.
 ]
 SIZES = [  # Log, test, and the printed size multiplied by its unit.
     ("ecal/performance-5.12.rst", "latency", 1 * KIB),
@@ -141,7 +141,7 @@ SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("sockperf/ping-pong-udp.log", "latency", 337358),
     ("ecal/readme-5.5.md", "latency", 10000),
     ("github_action_benchmark/layout-go.json", "latency", 2911232),
-    ("zeromq/layout-nng-lat.log", "latency", 1000),
+    ("zeromq/nng-2.0-remote-lat.log", "latency", 5000),
     ("nats_bench/0.4-requester.log", "latency", 5000),
     ("rti/3.0.1-latency-pub.log", "latency", None),  # The log states no number of samples.
 ]

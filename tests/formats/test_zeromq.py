@@ -69,7 +69,21 @@ def test_library_is_not_stated() -> None:
 
 
 def test_megabit_of_nng_has_2_to_the_20_bits() -> None:
-    (record,) = read(LOGS / "layout-nng-thr.log").records
+    (record,) = read(LOGS / "nng-2.0-local-thr.log").records
+    bits, rate = record.number("goodput", "mean"), record.number("message_rate", "mean")
 
-    assert record.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=3906.25 * 2**20, resolution=1048.576, line=5)
-    assert 3906.25 * 2**20 == 500_000 * 1024 * 8
+    assert bits == Number(metric="goodput", statistic="mean", value=round(2100.134 * 2**20, 3), resolution=1048.576, line=5)
+    assert rate == Number(metric="message_rate", statistic="mean", value=268817, resolution=1, line=4)
+
+
+def test_clock_of_nng_has_a_resolution_of_a_millisecond_for_all_round_trips() -> None:
+    (record,) = read(LOGS / "nng-2.0-remote-lat.log").records
+
+    assert record.numbers == (Number(metric="latency", statistic="mean", value=56400, resolution=100, line=4),)  # 1 ms of 10000 half round trips.
+
+
+def test_recorded_logs_have_the_printed_numbers() -> None:
+    latencies = [(record.payload_bytes, record.numbers[0].value) for record in read(LOGS / "libzmq-4.3.4-remote-lat.log").records]
+
+    assert latencies == [(64, 31555), (4096, 60629)]
+    assert [record.test for record in read(LOGS / "libzmq-4.3.4-inproc.log").records] == ["latency", "throughput"]

@@ -42,8 +42,8 @@ from tacholog.formats.kit import (
 SYSTEM = "ZeroMQ, nanomsg, nng and others"
 TOOL = "the performance tests of ZeroMQ"
 DIALECTS = (
-    Dialect("zeromq", "all", "from source only"),
-    Dialect("nng", "nng and ports, with a line 'total time' or 'elapsed time'", "from source only"),
+    Dialect("zeromq", "all", "logs recorded with 4.3.4"),
+    Dialect("nng", "nng and ports, with a line 'total time' or 'elapsed time'", "logs of nng recorded with 2.0"),
 )
 DEFINITIONS = {
     "zeromq-latency": "Time of all round trips, divided by twice their number: the mean of half a round trip.",
@@ -77,6 +77,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record for each block."""
     block: list[Line] = []
     cells: dict[str, Cell] = {}
+    has_time_before = False
     for line in lines:
         wanted = _wanted(cells)
         match = next((match for pattern in wanted if (match := pattern.fullmatch(line.text))), None)
@@ -86,6 +87,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
             match = _SIZE.fullmatch(line.text)
         if match is None:
             if _TIME.fullmatch(line.text):
+                has_time_before = True
                 yield Finding(line, None)
             elif _OF_BLOCK.match(line.text):
                 yield Finding(line, Broken("a line of a result whose other lines are missing"))
@@ -93,8 +95,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         block.append(line)
         cells |= Cell.named(match, line=line.number)
         if "latency" in cells or "bits" in cells:
-            yield finding_on(block, _latency(cells) if "latency" in cells else _throughput(cells))
-            block, cells = [], {}
+            yield finding_on(block, _latency(cells, in_milliseconds=has_time_before) if "latency" in cells else _throughput(cells))
+            block, cells, has_time_before = [], {}, False
     if block:
         yield finding_on(block, Broken("the log ends within this result"))
 
@@ -110,9 +112,12 @@ def _wanted(cells: dict[str, Cell]) -> tuple[re.Pattern[str], ...]:
     return (_TIME, _RATE if cells["kind"] == "message" else _LATENCY)
 
 
-def _latency(cells: dict[str, Cell]) -> Record:
+def _latency(cells: dict[str, Cell], *, in_milliseconds: bool) -> Record:
+    """Return the record of a latency. ``in_milliseconds``: the time before the size was read from a clock of milliseconds, as nng does."""
     cell = cells["latency"]
     unit = unit_of_last_decimal(cell) * MICROSECOND
+    if in_milliseconds:
+        unit = max(unit, 1e6 / (2 * int(cells["count"])))
     return Record(
         test="latency",
         payload_bytes=int(cells["size"]),
