@@ -21,6 +21,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -38,7 +39,7 @@ from tacholog.campaign.pairs import Pairs, copy_pairs_to_data, pairs_folder, pai
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.preview import without_commands
 from tacholog.campaign.programs import find_programs
-from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write_report
+from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, known_regressions, rendered, write_report
 from tacholog.commands.shared.arguments import Folder, Percentage
 from tacholog.commands.shared.campaigns import gap_words, limits_held, list_words, measure_all, short_words
 from tacholog.commands.shared.messages import counted, duration
@@ -101,6 +102,9 @@ _NOT_PUBLISHED = (
     type=click.Choice(FAIL_ON),
     help="Exit with 3 (implausible: 5) if there is such a row, as in tacholog diff. May be repeated.",
 )
+@click.option(
+    "--known", "known_file", metavar="FILE", type=click.Path(path_type=Path), help="Known regressions, as in tacholog diff; default: known.toml."
+)
 def ab(
     *,
     old: str,
@@ -119,11 +123,14 @@ def ab(
     across: tuple[str, ...],
     output_format: str,
     fail_on: tuple[str, ...],
+    known_file: Path | None,
 ) -> None:
     """Find both builds, print the plan, execute it, and compare the sides."""
+    from tacholog.compare.acknowledged import acknowledge
     from tacholog.compare.diff.compare import check_across, exit_code
 
     check_across(across)  # checked before hours of measuring
+    regressions = known_regressions(known_file)
     if only_plan and resume:
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
     if detect and resume:
@@ -171,7 +178,7 @@ def ab(
         shutil.rmtree(begun.folder)
         sys.exit(0 if only_plan else _UNREACHABLE)
     _measure(begun, gaps)
-    report = _compared(begun, data, across, gaps if confirm else None)
+    report = acknowledge(_compared(begun, data, across, gaps if confirm else None), regressions, datetime.now(UTC).date())
     write_report(output_format, report, rendered(output_format, report), None)
     _warn_if_nothing_was_measured(begun, report)
     sys.exit(exit_code(report, fail_on))

@@ -484,6 +484,7 @@ _TYPES = {
     "object": "a table",
     "null": "",
     "datetime": "a date and time",
+    "date": "a date without quotes, such as 2027-03-31",
 }
 
 

@@ -91,6 +91,7 @@ def _layout(comparison: Comparison) -> list[str]:
 def warnings(comparison: Comparison) -> list[str]:
     """Return the warnings that a reader must see before the rows."""
     sentences = [
+        *known_words(comparison),
         *first_look_words(comparison),
         *unusable(comparison),
         *ended(comparison),
@@ -99,6 +100,36 @@ def warnings(comparison: Comparison) -> list[str]:
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences
+
+
+def known_words(comparison: Comparison) -> list[str]:
+    """Return a sentence for each entry of ``known.toml`` that someone must look at: its regression grew, it has expired, or it fits no worse row."""
+    return [
+        f"{entry.entry}: {_KNOWN[entry.state][entry.rows != 1].format(entry)} ({entry.reason}; {entry.issue})."
+        for entry in comparison.acknowledgements
+        if entry.state in _KNOWN
+    ]
+
+
+#: The sentences for an entry with one row, and with several rows.
+_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "grown": (
+            "the known regression grew beyond the acknowledged size, so it counts again",
+            "of its {0.rows} worse rows, those that grew beyond the acknowledged size count again",
+        ),
+        "expired": (
+            "the entry was valid until {0.until}, so its row, which is worse, counts again",
+            "the entry was valid until {0.until}, so its {0.rows} worse rows count again",
+        ),
+        "not_needed": (
+            "the entry is no longer needed, because its row is not worse",
+            "the entry is no longer needed, because none of its {0.rows} rows is worse",
+        ),
+        "no_verdict": ("the row of the entry has no verdict", "none of the {0.rows} rows of the entry is worse, but some of them have no verdict"),
+        "no_row": ("", "the entry names no row of this comparison"),
+    }
+)
 
 
 def first_look_words(comparison: Comparison) -> list[str]:

@@ -212,8 +212,25 @@ def remarks(row: ComparisonRow) -> tuple[str, ...]:
     machines = [different(row.verdict, difference) for difference in row.differences if difference.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` states it
     parts = [change(row), evidence(row), _first_look(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row), _left_out(row)]
+    parts.append(acknowledged_words(row))
     alone = row.old is None or row.new is None
     return tuple(part for part in [*parts, *(other_conditions(row.old, row.differences) if alone else ())] if part)
+
+
+def acknowledged_words(row: ComparisonRow | Loss) -> str:
+    """Return, for a worse row that ``known.toml`` names, why it is acknowledged, or why it counts nevertheless."""
+    entry = row.acknowledgement
+    if entry is None:
+        return ""
+    percents, points = entry.at_most_percent, entry.at_most_points
+    limit = f"{percents:g} %" if percents is not None else f"{points:g} points" if points is not None else ""
+    at_most = f", at most {limit}" if limit else ""
+    state = {
+        "acknowledged": f"known until {entry.until}{at_most}",
+        "grown": f"known, but it grew beyond {limit}",
+        "expired": f"known, but only until {entry.until}",
+    }[entry.state]
+    return f"{state}: {entry.reason} ({entry.issue})"
 
 
 def different(verdict: Verdict, difference: Difference) -> str:
@@ -473,6 +490,8 @@ def _remarks(loss: Loss) -> Iterator[str]:
     if loss.verdict in OPEN and not _holds_zero(loss) and "host_changed" not in loss.reasons:
         yield ALONE
     yield from (_reason(loss, code) for code in loss.reasons if code not in {difference.field for difference in loss.differences})
+    if loss.acknowledgement is not None:
+        yield acknowledged_words(loss)
     if loss.old is None or loss.new is None:
         yield from other_conditions(loss.old, loss.differences)
     else:
