@@ -63,8 +63,10 @@ _BITS = re.compile(rf"(?P<mean>mean )?throughput: (?P<bits>{_NUMBER}) \[Mb/s\]")
 _OF_BLOCK = re.compile(r"(?:message size|(?:round ?trip|message) count|average latency|(?:mean )?throughput): ")
 _SIGN = re.compile(r"\[|size|count|latenc|throughp|time:")  # of a line that is garbled
 #: How the lines of a block begin. A cut line is the beginning of one of these.
-_BEGINNINGS = ("message size: ", "message count: ", "roundtrip count: ", "round trip count: ", "average latency: ", "mean throughput: ")
-_BEGINNINGS += ("throughput: ", "total time: ", "elapsed time: ")
+_BEGINNINGS = (
+    *("message size: ", "message count: ", "roundtrip count: ", "round trip count: "),
+    *("average latency: ", "mean throughput: ", "throughput: ", "total time: ", "elapsed time: "),
+)
 _HEAD = LineStart(r"message size: [0-9]{1,12} \[B\]\r?\n(?:round ?trip|message) count: [0-9]")
 
 
