@@ -8,12 +8,14 @@ import zlib
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 from tests.depth import tries
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.formats.registry import format_named, package_of, states_of
 from tacholog.formats.testing import Allowances, Distance, format_tests
+from tacholog.store.load import load
 
 LOGS = Path(__file__).parent / "hdrhistogram"
 TABLE = (LOGS / "layout-java.hgrm").read_text()
@@ -141,3 +143,17 @@ def test_histogram_with_more_values_than_memory_is_broken() -> None:
 
     log = read_text(f"#[Histogram log format version 1.3]\n0.1,1.0,2.0,{text}\n", "hdrhistogram:ns")
     assert [problem.reason for problem in log.problems] == ["the histogram cannot be decoded: more different values than a histogram has"]
+
+
+def test_rule_of_an_import_states_the_unit(tmp_path: Path) -> None:
+    (tmp_path / "logs/1.0").mkdir(parents=True)
+    (tmp_path / "logs/1.0/report.hgrm").write_text(TABLE)
+    (tmp_path / "rules.toml").write_text(
+        '[[rule]]\npath = "{release}/report.hgrm"\nformat = "hdrhistogram:us"\nset = { system = "Aeron", basis = "rtt", payload_bytes = 32 }\n'
+    )
+
+    done = run_tacholog_text("import", tmp_path / "logs", "--to", tmp_path / "data", "--rules", tmp_path / "rules.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = load([tmp_path / "data"]).results
+    row = results[results["statistic"] == "p50"].iloc[0]
+    assert (row["value"], row["basis"], row["payload_bytes"]) == (15000.0, "rtt", 32)

@@ -66,7 +66,8 @@ def split_history(path: Path, folder: Path) -> BenchmarkHistory:
     except (ValueError, IndexError, RecursionError) as error:
         reason = str(error) if isinstance(error, _NoHistoryError) else f"no complete JSON ({type(error).__name__})"
         wanted = "'window.BENCHMARK_DATA = {...}' with 'entries'"
-        raise UnreadableInput(f"{path}: no history of github-action-benchmark, which is {wanted}: {reason}") from None
+        words = f"no history of github-action-benchmark, which is {wanted}: {reason}; to import single logs, name their folder"
+        raise UnreadableInput(f"{path}: {words}") from None
 
 
 class _NoHistoryError(ValueError):
