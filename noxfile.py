@@ -23,6 +23,9 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 SHARED = Path(".nox/shared").absolute()
 #: What the tests of pages need from npm; fetched once, so that no test asks the network.
 FETCHED = Path("build/fetched").absolute()
+ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
+#: What a release publishes: the distributions in dist/, and notes.md.
+RELEASE = Path("build/release").absolute()
 #: The same word in Python, C++ and here: how much the tests try.
 NIGHTLY = {"TACHOLOG_TESTS": "nightly"}
 SECOND_TRY = "A SECOND TRY for the tests that failed above: they measure, and other work on this machine can spoil that"
@@ -72,6 +75,13 @@ def publish(session: nox.Session) -> None:
         session.error("say what and where: nox -s publish -- --release LABEL --output DIR (or --branch gh-pages --push)")
     session.run(_tool("tacholog"), "report")
     session.run(_tool("tacholog"), "publish", *session.posargs)
+
+
+@nox.session(venv_backend="none", default=False)
+def docs(session: nox.Session) -> None:
+    """Build the documentation, with a search and a reference made from the code (build/docs/index.html)."""
+    _install(session, "package")
+    session.run(_tool("sphinx-build"), "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "-d", "build/docs-trees", "docs", "build/docs")
 
 
 @nox.session(venv_backend="none", default=False)
@@ -135,11 +145,16 @@ def images(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
-    """Check style, format and spelling."""
+    """Check style, format and spelling, and the workflows of CI."""
     _install(session, "lint")
     session.run(_tool("ruff"), "check")
     session.run(_tool("ruff"), "format", "--check")
     session.run(_tool("codespell"))
+    session.run(_tool("zizmor"), "--offline", "--quiet", ".github", "action.yml")
+    if shutil.which("go"):  # its package in PyPI fetches a program from GitHub
+        session.run("go", "run", ACTIONLINT, external=True)
+    else:
+        session.warn(f"LEFT OUT: {ACTIONLINT}, which needs Go")
     sources = sorted(str(path) for path in Path("bench").rglob("*.[ch]pp"))
     try:
         session.run(_tool("clang-format"), "--dry-run", "--Werror", *sources, log=False)
@@ -154,6 +169,37 @@ def types(session: nox.Session) -> None:
     session.run(_tool("mypy"))
     example = "templates/format-package"  # with the settings that come with it, as its future owner would
     session.run(_tool("mypy"), f"--config-file={example}/pyproject.toml", "--cache-dir=build/mypy-example", example)
+
+
+@nox.session(venv_backend="none", default=False)
+def release(session: nox.Session) -> None:
+    """Build wheel and sdist in build/release, and check them as a tag does (-- --check [TAG]); only .github/workflows/release.yml publishes."""
+    if session.posargs[:1] != ["--check"]:
+        session.error("a tag publishes (CONTRIBUTING.md, Releases). To do all but publish: nox -s release -- --check [TAG]")
+    _install(session, "release")
+    shutil.rmtree(RELEASE, ignore_errors=True)
+    notes = session.run(_tool("python"), ".ci/release.py", *session.posargs[1:], silent=True)
+    session.run(_tool("python"), "-m", "build", "--outdir", str(RELEASE / "dist"))
+    distributions = [str(path) for path in sorted((RELEASE / "dist").iterdir())]
+    session.run(_tool("twine"), "check", "--strict", *distributions)
+    [wheel] = [path for path in distributions if path.endswith(".whl")]
+    session.run(_tool("check-wheel-contents"), wheel)
+    for path in distributions:  # as users install them
+        fresh = RELEASE.parent / "release-environment"
+        session.run(sys.executable, "-m", "venv", "--clear", str(fresh), external=True)
+        session.run(str(fresh / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", path, external=True)
+        version = session.run(str(fresh / "bin/tacholog"), "--version", silent=True, external=True)
+        if PYPROJECT["project"]["version"] not in str(version).split():
+            session.error(f"{path} states another version: {version}")
+        session.run(str(fresh / "bin/tacholog"), "parse", "--strict", "docs/example/data/latency-udp/perftest.log", silent=True, external=True)
+    (RELEASE / "notes.md").write_text(str(notes), encoding="utf-8")
+    engines = [name for name in ("docker", "podman") if shutil.which(name)]
+    if engine := next((name for name in engines if subprocess.run([name, "info"], capture_output=True, check=False).returncode == 0), None):
+        for target in ("tacholog", "perftest"):
+            session.run(engine, "build", "--file", "Containerfile", "--target", target, "--tag", f"{target}:checked", ".", external=True)
+    else:
+        session.warn("LEFT OUT: the container images, because neither docker nor podman answers")
+    session.log(f"all that a tag publishes is in {RELEASE}")
 
 
 @nox.session(venv_backend="none", default=False)
@@ -263,6 +309,11 @@ def _nightly_readme(session: nox.Session) -> None:
     session.run("bash", "tests/fresh.sh", external=True)
 
 
+def _nightly_release(session: nox.Session) -> None:
+    """All that a tag does, but to publish."""
+    session.run(sys.executable, "-m", "nox", "-s", "release", "--", "--check", external=True)
+
+
 NIGHTLY_PARTS = {
     "core": _nightly_core,
     "sanitizers": _nightly_sanitizers,
@@ -271,6 +322,7 @@ NIGHTLY_PARTS = {
     "browser": _nightly_browser,
     "fuzz": _nightly_fuzz,
     "readme": _nightly_readme,
+    "release": _nightly_release,
 }
 
 

@@ -17,6 +17,7 @@ from tacholog.formats import kit
 from tacholog.render.diff.words import MEANINGS
 from tacholog.render.requirements import TITLES
 from tacholog.runs.disturbance import Limits
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
 from tacholog.schema.marks import MARKS
 from tacholog.schema.reference import results_schema, with_tables
 
@@ -125,12 +126,13 @@ _TABLES_OF_KEYS = {
     "Process": Process,
     "HostEntry": HostEntry,
     "ReadyCondition": ReadyCondition,
+    **{struct.__name__: struct for struct in (Manifest, LogFile, Command, Readiness, Source, Host)},
 }
 _KINDS = {"tuple": "list", "dict": "table", "int": "whole number", "float": "number", "str": "text", "bool": "true or false"}
 
 
 def with_keys(page: str) -> str:
-    """Return a page with each of its tables of keys written anew, from the structs that a campaign file is read into.
+    """Return a page with each of its tables of keys written anew, from the structs that campaign files, manifests and host files are read into.
 
     Raises:
         KeyError: there is no struct of that name, or its docstring lacks a key.
@@ -163,7 +165,7 @@ def _key_default(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return "required"
     shown = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
-    return "" if shown in (None, (), {}) else f"`{json.dumps(shown)}`"
+    return "" if shown in (None, (), {}) or isinstance(shown, msgspec.Struct) else f"`{json.dumps(shown)}`"
 
 
 _WORDS = re.compile(r"<!-- words -->\n.*?<!-- end of words -->", re.DOTALL)

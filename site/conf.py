@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import escape
 from sphinx.application import Sphinx
 
+from tacholog.sphinx.theme import CONTEXT, OPTIONS, THEME
 from tacholog.visible import drawn
 
 _site = json.loads(Path(__file__).with_name("site.json").read_text(encoding="utf-8"))  # the settings from site.toml
@@ -31,27 +32,18 @@ myst_enable_extensions = ["attrs_inline", "deflist"]
 
 _links = [*_site["links"], *([{"title": "Source", "url": _site["repository"]}] if _site["repository"] else [])]
 
-html_theme = "pydata_sphinx_theme"
-# Without a default mode, the script of the theme logs a warning on the console.
-html_context = {"default_mode": "auto"}
+html_theme = THEME
+html_context = {**CONTEXT}
 html_theme_options = {
+    **OPTIONS,
     "logo": {
         "text": html.escape(_site["name"]),
         **({"image_light": _site["logo"], "image_dark": _site["logo"], "alt_text": ""} if _site["logo"] else {}),
     },
     "external_links": [{"name": html.escape(link["title"]), "url": html.escape(link["url"])} for link in _links],
-    "navbar_align": "left",
     "navbar_center": ["menu"],
-    "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
-    "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
     "footer_start": [*(["copyright"] if copyright else []), "versions"],  # nobody but its owner can say whose a site is
-    "footer_end": ["sphinx-version"],
-    "pygments_light_style": "a11y-high-contrast-light",
-    "pygments_dark_style": "a11y-high-contrast-dark",
-    "back_to_top_button": False,
-    "search_as_you_type": False,
 }
 # No navigation in a sidebar: on some pages it would have more bytes than the page. The header and the pages of the systems have the links instead.
 html_sidebars = {"**": []}

@@ -70,7 +70,8 @@ def run_tacholog(
     words = [sys.executable, "-m", "tacholog", *map(str, arguments)]
     folder = str(cwd or Path.cwd())
     changed = environment or {}
-    if any(name.startswith(READ_AT_THE_START) for name in changed if name != "PYTHONPATH"):
+    is_alone = not hasattr(os, "fork") or any(name.startswith(READ_AT_THE_START) for name in changed if name != "PYTHONPATH")
+    if is_alone:
         return subprocess.run([*prefix, *words], cwd=folder, env=os.environ | changed, input=stdin, capture_output=True, timeout=LIMIT_S, check=False)
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(STREAMS)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import itertools
 import os
@@ -23,6 +22,7 @@ from tests.built import PERFTEST
 from tests.depth import NIGHTLY, tries
 from tests.left_out import leave_out
 
+from tacholog.folders import HAS_LOCKS
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 
 collect_ignore = ["saved"]  # Files that older versions wrote, with their own tests: `packaging/test_scaffold.py` runs these.
@@ -34,7 +34,7 @@ MOST_NAMED = 10
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # Under nohup, SIGHUP is ignored, and all started programs would inherit this. With an empty handler, only the tests ignore it.
-if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
@@ -153,7 +153,10 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
     def made(name: str, make: Callable[[Path], object]) -> Path:
         folder, finished = shared / name, shared / f"{name}.finished"
         with (shared / f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # The first process makes the folder while the others wait here. The lock of a dead process is released.
+            if HAS_LOCKS:
+                import fcntl
+
+                fcntl.flock(lock, fcntl.LOCK_EX)  # One process makes the folder, and the others wait. The lock of a dead process is released.
             if not finished.exists():
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir()

@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +15,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.command import run_tacholog_text
 from tests.waiting import LIMIT_S
 
 from tacholog.formats import kit
 from tacholog.runs.importing import fields
 from tacholog.runs.importing.rules import RuleFile
-from tacholog.runs.manifest import Host, Manifest
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.schema.marks import FORMAT_MARKS, MARKS
 from tacholog.schema.metrics import METRICS, STATISTICS
@@ -28,6 +30,7 @@ from tacholog.schema.tables import RESULTS, TABLES
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data/*.md"), *ROOT.glob("tests/**/README.md")])
+READERS = sorted(ROOT.glob("docs/i-*.md"))
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -72,9 +75,50 @@ def test_page_about_formats_shows_what_its_commands_write_and_read(tmp_path: Pat
     assert tacholog(parsed[0], tmp_path, package / "src") == parsed[1]
 
 
-@pytest.mark.parametrize("command", shown_commands(ROOT / "README.md"), ids=lambda command: command[0] if isinstance(command, tuple) else None)
-def test_commands_of_the_readme_print_the_shown_output(command: tuple[str, str]) -> None:
-    assert tacholog(command[0], ROOT) == command[1]
+def test_command_of_the_page_about_what_a_reader_gets_prints_the_shown_output() -> None:
+    ((command, shown),) = shown_commands(ROOT / "docs/what-you-get.md")
+
+    assert tacholog(command, ROOT) == shown
+
+
+@pytest.mark.site
+def test_commands_of_the_tutorial_print_the_shown_output(tmp_path: Path) -> None:
+    page = ROOT / "docs/tutorial.md"
+    copy, describe = blocks(page, "sh")
+    exit_codes = {"tacholog import logs": 2}  # Without a pattern, nothing is imported.
+    subprocess.run(["sh", "-ec", copy.replace("CHECKOUT", shlex.quote(str(ROOT)))], cwd=tmp_path, check=True)
+
+    commands = shown_commands(page)
+    for command, shown in commands:
+        if command.startswith("tacholog check"):
+            subprocess.run(["sh", "-ec", describe], cwd=tmp_path, check=True)
+        assert tacholog(command, tmp_path, status=exit_codes.get(command, 0)).replace(str(tmp_path), "FOLDER") == shown
+
+    assert [command.split()[1] for command, _ in commands] == ["parse", "import", "import", "check", "diff", "require", "report", "verify"]
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("page", READERS, ids=lambda page: page.stem)
+def test_commands_on_the_page_of_a_reader_succeed(page: Path, tmp_path: Path) -> None:
+    commands = [line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("tacholog ")]
+    imported = next(command for command, _ in shown_commands(ROOT / "docs/tutorial.md") if " --to data" in command)
+    shutil.copytree(ROOT / "docs/example-logs/sockperf", tmp_path / "logs")
+    (tmp_path / "data/hosts").mkdir(parents=True)
+    (tmp_path / "data/hosts/laptop.toml").write_text('name = "Laptop"\nsource = "typed by hand"\n')
+
+    for command in [*([] if any("import" in command for command in commands) else [imported]), *commands]:
+        done = run_tacholog_text(*shlex.split(command)[1:], cwd=ROOT if " data/perftest/" in command else tmp_path)
+        assert done.returncode == 0, command + done.stdout + done.stderr
+
+    assert commands
+
+
+def test_readme_and_front_page_lead_to_the_page_of_each_reader() -> None:
+    readme, front = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/index.md"))
+
+    assert [page.name for page in READERS if f"](docs/{page.name})" not in readme or f"]({page.name})" not in front] == []
+    assert len(READERS) == 5
+    assert len(readme.splitlines()) <= 50
 
 
 def test_example_manifest_and_host_file_are_valid() -> None:
@@ -93,6 +137,17 @@ def test_page_about_runs_shows_the_output_of_check_for_its_example(tmp_path: Pat
     ((command, shown),) = shown_commands(page)
 
     assert tacholog(command, tmp_path, status=1) == shown
+
+
+def test_tables_of_the_fields_of_run_toml_are_up_to_date_and_name_each_field() -> None:
+    page = (ROOT / "docs/add-a-run.md").read_text(encoding="utf-8")
+    tables = re.findall(r"<!-- keys: (\w+) -->(.*?)<!--", page, re.DOTALL)
+
+    assert runpy.run_path(str(ROOT / "docs/make_tables.py"))["with_keys"](page) == page, "run: python docs/make_tables.py"
+    structs: tuple[type[msgspec.Struct], ...] = (Manifest, LogFile, Command, Readiness, Source, Host)
+    assert {name: re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) for name, table in tables} == {
+        struct.__name__: [*struct.__struct_fields__] for struct in structs
+    }
 
 
 def test_page_about_importing_shows_the_output_of_its_commands(tmp_path: Path) -> None:

@@ -77,11 +77,16 @@ def load(*paths: str | PathLike[str]) -> LoadedRuns:
 
     Raises:
         tacholog.errors.UnreadableInput: a path cannot be read, or is named twice.
+        tacholog.errors.TachologError: the packages of the extra ``diff`` are not installed.
 
     Warns:
         UserWarning: for each run or log below a path that could not be read. All other runs are in the dataset.
     """
     from pathlib import Path
+
+    from tacholog.installation import require
+
+    require("diff", "tacholog.load")
 
     import msgspec
 
@@ -116,6 +121,7 @@ def diff(
 
     Raises:
         tacholog.errors.UnreadableInput: a side cannot be found or read.
+        tacholog.errors.TachologError: the packages of the extra ``diff`` are not installed.
 
     Warns:
         UserWarning: for each run or log of a side that could not be read. All other runs are compared.
@@ -124,6 +130,10 @@ def diff(
         docs/significance.md: the rule and its evidence.
     """
     from pathlib import Path
+
+    from tacholog.installation import require
+
+    require("diff", "tacholog.diff")
 
     from tacholog.commands.diff import band_roots
     from tacholog.commands.shared.arguments import known_roots

@@ -12,6 +12,7 @@ import click
 
 from tacholog import terminal
 from tacholog.errors import TachologError
+from tacholog.installation import Extra, require, require_linux
 from tacholog.memory import collect_rarely, exit_without_search, keep_freed_memory
 from tacholog.terminal import ending_in_order
 
@@ -32,6 +33,7 @@ COMMANDS = {
     "diff": "Compare two releases, and state how certain each change is.",
     "require": 'Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".',
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
+    "noise": "Tell in about one minute how small a change this machine can show.",
     "export": "Export the numbers for other tools.",
     "check": "Check a folder of runs before you contribute it.",
     "verify": "Verify that a site or a folder of runs agrees with its logs.",
@@ -39,9 +41,24 @@ COMMANDS = {
     "scaffold": "Create a Python package that adds the log format NAME.",
     "host": "Describe this machine in a host file.",
 }
+#: The commands that need more than ``pip install tacholog``, with the extra that contains their packages. The others only read logs, or measure.
+EXTRAS: dict[str, Extra] = {
+    "report": "site",
+    "publish": "site",
+    "table": "diff",
+    "diff": "diff",
+    "require": "diff",
+    "ab": "diff",
+    "noise": "diff",
+    "export": "diff",
+    "check": "diff",
+    "verify": "site",
+}
+_NEED_LINUX = ("bench", "ab", "noise", "host", "publish")  # They read the state of the machine from Linux, or exchange folders as only Linux can.
 USAGE = 2
 _WITHOUT_REMARKS = ("sustain", "cache", "host")  # All other commands have -q and -v. The words after sustain are a command with its own options.
-_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # These commands pass the environment unchanged to the programs that they measure.
+_HELP = {"-h", "--help"}
+_RUN_PROGRAMS = ("bench", "sustain", "ab", "noise", "host")  # These commands pass the environment unchanged to the programs that they measure.
 _THREADS_OF_NUMPY = "OPENBLAS_NUM_THREADS"
 
 
@@ -83,6 +100,8 @@ class Commands(click.Group):
             near = get_close_matches(args[0], COMMANDS, 1)
             ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else ""))
         name, command, arguments = super().resolve_command(ctx, args)
+        if command and name and not _HELP & set(arguments):
+            _require_all(name)
         if command:
             _refuse_empty(click.Context(command, parent=ctx, info_name=name, **command.context_settings), arguments)
         return name, command, arguments
@@ -96,6 +115,18 @@ class Commands(click.Group):
         """Write the list of subcommands into the help."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _require_all(command: str) -> None:
+    """Check that the system and the installation have what a subcommand needs, before the subcommand does anything.
+
+    Raises:
+        TachologError: something is missing.
+    """
+    if command in _NEED_LINUX:
+        require_linux(f"tacholog {command}")
+    if command in EXTRAS:
+        require(EXTRAS[command], f"tacholog {command}")
 
 
 def _option_of(wanted: terminal.Verbosity, words: str) -> click.Option:
@@ -127,7 +158,7 @@ def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
             raise click.BadParameter("it is empty", ctx, parameter)
 
 
-@click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "color": True})
+@click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": sorted(_HELP, key=len), "color": True})
 @click.version_option(None, "-V", "--version", package_name="tacholog", prog_name="tacholog")
 def tacholog() -> None:
     """The group of all subcommands. It has no options of its own."""

@@ -12,6 +12,9 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -28,9 +31,13 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",
 }
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 # Without O_NONBLOCK, opening a named pipe could wait forever for a writer. Without O_NOCTTY, a terminal could become the terminal of this process.
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-_AN_OPEN_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+# Windows has none of these flags, but needs O_BINARY: otherwise it changes line ends.
+_FLAGS = os.O_RDONLY | _NO_LINKS | reduce(or_, (getattr(os, f"O_{name}", 0) for name in ("CLOEXEC", "NONBLOCK", "NOCTTY", "BINARY", "NOINHERIT")))
+_AN_OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
+_HAS_OPEN_FOLDERS = os.open in os.supports_dir_fd  #: whether a name can be looked up in an open folder; not on Windows
+_NOT_IN_NAMES = "\x00\\:" if os.name == "nt" else "\x00"  # On Windows, "a\\b" and "c:x" lead to another folder, and "a:b" to a hidden part of a file.
 _SMALL_BYTES = 16 << 20  # A thousand times the size of any manifest. Without a limit, a sparse file of terabytes would fill the memory.
 _STEP_BYTES = 1 << 12  # Files that the kernel generates, such as files in /proc, have the size 0.
 
@@ -122,11 +129,13 @@ def is_there(folder: Path, name: str) -> bool:
 def _opened(folder: Path, name: str) -> tuple[int, int]:
     """Return the descriptor of a regular file of a folder, and its size: see `open_evidence`."""
     *inner, last = _parts(name)
-    if inner:
+    if not _HAS_OPEN_FOLDERS:
+        file = _opened_by_path(os.fspath(folder), (*inner, last))
+    elif inner:
         parent = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
         try:
             for part in inner:
-                below = _open(part, _AN_OPEN_FOLDER | os.O_NOFOLLOW, parent)
+                below = _open(part, _AN_OPEN_FOLDER | _NO_LINKS, parent)
                 os.close(parent)
                 parent = below
             file = _open(last, _FLAGS, parent)
@@ -141,17 +150,32 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
     return file, status.st_size
 
 
+def _opened_by_path(path: str, names: Sequence[str]) -> int:
+    """Open a file below a folder by its path. A link on the way is refused, but a link that is made after the check is followed."""
+    for name in names:
+        path = os.path.join(path, name)  # noqa: PTH118 - as in `_opened`, no `Path` is made
+        try:
+            state = os.lstat(path)
+        except OSError:
+            break  # Opening the path raises the error.
+        # A junction of Windows is a link to a folder.
+        is_junction = getattr(state, "st_reparse_tag", 0) == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
+        if stat.S_ISLNK(state.st_mode) or is_junction:
+            raise UnreadableInput("not a file but a link, which is not followed")
+    return _open(path, _FLAGS, None)
+
+
 def _parts(name: str) -> list[str]:
     """Return the folders and the file in a name. Refuse a name that leads out of its folder."""
     parts = name.split("/")
-    if "\x00" in name or any(part in ("", ".", "..") for part in parts):
+    if any(character in name for character in _NOT_IN_NAMES) or any(part in ("", ".", "..") for part in parts):
         raise UnreadableInput(f"{name!r} is not the name of a file in this folder")
     return parts
 
 
 def _open(path: str, flags: int, parent: int | None) -> int:
     try:
-        return os.open(path, flags, dir_fd=parent)
+        return os.open(path, flags) if parent is None else os.open(path, flags, dir_fd=parent)
     except OSError as error:
         raise UnreadableInput(_in_words(error, path, parent)) from error
 
@@ -159,7 +183,8 @@ def _open(path: str, flags: int, parent: int | None) -> int:
 def _in_words(error: OSError, path: str, parent: int | None) -> str:
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
         try:
-            kind = _KINDS.get(stat.S_IFMT(os.stat(path, dir_fd=parent, follow_symlinks=False).st_mode))
+            status = os.lstat(path) if parent is None else os.stat(path, dir_fd=parent, follow_symlinks=False)
+            kind = _KINDS.get(stat.S_IFMT(status.st_mode))
         except OSError:
             kind = None
         if kind:

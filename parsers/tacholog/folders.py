@@ -7,18 +7,18 @@ processes from working in the same folder.
 
 from __future__ import annotations
 
-import fcntl
-import grp
 import os
-import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
 from tacholog.errors import TachologError
 
+#: Whether files can be locked, and belong to users, as on POSIX. On Windows, neither is so: a folder of a user is private unless the user shares it.
+HAS_LOCKS = find_spec("fcntl") is not None
 _MOST_LINKS = 40  # the kernel's limit for the number of links in a path
 
 
@@ -27,6 +27,8 @@ def not_ours_alone(folder: Path) -> str | None:
 
     The administrator can do anything, and does not count as another user.
     """
+    if not HAS_LOCKS:
+        return None
     us = os.geteuid()
     for path, state in _on_the_way(folder.absolute(), _MOST_LINKS):
         if state.st_uid not in (us, 0):
@@ -43,6 +45,11 @@ def not_ours_alone(folder: Path) -> str | None:
     if last.st_uid != us:
         return f"{folder} belongs to another user"
     return f"others can write to {folder}" if _others_write(last) else None
+
+
+def is_ours(state: os.stat_result) -> bool:
+    """Whether a file belongs to the user of this process. On Windows, files have no such owner."""
+    return not HAS_LOCKS or state.st_uid == os.geteuid()
 
 
 def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]:
@@ -69,6 +76,9 @@ def _others_write(state: os.stat_result) -> bool:
 
 def _is_our_own_group(number: int) -> bool:
     """Whether nobody else is in a group. On many systems, each user has a group with the same name, which may write the user's files."""
+    import grp
+    import pwd
+
     try:
         group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
     except KeyError:
@@ -87,15 +97,47 @@ def locked(folder: Path, message: str) -> Iterator[None]:
     Raises:
         TachologError: another process holds the lock.
     """
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise TachologError(f"{folder}: {message}") from error
+        lock = folder_lock(folder)
+    except BlockingIOError as error:
+        raise TachologError(f"{folder}: {message}") from error
+    try:
         yield
     finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def folder_lock(folder: Path, *, follows: bool = True) -> int | None:
+    """Open and lock a folder; a link to a folder too, if ``follows`` is true.
+
+    Returns:
+        The descriptor, which holds the lock until it is closed; ``None`` on Windows, which cannot lock folders.
+
+    Raises:
+        BlockingIOError: another process holds the lock.
+    """
+    if not HAS_LOCKS:
+        return None
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follows else os.O_NOFOLLOW))
+    try:
+        lock_file(lock)
+    except OSError:
         os.close(lock)
+        raise
+    return lock
+
+
+def lock_file(descriptor: int) -> None:
+    """Lock an open file until it is closed. On Windows, nothing is locked: an open file can be neither renamed nor deleted there.
+
+    Raises:
+        BlockingIOError: another process holds the lock.
+    """
+    if HAS_LOCKS:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -113,6 +155,13 @@ def locked_file(part: Path, message: str, wanted: Path) -> Iterator[BinaryIO]:
     Raises:
         TachologError: another process holds the lock.
     """
+    if not HAS_LOCKS:
+        try:
+            with part.open("wb") as stream:
+                yield stream
+        finally:
+            part.unlink(missing_ok=True)
+        return
     lock = _locked_descriptor(part)
     if lock is None:
         raise TachologError(f"{wanted}: {message}")
@@ -132,7 +181,7 @@ def _locked_descriptor(part: Path) -> int | None:
     while True:
         lock = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(lock)
         except BlockingIOError:
             os.close(lock)
             return None

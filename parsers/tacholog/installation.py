@@ -1,7 +1,8 @@
-"""The installed files that are not Python (page templates, sources of the site), and the optional packages."""
+"""The installed files that are not Python (page templates, sources of the site), and what the system and the installation lack for a command."""
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -39,11 +40,13 @@ def _resource(in_checkout: str, in_wheel: str) -> Path:
 
 
 _NAMED = 3
-Extra = Literal["site", "cluster"]
+Extra = Literal["diff", "site", "cluster"]
+_DIFF = ("numpy", "pandas", "duckdb", "hdrh", "jinja2", "markupsafe", "pebble")
 #: The packages that each extra installs, by the names for import.
 PACKAGES: dict[Extra, tuple[str, ...]] = {
-    "cluster": ("dask", "distributed"),
-    "site": ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton", "plotly", "ghp_import"),
+    "diff": _DIFF,
+    "cluster": (*_DIFF, "dask", "distributed"),
+    "site": (*_DIFF, "sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton", "plotly", "ghp_import"),
 }
 
 
@@ -56,4 +59,14 @@ def require(extra: Extra, purpose: str) -> None:
     missing = [name for name in PACKAGES[extra] if find_spec(name) is None]
     if missing:
         names = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
-        raise TachologError(f"{purpose} needs packages that are not installed ({names}): pip install 'tacholog[{extra}]'")
+        raise TachologError(f'{purpose} needs packages that are not installed ({names}): pip install "tacholog[{extra}]"')
+
+
+def require_linux(purpose: str) -> None:
+    """Check that this system is Linux. ``purpose``, the first words of the message, names the function that needs it.
+
+    Raises:
+        TachologError: this is another system.
+    """
+    if sys.platform != "linux":
+        raise TachologError(f"{purpose} needs Linux, and this system is {sys.platform}; logs and runs can be read here")

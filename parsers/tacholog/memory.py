@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import ctypes
 import gc
+import os
+from collections.abc import Callable
 
 # Python's default is 700 objects, and the rows of a few runs or a single page are more. A report of 387 runs keeps 460,000 objects; a third of these
 # objects belong to modules.
@@ -42,7 +44,7 @@ def keep_freed_memory() -> None:
 
     By default, glibc returns large arrays immediately, and the system must clear each memory page of the next array.
     """
-    if adjust := getattr(ctypes.CDLL(None), "mallopt", None):
+    if adjust := _of_c_library("mallopt"):
         adjust(_M_MMAP_THRESHOLD, _KEPT_BLOCK_BYTES)
         adjust(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
@@ -52,5 +54,10 @@ def return_freed_memory() -> None:
 
     glibc keeps freed memory for later objects. But the objects of the next step often do not fit into the gaps between the remaining objects.
     """
-    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+    if trim := _of_c_library("malloc_trim"):
         trim(0)
+
+
+def _of_c_library(name: str) -> Callable[..., int] | None:
+    """Return a function of the C library; ``None`` if there is none with this name, or the library cannot be opened by Python (Windows)."""
+    return None if os.name == "nt" else getattr(ctypes.CDLL(None), name, None)

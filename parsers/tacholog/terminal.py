@@ -13,7 +13,6 @@ import errno
 import os
 import signal
 import sys
-import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,6 +93,8 @@ def _take_closed() -> None:
 
 def leave_if_closed() -> None:
     """Drop all further output to a closed terminal. Writing to it would raise an error that nobody can see."""
+    import termios  # not on Windows, which has no such signal
+
     for number in (_OUT, _ERR):
         try:
             termios.tcgetattr(number)
@@ -184,7 +185,8 @@ def data(text: str) -> None:
     stream.buffer.flush()
 
 
-_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_HANGUP = getattr(signal, "SIGHUP", None)  # Windows does not have it.
+_ENDS = tuple(number for number in (signal.SIGINT, signal.SIGTERM, _HANGUP) if number is not None)
 _USUAL = (signal.SIG_DFL, signal.default_int_handler)
 _SHELL = 128  # A shell's exit code is this number plus the number of a signal: 130 is Ctrl-C, 143 SIGTERM, 129 SIGHUP (the terminal was closed).
 _received: list[int] = []
@@ -219,6 +221,6 @@ def _is_main() -> bool:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as Python calls it
     _received.append(number)
-    if number == signal.SIGHUP:
+    if number == _HANGUP:
         leave_if_closed()
     raise KeyboardInterrupt

@@ -482,3 +482,91 @@ def test_campaigns_that_cannot_be_compared_are_refused_before_any_run(tmp_path: 
     assert done.returncode == 2
     assert message in done.stderr
     assert not list(tmp_path.rglob("run.toml"))
+
+
+TWO_SIZES = """
+system = "Tacholog perftest"
+tool = "perftest"
+version_command = ["perftest", "--version"]
+format = "native"
+repetitions = 1
+seed = 3
+
+[[runs]]
+name = "size-{sizes_bytes}"
+command = ["perftest", "--test", "latency", "--transport", "mock", "--role", "both", "--sizes", "{sizes_bytes}", "--duration", "{duration_s}",
+           "--warmup", "0.02", "--set", "faults=hold=1000us", "--cpu-pub", "{cpu_pub}", "--cpu-sub", "{cpu_sub}", "--output", "-"]
+vary.sizes_bytes = [64, 1024]
+options = { duration_s = 1, warmup_s = 0.02 }
+conditions = { transport = "mock", load_mode = "closed", payload_touched = "write+read", publishers = 1, subscribers = 1 }
+"""
+
+
+def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
+    """Return two programs that print recorded logs: for 64 bytes, messages took a hundred times as long on the new side. No noise hides this."""
+    for name, size, hold_us in (("old-64", 64, 100), ("new-64", 64, 10_000), ("old-1024", 1024, 100)):
+        words = ["--test", "latency", "--transport", "mock", "--sizes", str(size), "--duration", "1", "--warmup", "0.02"]
+        done = subprocess.run([perftest, *words, "--set", f"faults=hold={hold_us}us", "--output", "-"], capture_output=True, check=True)
+        (folder / f"{name}.log").write_bytes(done.stdout)
+    shutil.copy(folder / "old-1024.log", folder / "new-1024.log")
+    programs = folder / "old" / "perftest", folder / "new" / "perftest"
+    for program in programs:
+        program.parent.mkdir()
+        log = f'"{program.parent}-$(echo "$*" | grep -o "1024\\|64" | head -n 1).log"'
+        program.write_text(f'#!/bin/sh\ntest "$1" = --version && exec "{perftest}" --version\nexec cat {log}\n')
+        program.chmod(0o755)
+    return programs
+
+
+def confirmations(folder: Path) -> list[Path]:
+    return sorted(only_folder(folder).glob("confirmation-*Z"))
+
+
+@pytest.mark.core
+def test_only_variants_with_a_changed_row_are_measured_again_and_the_new_pairs_decide(tmp_path: Path, perftest: Path) -> None:
+    (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
+
+    plan = ab(old, new, file, "--pairs", "6", "--confirm", "--plan", cwd=tmp_path)
+    done = ab(old, new, file, "--pairs", "6", "--confirm", "--across", "settings", "--format", "json", "--fail-on", "worse", cwd=tmp_path)
+
+    words = "With --confirm, the variants of rows that look worse or better are measured again in 6 new pairs: at most 24 more runs, about"
+    assert words in plan.stderr
+    report = json.loads(done.stdout)
+    (row,) = [row for row in report["rows"] if row["verdict"] == "worse"]
+    assert row["first_look"]["confirmed"]
+    (folder,) = confirmations(tmp_path)
+    assert {path.parent.name for path in folder.glob("*/*/01")} == {"size-64"}
+    first, again = (runs_in_order(part) for part in (only_folder(tmp_path) / "old", folder))
+    assert [run.order_index for _, run in again] == list(range(1, 13))
+    assert len({run.session for _, run in (*first, *again)}) == 2
+    assert len(row["old"]["values"]) == 6
+    assert done.returncode == 3
+
+
+@pytest.mark.core
+def test_interrupted_confirmation_continues_without_new_first_pairs(tmp_path: Path, perftest: Path) -> None:
+    (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
+    ab(old, new, file, "--pairs", "6", "--confirm", "--across", "settings", cwd=tmp_path)
+    (folder,) = confirmations(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in only_folder(tmp_path).rglob("run.toml")}
+    shutil.rmtree(folder / "new/size-64/06")
+
+    done = ab(old, new, file, "--resume", "--confirm", "--across", "settings", cwd=tmp_path)
+    again = ab(old, new, file, "--resume", "--confirm", "--across", "settings", cwd=tmp_path)
+
+    after = {path: path.stat().st_mtime_ns for path in only_folder(tmp_path).rglob("run.toml")}
+    assert confirmations(tmp_path) == [folder]
+    changed = {path.relative_to(folder) for path in before if before[path] != after.get(path)}
+    assert changed == {Path("old/size-64/06/run.toml"), Path("new/size-64/06/run.toml")}  # Both runs of a pair are measured again.
+    assert [event.what for event in read_record(folder).events] == ["resumed"]
+    assert done.stderr.count("size-64/06: ok") == 2
+    assert "First look: " in done.stdout
+    assert again.stdout == done.stdout
+
+
+@pytest.mark.core
+def test_confirmed_comparison_is_not_published(tmp_path: Path, perftest: Path) -> None:
+    done = ab(perftest, perftest, campaign(tmp_path), "--confirm", "--release", "1", "2", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "--confirm cannot be used with --release" in done.stderr

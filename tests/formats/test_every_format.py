@@ -6,6 +6,7 @@ logs, each with the smallest example of an error that a format cannot notice.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -45,10 +46,48 @@ def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> 
     return change in ("cut", "lost") and true.get("definition") == "ecal-5.3-rtt-cut-short" and name in ("definition", "samples")
 
 
+def google_word(name: str, _: object, __: Mapping[str, object], ___: str) -> bool:
+    """If the lines of an aggregate are among those of a repetition, its iterations are the number of repetitions."""
+    return name == "samples"
+
+
+def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
+    """Yield the times of aggregates, which are no results, but may be among the lines of a repetition."""
+    units = {"ns": 1.0, "us": 1e3}
+    for path in SAMPLES["google_benchmark"]:
+        for row in json.loads(path.read_text())["benchmarks"]:
+            if row["run_type"] == "aggregate":
+                yield "latency", "mean", row["real_time"] * units[row["time_unit"]], "=", None
+
+
+def action_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
+    """Yield the aggregates of the sample. The mean is the result if all repetitions are broken, and only the end of a name tells the others."""
+    for value, decimals in ((221416733778.0, 0), (49606377327.67538, 5), (0.2240407781347386, 16)):
+        yield "latency", "mean", value, "=", 10.0**-decimals
+
+
+def openmessaging_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
+    """Without the figures of the delay, a result is that of an old version, which has another definition and states no load."""
+    return name in ("definition", "load_mode") and true.get("definition") == "omb-publish" and change != "none"
+
+
 APART = Allowances(may_lack_size=True)
 ALLOWED = {
     # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
     "ecal": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=ecal_word),
+    # '"value": 4.8,' of one result and '"name": "BM_Send",' of another are on lines of their own.
+    "github_action_benchmark": Allowances(
+        may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=google_word, also_says=action_numbers
+    ),
+    "google_benchmark": Allowances(
+        may_lack_size=True,
+        moved=Distance.LINES,
+        mixed=Distance.LINES,
+        is_same=google_word,
+        also_says=google_numbers,
+        # The name of a benchmark that failed, and the iterations of an aggregate, may be among the lines of a result.
+        extra_words=frozenset({("setting benchmark", "NoSubscriber"), ("samples", 5), ("samples", 6)}),
+    ),
     # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". Each may be from another result.
     "hmbdc": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     "iceoryx2": APART,
@@ -65,12 +104,20 @@ ALLOWED = {
     ),
     # "Starting ... benchmark [clients=1, msg-size=16 B, ...]" states the size and the options of the results after it.
     "nats_bench": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
+    # The command, which states size and acks, may stand before the results of another tool.
+    "kafka": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
+    # A list of one document may stand in another document. Without the figures of the delay, a document is that of an old version.
+    "openmessaging": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=openmessaging_word),
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
+    # The head of the compact columns says which number is which.
+    "rabbitmq_perftest": Allowances(moved=Distance.CONTEXT),
     # Members of its JSON may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
     # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),
+    # "average latency: 26.000 [us]" may be from another block with this count.
+    "zeromq": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
     # The line "---> percentile 75.000 = 4.094" of one run may be among the lines of another run.
     "sockperf": Allowances(may_lack_size=True, mixed=Distance.LINES),
 }

@@ -42,6 +42,7 @@ LATENCIES = [
     ("fastrtps/latency-2.9.1.log", "rtt/2", "closed", "fastrtps-latency-1.9.4"),
     ("qperf/tcp-lat-plain.log", "rtt/2", "closed", "qperf-latency"),
     ("nats_bench/0.4-requester.log", "rtt", "closed", "nats-bench-request"),
+    ("rabbitmq_perftest/2.22-consumer.log", "one-way", None, "rabbitmq-consumer-latency"),
     ("nats_bench/0.4-jetstream-sync.log", "pub-to-ack", "closed", "nats-bench-acknowledged"),
     ("nats_bench/0.4-jetstream-async.log", "pub-to-ack", "max-rate", "nats-bench-batch"),
     ("sockperf/ping-pong-udp.log", "rtt/2", None, "sockperf-latency"),
@@ -51,6 +52,13 @@ LATENCIES = [
     ("iceperf/2.0.3-leader.log", "rtt/2", "closed", "iceperf-mean"),
     ("iceoryx2/0.9.3-publish-subscribe.log", "rtt/2", "closed", "iceoryx2-publish-subscribe"),
     ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
+    ("google_benchmark/moveit-service-client.json", None, None, "google-benchmark-iteration"),  # Only the name says what an iteration is.
+    ("github_action_benchmark/moveit-entry.json", None, None, "github-action-benchmark-mean"),
+    ("zeromq/nng-2.0-remote-lat.log", "rtt/2", "closed", "zeromq-latency"),
+    ("zenoh/layout-ping.log", "rtt", "closed", "zenoh-ping"),
+    ("openmessaging/pulsar-2021.log", "pub-to-ack", None, "omb-publish-2017"),
+    ("kafka/producer-summary.log", "pub-to-ack", None, "kafka-producer"),
+    ("kafka/end-to-end.log", "one-way", "closed", "kafka-end-to-end"),
 ]
 # Log, test, metric, statistic, and the printed number multiplied by its unit.
 UNITS = [
@@ -71,10 +79,16 @@ UNITS = [
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean", 242 * MIB * 8),
     ("ecal/pubsub-throughput.log", "throughput", "bytes_sent", "total", 8000 * MIB),
     ("ecal/performance.log", "throughput", "interval_per_message", "mean", 663.552 * 1000),
+    ("openmessaging/pulsar-2021.log", "throughput", "goodput", "mean", 488.4 * MIB * 8),
+    ("kafka/producer-summary.log", "throughput", "acknowledged_goodput", "mean", 22.29 * MIB * 8),  # The tool prints MB of 2^20 bytes.
+    ("kafka/consumer-3.5.log", "throughput", "goodput", "mean", 0.9986 * MIB * 8),
     ("ddsperf/sub.log", "throughput", "goodput", "mean", 1643.31 * 1e6),
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "goodput", "mean", 137.901 * 1e6),
     ("iceoryx2/0.9.3-publish-subscribe.log", "latency", "latency", "mean", 23397),
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 0.006631404 * 1e9),
+    ("github_action_benchmark/layout-catch2.json", "latency", "latency", "mean", 43.186 * 1000),
+    ("zeromq/layout-elapsed-thr.log", "throughput", "goodput", "mean", 3276.8 * 1e6),
+    ("zeromq/nng-2.0-local-thr.log", "throughput", "goodput", "mean", 2100.134 * MIB),  # Mb of 2^20 bits.
 ]
 SIZES = [  # Log, test, and the printed size multiplied by its unit.
     ("ecal/performance-5.12.rst", "latency", 1 * KIB),
@@ -92,6 +106,8 @@ DERIVED = [
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", "loss", "total"),
     ("fastrtps/throughput-2.9.1-subscriber.log", "demand", "messages_received", "total"),
     ("ddsperf/sub.log", "throughput", "goodput", "mean"),
+    ("zenoh/layout-ping.log", "latency", "latency", "p50"),
+    ("openmessaging/kafka-2026.json", "throughput", "message_rate", "mean"),
 ]
 # Log, test, metric, statistic: the printed value is close to 2^64, or a latency of zero.
 IMPOSSIBLE = [
@@ -105,6 +121,7 @@ RESOLUTIONS = [
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "p99", 1000),
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "std", 100),
     ("rti/3.0.1-throughput-sub.log", "throughput", "message_rate", "mean", 1),
+    ("rabbitmq_perftest/2.22-consumer.log", "latency", "latency", "p99", 1000),
     ("nats_bench/0.4-requester.log", "latency", "latency", "p99", 10),
     ("ecal/latency-6.2-receiver.log", "latency", "latency", "mean", 1000),
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 1),
@@ -112,6 +129,8 @@ RESOLUTIONS = [
     ("qperf/tcp-lat-v-100.log", "latency", "latency", "mean", 10),
     ("iceperf/2.0.3-leader.log", "latency", "latency", "mean", 1000),
     ("sockperf/ping-pong-udp.log", "latency", "latency", "p99", 1),
+    ("kafka/producer-summary.log", "latency", "latency", "p99", 1_000_000),
+    ("openmessaging/kafka-2026.json", "latency", "latency", "p99", 1000),
 ]
 SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", 1968),
@@ -121,6 +140,8 @@ SAMPLES = [  # Log, test, and the number of messages in the statistics.
     ("iceperf/2.0.3-leader.log", "latency", 2000),
     ("sockperf/ping-pong-udp.log", "latency", 337358),
     ("ecal/readme-5.5.md", "latency", 10000),
+    ("github_action_benchmark/layout-go.json", "latency", 2911232),
+    ("zeromq/nng-2.0-remote-lat.log", "latency", 5000),
     ("nats_bench/0.4-requester.log", "latency", 5000),
     ("rti/3.0.1-latency-pub.log", "latency", None),  # The log states no number of samples.
 ]

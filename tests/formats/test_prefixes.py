@@ -91,14 +91,18 @@ def test_log_gives_the_same_records_with_any_prefix(sample: str) -> None:
 
 
 def test_lines_of_the_tool_itself_are_not_treated_as_a_prefix() -> None:
-    """In two samples, the tool itself prints a time before each line."""
+    """In three samples, the tool itself prints a time before each line."""
     notes = {}
     for path in SAMPLE_LOGS:
         with path.open("rb") as stream:
             if prefix := LogText(stream).prefix:
                 notes[path.name] = prefix.words
 
-    assert notes == {"tcp-timestamps.log": "a time", "server-timestamps.log": "a time"}
+    assert notes == {
+        "tcp-timestamps.log": "a time",
+        "server-timestamps.log": "a time",
+        "pulsar-2021.log": "a time, a name in brackets, a level and a dash",
+    }
 
 
 @pytest.mark.parametrize(

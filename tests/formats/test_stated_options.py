@@ -21,18 +21,23 @@ MACHINE, NAMED, ALSO, COUNTED = (
     "is a condition as well",
     "says how much was measured, which is counted",
 )
+CLOCK = "the step of the tool's clock, by which numbers are marked"
 #: Facts that are only environment, by format: a pattern of their keys, and the reason.
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
     "fastrtps": {"clock_overhead_ns": MACHINE},
+    "github_action_benchmark": {"benchmark_tool": "each suite has one, and suites are kept apart"},
+    "google_benchmark": {"host_cpus_online|load_start_load1|cpu_scaling_enabled": MACHINE, "library_build_type": "the library, not the benchmark"},
     "hmbdc": {"machine .*": MACHINE, "notes .*": "prose of the sample page", "note .*": "prose of the sample page", "command .*": "one for each row"},
     "iperf3": {"system_info": MACHINE},
+    "kafka": {"clock_resolution_ns": CLOCK},
     "native": {
         "(perftest|host|clock|load|affinity|placement|socket|companion|transport)_.*": MACHINE,
         "(way|path)_.*": "what the kernel counted",
         "note_text": "prose",
         "search_command": "the command of the tool that was run",
     },
+    "openmessaging": {"clock_resolution_ns": CLOCK},
     "performance_test": {
         "performance_test (QOS|Communicat.*|RMW Implementation|Publishing rate|Msg name|Maximum runtime.*|Number of .*)": ALSO,
         "performance_test (Zero copy.*|Roundtrip Mode)": ALSO,
@@ -42,6 +47,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
         "performance_test (check_memory|Memory check enabled)": "says whether the tool watches its own memory",
     },
     "qperf": {"(loc|rem)_.*": MACHINE},
+    "rabbitmq_perftest": {"clock_resolution_ns": "the step of the tool's clock, for a mark"},
     "rti": {
         "rti_(publisher|subscriber)_id|rti_domain|lite_domain|rti_xml_file": NAMED,
         "rti_perftest_commit|rti_nic|lite_nic": MACHINE,

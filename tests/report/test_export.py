@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from hdrh.histogram import HdrHistogram
 from pyarrow import parquet
+from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, SECOND, add_run, rti
 
 from tacholog.commands.export import export
@@ -173,3 +174,15 @@ def test_command_names_a_release_that_is_the_newest_only_by_its_name(tmp_path: P
 
     said = "r10 counts as the newest release of RTI Connext DDS by its name, because no run of r10 has a start time: start_time = "
     assert (said in exported.stderr, said in judged.stderr) == (not has_time, not has_time), judged.output
+
+
+def test_output_that_is_a_link_stays_a_link(checkout: Path, tmp_path: Path) -> None:
+    """As root, ``--output /dev/stdout > FILE`` replaced /dev/stdout, a link to the file, by a file."""
+    (tmp_path / "numbers.csv").touch()
+    (tmp_path / "link").symlink_to("numbers.csv")
+
+    done = run_tacholog_text("export", checkout / "docs/example/data", "--output", "link")
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "link").readlink() == Path("numbers.csv")
+    assert (tmp_path / "numbers.csv").read_bytes().count(b"\n") > 10

@@ -439,9 +439,11 @@ def test_workflow_measures_and_publishes_with_existing_nox_sessions(checkout: Pa
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     sessions = [command.split()[2] for command in commands if command.startswith("nox -s")]
 
-    assert sessions == ["bench", "publish"]
+    assert sessions == ["bench", "publish", "docs"]
     assert all(f"def {session}(session" in (checkout / "noxfile.py").read_text() for session in sessions)
     assert jobs["publish"]["needs"] == "bench"
+    assert jobs["pages"]["needs"] == "publish"
+    assert jobs["pages"]["permissions"] == {"contents": "read", "pages": "write", "id-token": "write"}
     # Text that a person types must not become part of a command.
     assert not any("${{" in command for command in commands)
 

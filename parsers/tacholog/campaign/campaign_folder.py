@@ -24,7 +24,7 @@ from tacholog.campaign.programs import find_program, list_names, measured_progra
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.folders import locked
 from tacholog.formats.reading import Event, Scan
-from tacholog.formats.registry import formats
+from tacholog.formats.registry import formats, name_without_unit
 from tacholog.formats.source import open_log_in
 from tacholog.runs.conditions import contradictions, stated_conditions
 from tacholog.runs.disturbance import exceeded
@@ -218,7 +218,7 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
             scan = Scan(text, entry.format)
             records = [event.what if isinstance(event, Event) else event.like for event in scan.batches()]
     except UnreadableInput as error:
-        if entry.format is not None and entry.format not in formats():
+        if entry.format is not None and name_without_unit(entry.format) not in formats():
             return f"{name}its log cannot be read: {error}"
         return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse shows more){_hint(run, entry.file)}"
     if scan.account.status == "empty":

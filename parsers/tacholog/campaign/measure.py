@@ -59,7 +59,7 @@ class _MeasuredRun(NamedTuple):
 
 def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
     """Do one run: start its processes, keep their output as logs, and write ``run.toml`` as the last step, even if the run failed."""
-    run = _with_rate(folder, run)
+    run = with_rate(folder, run)
     run_folder = folder / run.folder
     was_interrupted = run_folder.exists()
     run_folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     return manifest
 
 
-def _with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
+def with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
     """Return the run. If its rate depends on a search, its rate is filled in, unless the search found no rate.
 
     All repetitions have the rate of the first repetition, even if the search was repeated after it.

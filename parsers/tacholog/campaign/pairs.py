@@ -33,16 +33,18 @@ from tacholog.campaign.campaign_folder import (
     write_plan,
 )
 from tacholog.campaign.floor import with_floor, without_floor
-from tacholog.campaign.measure import utc_now
-from tacholog.campaign.plan import Plan, PlannedRun, schedule_runs
+from tacholog.campaign.measure import RATE_OPTION, utc_now, with_rate
+from tacholog.campaign.plan import Plan, PlannedRun, read_plan, schedule_runs
 from tacholog.campaign.preview import without_commands
 from tacholog.campaign.programs import sha256
 from tacholog.compare.pairing import RECORD_FILE, PairRecord, PairSide, PlanEvent, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.runs.manifest import FLOOR, RUN_FILE, check_release_name
+from tacholog.runs.labels import CONTROL, label_name
+from tacholog.runs.manifest import FLOOR, PLAN_FILE, RUN_FILE, check_release_name
 
 SIDES: tuple[Literal["old"], Literal["new"]] = ("old", "new")
 _HALVES_FOLDER = "half-pairs"
+_CONFIRMATION = "confirmation"
 
 
 class Task(NamedTuple):
@@ -138,9 +140,6 @@ def start_pairs(
     tools = {**builds[0].tools, **builds[1].tools}
     folder, identity = make_campaign_folder(output, f"ab-{name}", campaign.hosts, tools)
     old_plan, new_plan = (msgspec.structs.replace(plan, session=identity.session, host=identity.host, host_ids=identity.host_ids) for plan in plans)
-    for side, plan in zip(SIDES, (old_plan, new_plan), strict=True):
-        (folder / side).mkdir()
-        write_plan(folder / side, plan)
     old, new = (
         PairSide(name=plan.release or build.name, revision=build.revision, template=build.template) for plan, build in zip(plans, builds, strict=True)
     )
@@ -154,8 +153,16 @@ def start_pairs(
         old=old,
         new=new,
     )
-    write_record(folder, record)
-    return Pairs(folder, record, (old_plan, new_plan), builds)
+    return _written(Pairs(folder, record, (old_plan, new_plan), builds))
+
+
+def _written(begun: Pairs) -> Pairs:
+    """Write the plans of both sides and the record of a comparison into its folder, and return the comparison."""
+    for folder, plan in zip(begun.sides, begun.plans, strict=True):
+        folder.mkdir()
+        write_plan(folder, plan)
+    write_record(begun.folder, begun.record)
+    return begun
 
 
 def _name(path: Path, builds: tuple[Build, Build]) -> str:
@@ -207,14 +214,14 @@ def _listed_by_both(campaigns: tuple[Campaign, Campaign], builds: tuple[Build, B
     return old if new is None else new if old is None else old & new
 
 
-def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:
+def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None, *, may_be_done: bool = False) -> Pairs:
     """Continue the newest comparison of this campaign under ``output``. A larger number of ``pairs`` adds pairs at the end.
 
     If only one run of a pair was done, both runs are done again, because otherwise the interruption would be between them. The old run is not
     deleted, but moved into a separate folder.
 
     Raises:
-        TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is pending.
+        TachologError: there is no such comparison, it has other builds or another campaign, or no run is pending (unless ``may_be_done``).
     """
     name = _name(path, builds)
     started = sorted(output.glob(f"ab-{name}-[0-9]*Z"), reverse=True)
@@ -233,6 +240,8 @@ def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: i
     if pairs is not None and pairs != record.pairs:
         begun = _extended(begun, path, pairs)
     if not begun.tasks():
+        if may_be_done:
+            return begun
         raise TachologError(
             f"{folder}: all {record.pairs} pairs are done; to add more, give a larger --pairs (the report will say that pairs were added)"
         )
@@ -279,6 +288,51 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"]
     record = msgspec.structs.replace(record, events=(*record.events, event))
     write_record(begun.folder, record)
     return begun._replace(record=record)
+
+
+def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
+    """Return the pairs that measure these variants and the controls again: those that were started, if they contain all variants, or else new pairs.
+
+    They have a folder of their own in the folder of the first pairs, and a session of their own. So no comparison counts them among the first pairs.
+    """
+    started = sorted(first.folder.glob(f"{_CONFIRMATION}-[0-9]*Z"), reverse=True)
+    for folder in (candidate for candidate in started if (candidate / RECORD_FILE).is_file()):
+        old, new = (read_plan(folder / side / PLAN_FILE) for side in SIDES)
+        if {run.variant for run in old.runs} >= {*variants}:
+            again = Pairs(folder, read_record(folder), (old, new), first.builds)
+            if again.tasks():
+                again = with_event(again, "resumed")
+                _set_halves_aside(again)
+            return again
+    tools = {**first.builds[0].tools, **first.builds[1].tools}
+    folder, identity = make_campaign_folder(first.folder, _CONFIRMATION, first.plans[0].hosts, tools)
+    old, new = (
+        msgspec.structs.replace(plan, session=identity.session, host=identity.host, host_ids=identity.host_ids, runs=runs)
+        for plan, runs in zip(first.plans, _runs_again(first, variants), strict=True)
+    )
+    pairs = first.record.pairs
+    record = msgspec.structs.replace(first.record, planned_pairs=pairs, pairs=pairs, runs=len(old.runs) + len(new.runs), events=())
+    return _written(Pairs(folder, record, (old, new), first.builds))
+
+
+def _runs_again(first: Pairs, variants: Collection[str]) -> list[tuple[PlannedRun, ...]]:
+    """Return the runs of these variants and of the controls, for both sides. In each pair, the other side is first than in the first pairs.
+
+    A rate that depends on a search is the rate of the first pairs, because another rate would be another row.
+    """
+    chosen = [[run for run in plan.runs if run.variant in variants or label_name(CONTROL) in run.labels] for plan in first.plans]
+    order = sorted(run.order_index for runs in chosen for run in runs)  # the two runs of a pair follow each other
+    index_of = {index: (position ^ 1) + 1 for position, index in enumerate(order)}
+    sides = []
+    for folder, runs in zip(first.sides, chosen, strict=True):
+        with_rates = (with_rate(folder, run) for run in runs)
+        sides.append(
+            tuple(
+                msgspec.structs.replace(run, order_index=index_of[run.order_index], sustained=None if RATE_OPTION in run.options else run.sustained)
+                for run in with_rates
+            )
+        )
+    return sides
 
 
 def _set_halves_aside(begun: Pairs) -> None:

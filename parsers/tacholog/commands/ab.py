@@ -21,9 +21,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 import click
 
@@ -33,11 +35,11 @@ from tacholog.campaign.campaign_file import read_campaign
 from tacholog.campaign.campaign_folder import disturbed_runs, failure_reason
 from tacholog.campaign.floor import floor_tools
 from tacholog.campaign.gaps import Gap, expected_gaps
-from tacholog.campaign.pairs import Pairs, copy_pairs_to_data, pairs_folder, resume_pairs, start_pairs, with_event
+from tacholog.campaign.pairs import Pairs, copy_pairs_to_data, pairs_folder, pairs_to_confirm, resume_pairs, start_pairs, with_event
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.preview import without_commands
 from tacholog.campaign.programs import find_programs
-from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write_report
+from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, known_regressions, rendered, write_report
 from tacholog.commands.shared.arguments import Folder, Percentage
 from tacholog.commands.shared.campaigns import gap_words, limits_held, list_words, measure_all, short_words
 from tacholog.commands.shared.messages import counted, duration
@@ -48,9 +50,16 @@ from tacholog.installation import checkout
 from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FLOOR
 
+if TYPE_CHECKING:
+    from tacholog.compare.bands import SameBuildBands
+    from tacholog.store.frames import Dataset
+
 _ASSUMED_NOISE = 0.02
 _DEFAULT_PAIRS = 12
 _UNREACHABLE = 2
+_NOT_PUBLISHED = (
+    "--confirm cannot be used with --release: a later comparison of the copied runs would show the first look, and not what was confirmed"
+)
 
 
 @click.command(help=__doc__)
@@ -70,6 +79,11 @@ _UNREACHABLE = 2
     is_flag=True,
     help="Print what would be run, how long it takes and which change it can detect, then stop. A revision is built first; nothing else is run.",
 )
+@click.option(
+    "--confirm",
+    is_flag=True,
+    help="Measure the variants of rows that look worse or better again, in as many new pairs. The new pairs alone give the verdicts of these rows.",
+)
 @click.option("--resume", is_flag=True, help="Continue the newest comparison of this campaign; with a higher --pairs, add pairs.")
 @click.option("--release", "releases", nargs=2, metavar="OLD NEW", help="Label the sides, and copy both to DATA/<tool>/OLD-to-NEW at the end.")
 @click.option("--output", default="build/runs", show_default=True, type=Folder(), help="Where runs are kept.")
@@ -88,6 +102,9 @@ _UNREACHABLE = 2
     type=click.Choice(FAIL_ON),
     help="Exit with 3 (implausible: 5) if there is such a row, as in tacholog diff. May be repeated.",
 )
+@click.option(
+    "--known", "known_file", metavar="FILE", type=click.Path(path_type=Path), help="Known regressions, as in tacholog diff; default: known.toml."
+)
 def ab(
     *,
     old: str,
@@ -96,6 +113,7 @@ def ab(
     pairs: int | None,
     detect: float | None,
     only_plan: bool,
+    confirm: bool,
     resume: bool,
     releases: tuple[str, str] | None,
     output: Path,
@@ -105,15 +123,20 @@ def ab(
     across: tuple[str, ...],
     output_format: str,
     fail_on: tuple[str, ...],
+    known_file: Path | None,
 ) -> None:
     """Find both builds, print the plan, execute it, and compare the sides."""
+    from tacholog.compare.acknowledged import acknowledge
     from tacholog.compare.diff.compare import check_across, exit_code
 
     check_across(across)  # checked before hours of measuring
+    regressions = known_regressions(known_file)
     if only_plan and resume:
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
     if detect and resume:
         raise click.UsageError("--detect chooses the pairs of a new comparison; --resume continues one that has its plan")
+    if confirm and releases:
+        raise click.UsageError(_NOT_PUBLISHED)
     compared_files = _own_campaigns(old, new, campaign)
     path = compared_files[0] if compared_files else campaign or _default_campaign()
     planned = read_campaign(path)
@@ -129,7 +152,13 @@ def ab(
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     asks = not only_plan
-    begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or _DEFAULT_PAIRS, releases, asks=asks)
+    begun = (
+        resume_pairs(path, output, sides, pairs, may_be_done=confirm)
+        if resume
+        else start_pairs(path, output, sides, pairs or _DEFAULT_PAIRS, releases, asks=asks)
+    )
+    if confirm and begun.plans[0].release is not None:
+        raise click.UsageError(_NOT_PUBLISHED)
     suggested = _suggested(begun, detect, output, data) if detect else None
     if suggested and not pairs:
         shutil.rmtree(begun.folder)
@@ -137,13 +166,19 @@ def ab(
     gaps = _gaps(begun, across)
     lists = planned.only_if_listed if only_plan and not without_commands(planned).only_if_listed else None
     fewer = [list_words(shlex.join(lists.by))] if lists else []
-    for line in (*_plan_words(begun, output, data, detect), *fewer, *short_words(begun.plans[0]), *gap_words(gaps)):
+    for line in (
+        *_plan_words(begun, output, data, detect),
+        *([_confirmation_words(begun)] if confirm else []),
+        *fewer,
+        *short_words(begun.plans[0]),
+        *gap_words(gaps),
+    ):
         (partial(terminal.line, err=True) if only_plan else terminal.remark)(line)
     if only_plan or (detect and not suggested and not pairs):
         shutil.rmtree(begun.folder)
         sys.exit(0 if only_plan else _UNREACHABLE)
     _measure(begun, gaps)
-    report = _compared(begun, data, across)
+    report = acknowledge(_compared(begun, data, across, gaps if confirm else None), regressions, datetime.now(UTC).date())
     write_report(output_format, report, rendered(output_format, report), None)
     _warn_if_nothing_was_measured(begun, report)
     sys.exit(exit_code(report, fail_on))
@@ -194,6 +229,13 @@ def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = N
         else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
         *([detect_words(detect, noise, rows)] if detect else []),
     ]
+
+
+def _confirmation_words(begun: Pairs) -> str:
+    """Return a line of text: what --confirm can cost at most."""
+    seconds = sum(run.expected_s for plan in begun.plans for run in plan.runs)
+    again = f"the variants of rows that look worse or better are measured again in {counted(begun.record.pairs, 'new pair')}"
+    return f"With --confirm, {again}: at most {begun.record.runs} more runs, about {duration(seconds)}. If no row looks so, there are none."
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
@@ -321,10 +363,37 @@ def _limits_were_held(begun: Pairs) -> bool:
     return not reasons
 
 
-def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
+def _confirmed(begun: Pairs, first: Comparison, sides: Sequence[Dataset], measured: SameBuildBands | None, gaps: Sequence[Gap]) -> Comparison:
+    """Measure the variants of the rows that look worse or better again. Return the comparison with the verdicts of the new pairs for these rows."""
+    from tacholog.compare.confirmation import changed_rows, confirmed, only_rows, runs_with
+    from tacholog.compare.diff.compare import compare
+    from tacholog.compare.sides import find
+
+    rows, across = changed_rows(first), first.settings.across
+    if not rows:
+        return confirmed(first, None, begun.record.pairs)
+    runs = {run for side in sides for run in runs_with(side, rows, across)}
+    variants = {run.variant for plan in begun.plans for run in plan.runs if run.folder in runs}
+    again = pairs_to_confirm(begun, variants)
+    count = f"{counted(len(rows), 'row')} {'looks' if len(rows) == 1 else 'look'} worse or better"
+    terminal.remark(f"First look: {count}. Measured again in {counted(again.record.pairs, 'new pair')}: {', '.join(sorted(variants))}.")
+    _measure(again, gaps)
+    _limits_were_held(again)
+    old, new = (only_rows(find(str(folder), ()), rows, across) for folder in again.sides)
+    names = first.old.name, first.new.name
+    return confirmed(first, compare(old, new, Policy(across=across), names, measured=measured, band_roots=band_roots()), again.record.pairs)
+
+
+def _compared(begun: Pairs, data: Path, across: tuple[str, ...], gaps: Sequence[Gap] | None) -> Comparison:
     """Compare both sides. Copy them for publication if they have labels, and store the band if both are the same build.
 
     A comparison across a field compares two configurations, so its differences are not the band of a build.
+
+    Args:
+        begun: the measured pairs.
+        data: the folder for publication.
+        across: the fields in which the sides may differ.
+        gaps: the known gaps of the campaign, if rows that look worse or better are measured again; ``None``: they are not.
     """
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare
@@ -332,14 +401,15 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
 
     sides = [find(str(folder), ()) for folder in begun.sides]
     names = begun.record.old.name, begun.record.new.name
-    report = compare(sides[0], sides[1], Policy(across=across), names, measured=bands.find_same_build(sides, band_roots()), band_roots=band_roots())
+    measured = bands.find_same_build(sides, band_roots())
+    first = compare(sides[0], sides[1], Policy(across=across), names, measured=measured, band_roots=band_roots())
     terminal.remark(f"kept: {begun.folder}")
     fit = _limits_were_held(begun)
     if (labelled := begun.plans[0].release is not None) and fit:
         terminal.remark(f"copied for publication: {copy_pairs_to_data(begun, data)}")
     elif labelled:
         click.echo(f"tacholog: {begun.folder}: not copied to {data}, because the runs did not hold the limits of the campaign", err=True)
-    if report.same_build and not across and (entries := bands.calibrations(report, _checksums(begun.plans[0]))):
+    if first.same_build and not across and (entries := bands.calibrations(first, _checksums(begun.plans[0]))):
         folder = data if labelled else begun.folder.parent
         terminal.remark(f"the band of this build: {bands.add(folder, begun.plans[0].host, entries)}")
-    return report
+    return first if gaps is None else _confirmed(begun, first, sides, measured, gaps)

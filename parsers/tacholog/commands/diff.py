@@ -14,7 +14,8 @@ Exit codes (the highest that applies):
   2  wrong usage; or a run, log or folder could not be read to its end, or
      does not match its run.toml: it is named, and all others were compared
      (a run that failed or has no result is named, and is no error)
-  3  with --fail-on worse: something is worse;
+  3  with --fail-on worse: something is worse, and known.toml does not
+     acknowledge it (docs/significance.md);
      with --fail-on differs: something was measured worse or better, and
      the release or the day may be the cause;
      with --fail-on inconclusive: something is too noisy to tell, or had
@@ -34,6 +35,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
 from glob import glob
 from pathlib import Path
@@ -44,7 +46,7 @@ import msgspec
 from click.shell_completion import CompletionItem
 
 from tacholog import terminal
-from tacholog.commands.shared.arguments import complete_release, known_roots, reading_options, work_of
+from tacholog.commands.shared.arguments import complete_release, home, known_roots, reading_options, work_of
 from tacholog.commands.shared.messages import UNREADABLE_EXIT, print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.compare.policy import Policy, metric_asked, read_policy
@@ -56,6 +58,7 @@ from tacholog.runs.labels import labels_asked
 from tacholog.runs.manifest import Manifest
 
 if TYPE_CHECKING:
+    from tacholog.compare.acknowledged import KnownRegression
     from tacholog.store.frames import Dataset
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50, "comment": 0}
@@ -71,7 +74,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
         context.exit()
 
 
-class AskedVerdict(click.ParamType[Verdict]):
+class AskedVerdict(click.ParamType):  # type: ignore[type-arg] # not generic in older versions of click
     """A verdict as an argument, in the words of a report or of the JSON document."""
 
     name = "verdict"
@@ -141,6 +144,13 @@ class AskedVerdict(click.ParamType[Verdict]):
     type=click.Path(path_type=Path),
     help="The band of one build (CSV); default: the one beside the runs.",
 )
+@click.option(
+    "--known",
+    "known_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Known regressions (TOML), which --fail-on does not count; default: known.toml in the current folder, else in data/.",
+)
 @click.option("--renames", metavar="FILE", type=click.Path(path_type=Path), help="Names that have changed (TOML); default: data/renames.toml.")
 @click.option(
     "--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if there is such a row; see above. May be repeated."
@@ -166,6 +176,7 @@ def diff(
     everything: bool,
     thresholds: Path | None,
     band: Path | None,
+    known_file: Path | None,
     renames: Path | None,
     fail_on: tuple[str, ...],
     limit: int | None,
@@ -173,12 +184,14 @@ def diff(
     cluster: str | None,
 ) -> None:
     """Read both sides, compare them, and print the comparison."""
+    from tacholog.compare.acknowledged import acknowledge
     from tacholog.compare.bands import find_same_build
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.sides import find_all, find_renames, of_labels, read_renames, renamed
     from tacholog.store.complaints import complaints, with_copies
     from tacholog.store.load import load_logs
 
+    regressions = known_regressions(known_file, roots)
     sides_named = _names_of_sides(old, new, old_logs, new_logs)
     check_across(across)
     base = read_policy(thresholds) if thresholds else Policy()
@@ -205,10 +218,20 @@ def diff(
     measured = find_same_build(sides, band_roots(roots), band)
     terminal.status("comparing")
     report = compare(sides[0], sides[1], policy, sides_named, everything=output == "json", measured=measured, band_roots=band_roots(roots))
+    report = acknowledge(report, regressions, datetime.now(UTC).date())
     if everything:
         only, limit = only or VERDICTS, limit or 0
     write_report(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
+
+
+def known_regressions(file: Path | None, roots: Sequence[Path] = ()) -> list[tuple[str, KnownRegression]]:
+    """Read the known regressions: of the stated file, else of ``known.toml`` in the current folder or in the data; none if there is no such file."""
+    from tacholog.compare.acknowledged import FILE, read_known
+
+    candidates = (Path(FILE), *(root / FILE for root in roots or (home() / "data",)))
+    path = file or next((path for path in candidates if path.is_file()), None)
+    return read_known(path) if path else []
 
 
 def _names_of_sides(old: str | None, new: str | None, old_logs: Sequence[str], new_logs: Sequence[str]) -> tuple[str, str]:

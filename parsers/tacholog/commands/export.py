@@ -15,11 +15,13 @@ Exit code 2: a run, a log or a folder could not be read (all others are written)
 from __future__ import annotations
 
 import codecs
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from tacholog.store.results import Store
 
 _PIECE_BYTES = 1 << 20
+_OPEN_FILES = Path("/dev/fd")  # The open files of this process, by their numbers. Windows does not have this folder.
 _ONE_FILE, _FOLDERS = ("parquet",), ("hdr", "github-action-benchmark")
 _ROW_VALUES = ("bencher", "github-action-benchmark")
 FORMATS = ("csv", "json", "parquet", "hdr", *_ROW_VALUES)
@@ -94,15 +97,29 @@ def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind
     if path is not None:
         with whole_file(path) as stream:
             store, problems = read()
-            store.results.write(kind, Path(f"/dev/fd/{stream.fileno()}"))
+            opened = _OPEN_FILES / str(stream.fileno())
+            if opened.exists():
+                store.results.write(kind, opened)
+            else:
+                with _written(store, kind) as content:
+                    shutil.copyfileobj(content, stream)
         return print_complaints([problems])
     store, problems = read()
-    with tempfile.NamedTemporaryFile() as file:
-        store.results.write(kind, Path(file.name))
+    with _written(store, kind) as content:
         decoder = codecs.getincrementaldecoder("utf-8")()
-        while piece := file.read(_PIECE_BYTES):
+        while piece := content.read(_PIECE_BYTES):
             terminal.data(decoder.decode(piece))
     return print_complaints([problems])
+
+
+@contextmanager
+def _written(store: Store, kind: FileKind) -> Iterator[BinaryIO]:
+    """Write all numbers into a temporary file, and open it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "results"
+        store.results.write(kind, path)
+        with path.open("rb") as stream:
+            yield stream
 
 
 def _export_row_values(store: Store, problems: Complaints, kind: str, path: Path | None) -> int:

@@ -4,6 +4,8 @@ The pattern after --map states what the path of a log below DIR means: '{release
 that differ only in role and participant become one run. Without --map and --rules, nothing is imported: a pattern is suggested.
 
 Logs are copied and never changed. Runs that were imported before are not changed, so the same command can be repeated when there are more logs.
+DIR may also be a history of github-action-benchmark (data.js): each of its entries becomes a run, and its commit becomes the release.
+
 docs/import.md explains the fields, the rules file, and which value is used if several are stated.
 
 Exit code 2: wrong usage, or a file that may be a log was not imported. It is named, and all other logs were imported.
@@ -14,6 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -26,11 +29,12 @@ from tacholog.runs.manifest import HOSTS_FOLDER
 
 if TYPE_CHECKING:
     from tacholog.runs.importing.grouping import ImportedRun
+    from tacholog.runs.importing.rules import Rules
     from tacholog.runs.importing.survey import Problem
 
 
 @click.command("import", help=__doc__)
-@click.argument("folder", metavar="DIR", type=Folder(exists=True))
+@click.argument("folder", metavar="DIR", type=Folder(exists=True, or_file=True))
 @click.option("--to", "data", metavar="DATA", type=Folder(), help="The data folder for the runs. It is made if it does not exist.")
 @click.option(
     "--map", "maps", metavar="PATTERN", multiple=True, help="What the path of a log means. May be repeated; the first pattern that fits is used."
@@ -70,19 +74,46 @@ def import_(
     dry_run: bool,
 ) -> None:
     """Plan the import, show the plan, and write the runs."""
-    from tacholog.commands._import_listing import import_command, show_plan, show_suggestion
+    from tacholog.commands._import_listing import show_suggestion
     from tacholog.runs.importing.facts import SidecarFacts
-    from tacholog.runs.importing.plan import plan_import
     from tacholog.runs.importing.rules import read_rules
 
-    if not maps and rules_file is None:
+    is_history = folder.is_file()
+    if is_history and (maps or rules_file or facts or link or times_from_files):
+        raise click.UsageError("a history states releases and times by itself, and is split into logs: only --to, --set and --dry-run apply to it")
+    if not is_history and not maps and rules_file is None:
         show_suggestion(folder, data, settings, ignore)
         sys.exit(UNREADABLE_EXIT)
     if data is None and not dry_run:
         raise click.UsageError("--to DATA is missing: the data folder for the runs (or --dry-run, to see what would be imported)")
     rules = read_rules(maps, rules_file, settings, ignore)
+    if is_history:
+        _import_history(folder, data, rules, dry_run=dry_run)
+        return
     if facts is not None:
         rules = rules._replace(facts=SidecarFacts(folder, facts))
+    _import_folder(folder, data, rules, link=link, times_from_files=times_from_files, dry_run=dry_run)
+
+
+def _import_history(file: Path, data: Path | None, rules: Rules, *, dry_run: bool) -> None:
+    """Split a history of github-action-benchmark into logs, and import these."""
+    from tacholog.runs.importing.history import split_history
+
+    with TemporaryDirectory(prefix="tacholog-") as split:
+        history = split_history(file, Path(split))
+        if not history.entries:
+            raise UnreadableInput(f"{file}: the history has no entry")
+        suites = counted(len(history.suites), "suite")
+        terminal.remark(f"{counted(history.entries, 'measurement')} in {suites}: each becomes a log, and its commit becomes its release", err=False)
+        _import_folder(Path(split), data, history.rules(rules), dry_run=dry_run)
+
+
+def _import_folder(
+    folder: Path, data: Path | None, rules: Rules, *, link: bool = False, times_from_files: bool = False, dry_run: bool = False
+) -> None:
+    from tacholog.commands._import_listing import import_command, show_plan
+    from tacholog.runs.importing.plan import plan_import
+
     plan = plan_import(folder, data, rules, Progress(), times_from_files=times_from_files)
     show_plan(plan, dry_run=dry_run)
     if rules.facts and (missing := sorted(rules.facts.missing)):

@@ -23,7 +23,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Event, HeldRecords, Scan
-from tacholog.formats.registry import any_fits, detect, format_named, formats
+from tacholog.formats.registry import any_fits, detect, format_named, formats, name_without_unit
 from tacholog.formats.source import LogText, open_log, text_of
 from tacholog.runs.conditions import stated_conditions, with_stated_side, with_stated_size
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
@@ -151,7 +151,7 @@ def _other_format(asked: str, head: str) -> str:
         name = detect(head)
     except UnreadableInput:
         return ""
-    return f"; it looks like {name}" if name != asked else ""
+    return f"; it looks like {name}" if name != name_without_unit(asked) else ""
 
 
 def _is_given(parameter: str) -> bool:

@@ -21,7 +21,6 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder, home
-from tacholog.installation import require
 
 
 @click.command(help=__doc__)
@@ -44,7 +43,6 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
     for sentence in large_of(built):
         terminal.line(f"tacholog: {sentence}", err=True)
     if branch is not None:
-        require("site", "tacholog publish --branch")
         publish_branch(built, branch, label, replace=replace, incomplete=incomplete, push=push)
         click.echo(f"{label} is on the branch {branch}{' of origin' if push else '; not pushed (git push origin ' + branch + ')'}")
     elif output is not None:

@@ -26,7 +26,6 @@ from tacholog.commands.shared.defaults import defaults
 from tacholog.commands.shared.messages import mention_order, print_complaints, tally_words
 from tacholog.errors import UnreadableInput
 from tacholog.folders import not_ours_alone
-from tacholog.installation import require
 from tacholog.runs.labels import is_label, label_fields
 
 
@@ -46,7 +45,6 @@ def report(
     *, folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | None, jobs: int | None, cluster: str | None, output: Path | None
 ) -> None:
     """Find the data, build the site, and print its location."""
-    require("site", "tacholog report")
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle
     from tacholog.site.settings import read_settings

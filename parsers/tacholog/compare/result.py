@@ -95,6 +95,20 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     samples: int | None = None
 
 
+class FirstLook(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the first pairs showed of a row that was measured again, in new pairs (``tacholog ab --confirm``). The row itself has the new pairs alone.
+
+    ``confirmed``: whether the new pairs give the same verdict. ``difference`` is that of a row of loss, ``ratio`` that of any other row.
+    """
+
+    verdict: Verdict
+    confirmed: bool
+    pairs: int | None
+    ratio: float | None = None
+    difference: float | None = None
+    p_adjusted: float | None = None
+
+
 class ShortRun(msgspec.Struct, frozen=True, gc=False):
     """A run that is left out of a row, because it has too few samples for the percentile."""
 
@@ -110,6 +124,29 @@ class Difference(msgspec.Struct, frozen=True):
     field: str
     old: str | None
     new: str | None
+
+
+AcknowledgementState = Literal["acknowledged", "grown", "expired", "not_needed", "no_verdict", "no_row"]
+ACKNOWLEDGED: AcknowledgementState = "acknowledged"
+
+
+class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An entry of ``known.toml``, in a row that it names, or among all entries.
+
+    ``entry`` is its location: file and line. ``until`` is a day, or ``release`` and a release. The ``state`` of a row is ``acknowledged``: the row
+    does not fail the comparison; ``grown``: its change is larger than ``at_most_percent`` (for loss ``at_most_points``); or ``expired``. The state of
+    an entry is the state of its worse rows. Without any, it is ``not_needed``: its rows are known not to be worse; ``no_verdict``: some of its rows
+    have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is only stated for an entry: the number of its worse rows, or of all.
+    """
+
+    entry: str
+    state: AcknowledgementState
+    reason: str
+    issue: str
+    until: str
+    at_most_percent: float | None = None
+    at_most_points: float | None = None
+    rows: int | None = None
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -133,6 +170,8 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ``too_few_pairs``. ``host_change`` is how much worse (positive) or better the controls became, if they show that the host changed. If ``reasons``
     contains ``host_changed``, the verdict would be better or worse, but the change of the host may explain the change of the row.
     ``short_runs`` were left out, because they have too few samples for this percentile; enough other runs have enough samples.
+    ``acknowledgement`` is present if the row is worse, and ``known.toml`` names it.
+    ``first_look`` is present if the row was measured again: the row then has the values and the verdict of the new pairs alone.
     """
 
     key: RowKey
@@ -163,6 +202,13 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     across: tuple[Difference, ...] = ()
     unverified: tuple[str, ...] = ()
     short_runs: tuple[ShortRun, ...] = ()
+    first_look: FirstLook | None = None
+    acknowledgement: Acknowledgement | None = None
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether the row is worse, but does not fail the comparison."""
+        return self.acknowledgement is not None and self.acknowledgement.state == ACKNOWLEDGED
 
     @property
     def change(self) -> float | None:
@@ -217,7 +263,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     ``difference`` is new minus old, as a share (0.01: one percentage point), because most runs lose nothing and a ratio to 0 is undefined.
     ``interval`` is its 95 % confidence interval, not adjusted for the number of rows. ``threshold`` is the smallest difference that counts.
-    ``attainable_p`` and ``needed`` have the same meaning as in `ComparisonRow`. ``differences`` are the conditions that differ.
+    ``attainable_p``, ``needed`` and ``first_look`` have the same meaning as in `ComparisonRow`. ``differences`` are the conditions that differ.
     """
 
     key: RowKey
@@ -234,6 +280,13 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     attainable_p: float | None = None
     needed: int | None = None
     differences: tuple[Difference, ...] = ()
+    first_look: FirstLook | None = None
+    acknowledgement: Acknowledgement | None = None
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether the row lost more, but does not fail the comparison."""
+        return self.acknowledgement is not None and self.acknowledgement.state == ACKNOWLEDGED
 
     @property
     def change(self) -> float | None:
@@ -366,7 +419,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "
     ``loss_asked``: whether loss was compared. ``lossy_counts`` counts the rows whose logs state the number of lost messages, but not the number of
     sent messages, so that no share can be computed.
     ``problems``: unusable input, lost runs and logs first; at most a hundred broken and unknown lines for each side
-    (`Input.problems` counts all of them).
+    (`Input.problems` counts all of them). ``acknowledgements`` are the entries of ``known.toml``, with their states.
     """
 
     schema_: Literal["perfdiff/1"] = "perfdiff/1"
@@ -390,6 +443,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "
     runs: tuple[RunOrder, ...] = ()
     problems: tuple[InputProblem, ...] = ()
     controls: Controls | None = None
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+
+    def acknowledged(self, verdict: Verdict) -> int:
+        """Return the number of rows with this verdict, and of rows with loss, that do not fail the comparison."""
+        rows: list[ComparisonRow | Loss] = [*self.rows, *self.losses] if self.acknowledgements else []
+        return sum(row.verdict == verdict and row.is_acknowledged for row in rows)
 
     def warns(self, code: str) -> bool:
         """Whether there is a warning with this code."""

@@ -20,8 +20,9 @@ returns before the messages are there: these times are left out. The standard de
 nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages of the connection in both directions: it is left out. CSV states neither the
 kind of the clients nor the size, which is computed from bytes and rates if only one size is possible.
 
-Conditions are, from the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one subject
-(``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it, and the kind of the clients, are settings.
+Conditions are those in the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one
+subject (``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it,
+and the kind of the clients, are settings.
 Source: cli/bench_command.go and internal/bench/stats.go of nats-io/natscli, bench/bench.go of nats-io/nats.go; samples in tests/formats/nats_bench/.
 """
 
@@ -133,18 +134,18 @@ _CALLS = rf" ~ min: (?P<min>{_US})us ~ avg: (?P<mean>{_US})us ~ max: (?P<max>{_U
 _CALLS += rf" ~ P99: (?P<p99>{_US})us ~ P99\.9: (?P<p99_9>{_US})us"
 _RESULT = rf"{_RATES}(?:{_CALLS}| ~ (?P<each>{_US})us)?"
 _LABEL = r"(?P<label>[A-Z][A-Za-z() -]{1,60}?)"
-_TOTAL = re.compile(rf" {{0,6}}NATS Pub/Sub stats: {_RATES}")
-_STATS = re.compile(rf" {{0,6}}(?:NATS {_LABEL}(?P<together> aggregated)?|(?P<old>Pub|Sub)) stats: {_RESULT}")
-_CLIENT = re.compile(rf" {{0,6}}\[(?P<client>[1-9][0-9]{{0,5}})\] {_RESULT} \((?P<count>{_NUMBER}|[0-9]{{4,15}}) msgs\)")
+_TOTAL = re.compile(rf" {{0,24}}NATS Pub/Sub stats: {_RATES}")
+_STATS = re.compile(rf" {{0,24}}(?:NATS {_LABEL}(?P<together> aggregated)?|(?P<old>Pub|Sub)) stats: {_RESULT}")
+_CLIENT = re.compile(rf" {{0,24}}\[(?P<client>[1-9][0-9]{{0,5}})\] {_RESULT} \((?P<count>{_NUMBER}|[0-9]{{4,15}}) msgs\)")
 _OF_CLIENTS = re.compile(
-    rf" {{0,6}}(?:message rates |avg latencies )?min {_US}(?:us)? \| avg {_US}(?:us)? \| max {_US}(?:us)? \| stddev {_US}(?: msgs|us)"
+    rf" {{0,24}}(?:message rates |avg latencies )?min {_US}(?:us)? \| avg {_US}(?:us)? \| max {_US}(?:us)? \| stddev {_US}(?: msgs|us)"
 )
 _OF_CALLS = re.compile(
-    rf" {{0,6}}latencies per operation min (?P<min>{_US})us \| avg (?P<mean>{_US})us \| max (?P<max>{_US})us \| stddev {_US}us"
+    rf" {{0,24}}latencies per operation min (?P<min>{_US})us \| avg (?P<mean>{_US})us \| max (?P<max>{_US})us \| stddev {_US}us"
     rf" \| P50 (?P<p50>{_US})us \| P90 (?P<p90>{_US})us \| P99 (?P<p99>{_US})us \| P99\.9:? (?P<p99_9>{_US})us"
 )
-_STARTS = re.compile(r" {0,6}(?:NATS [A-Z][^:]{0,80} stats: |(?:Pub|Sub) stats: |\[[0-9]{1,6}\] [0-9,]{1,20} msgs/sec|latencies per operation )")
-_IS_CLIENT = re.compile(r" {0,6}\[")
+_STARTS = re.compile(r" {0,24}(?:NATS [A-Z][^:]{0,80} stats: |(?:Pub|Sub) stats: |\[[0-9]{1,6}\] [0-9,]{1,20} msgs/sec|latencies per operation )")
+_IS_CLIENT = re.compile(r" {0,24}\[")
 _HEADER = re.compile(r"#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,BytesPerSec,DurationSecs(?P<calls>,MinLatencyMicroSecs,[\w.,]{1,200})?")
 _MICROS = r"[0-9]{1,12}\.[0-9]{6}"
 _ROW = re.compile(
@@ -166,7 +167,7 @@ _CHATTER = re.compile(
 )
 _HEAD = LineStart(
     rf"(?:{_TIME}Starting (?:[A-Za-z/() -]{{1,60}} )?benchmark \[[^\]\n]{{0,2000}}msgs=[0-9]"
-    r"| {0,6}(?:NATS [A-Z][^:\n]{0,80}|Pub|Sub) stats: [0-9,]{1,20} msgs/sec ~ |#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,)"
+    r"| {0,24}(?:NATS [A-Z][^:\n]{0,80}|Pub|Sub) stats: [0-9,]{1,20} msgs/sec ~ |#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,)"
 )
 _UNITS = {"B": 1, **{f"{prefix}{end}": 1 << shift for prefix, shift in zip("KMGT", (10, 20, 30, 40), strict=True) for end in ("B", "iB")}}
 _CALL_STATISTICS = ("min", "mean", "max", "p50", "p90", "p99", "p99_9")

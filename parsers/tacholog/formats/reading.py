@@ -7,6 +7,7 @@ import io
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -38,6 +39,8 @@ from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.records import Facts, Histogram, Number, Record
 
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may set. A line is stored in memory as a whole.
+#: Whether many lines can be read as arrays. Without NumPy, each line is read by itself: the findings are the same, but long logs take longer.
+HAS_ARRAYS = find_spec("numpy") is not None
 LOOKS = 16  # After a doubtful line, the other lines of its sequence are read as arrays again. After this many tries, they are read one by one.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # Returned by `next` when the format has finished.
@@ -94,7 +97,7 @@ class Scan:
         self._expands = expands_tabs(self.format)
         self.account = Account()
         self._unreadable: OSError | UnreadableInput | None = None  # Why the log could not be read to its end. This is not an error of the format.
-        self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
+        self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()) if HAS_ARRAYS else (), run_lines))
         self._waiting = WaitingLines()
         self._found_blocks: list[RecordBlock] = []
         self._latest: Finding | None = None

@@ -17,6 +17,7 @@ from tacholog.formats.kit.findings import BulkFinding, Finding
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Line, States
 
 GROUP = "tacholog.formats"
+TIME_UNITS = ("ns", "us", "ms", "s")  # Formats whose logs state no unit are read as NAME:UNIT.
 _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
@@ -45,6 +46,7 @@ class Format(Protocol):
     `computed_of`. - ``EXPANDS_TABS = True``: the tool prints no tabs. Tabs in a log replace blanks up to the next multiple of 8 columns. -
     ``system_of``, a function: returns the measured system for the start of a log; ``None`` if the log names no system and may be about several
     systems.
+    - ``in_unit``, a function: returns this format for values in a unit of `TIME_UNITS`, if its logs state no unit. Users state it as ``NAME:us``.
     - ``read_in_any_log``, a function of Tacholog's own formats: it is called with each line that the format of a log does not recognise, for tools
       that print their messages into logs of other formats.
     """
@@ -130,7 +132,7 @@ def is_ours(module: Format) -> bool:
 
 def package_of(name: str) -> str:
     """Return the package that provides the format of that name, with its version."""
-    entry = entries().get(name)
+    entry = entries().get(name_without_unit(name))
     if entry is None:
         return "an unknown package"
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
@@ -150,9 +152,24 @@ def readers_of_any_log() -> Sequence[Callable[[Line], Finding | None]]:
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
 
+def _resolved(name: str) -> Format | None:
+    """Return the format with this name; ``None`` if there is no such format. ``hdrhistogram:us`` is the format for values in microseconds."""
+    base, colon, unit = name.partition(":")
+    module = formats().get(base)
+    if module is None or not colon:
+        return module
+    in_unit = getattr(module, "in_unit", None)
+    return in_unit(unit) if in_unit and unit in TIME_UNITS else None
+
+
+def name_without_unit(name: str) -> str:
+    """Return the name of a format without the unit that the user states, as in ``hdrhistogram:us``."""
+    return name.partition(":")[0]
+
+
 def states_of(name: str) -> Mapping[str, States] | None:
     """Return the conditions that the logs of a format state, by test; ``None`` if the format does not declare them, or is not installed."""
-    states = getattr(formats().get(name), "STATES", None)
+    states = getattr(_resolved(name), "STATES", None)
     if not isinstance(states, Mapping) or not all(isinstance(test, str) and isinstance(value, States) for test, value in states.items()):
         return None
     return states
@@ -165,7 +182,7 @@ def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
 
     A number has one formula, or several formulas for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
     """
-    computed = getattr(formats().get(name or ""), "COMPUTED", None)
+    computed = getattr(_resolved(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):
         return {}
     return {
@@ -186,11 +203,14 @@ def format_named(name: str) -> Format:
     Raises:
         UnreadableInput: there is no such format.
     """
-    try:
-        return formats()[name]
-    except KeyError:
-        reason = f"; the format {name} {installed().failures[name]}" if name in installed().failures else ""
-        raise UnreadableInput(f"no format is called {name!r}{_near(name)}; there are: {', '.join(formats())}{reason}") from None
+    if (module := _resolved(name)) is not None:
+        return module
+    base, colon, _ = name.partition(":")
+    if colon and base in formats():
+        takes = f"one of {', '.join(f'{base}:{word}' for word in TIME_UNITS)}" if hasattr(formats()[base], "in_unit") else f"{base} without a unit"
+        raise UnreadableInput(f"no format is called {name!r}: write {takes}")
+    reason = f"; the format {name} {installed().failures[name]}" if name in installed().failures else ""
+    raise UnreadableInput(f"no format is called {name!r}{_near(name)}; there are: {', '.join(formats())}{reason}")
 
 
 def _near(name: str) -> str:
@@ -202,7 +222,7 @@ def _near(name: str) -> str:
 def any_fits(lines: Sequence[str], names: Collection[str] | None = None) -> bool:
     """Return whether any format (or any of the named formats) fits the first lines of a log."""
     head = "\n".join(lines)
-    return any(_ask(module, head).fits for name, module in formats().items() if names is None or name in names)
+    return any(_ask(module, head).fits for name, module in formats().items() if names is None or name in map(name_without_unit, names))
 
 
 def lines_known(lines: Sequence[str]) -> int:

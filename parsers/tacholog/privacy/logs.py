@@ -22,7 +22,7 @@ from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.account import LineClass
 from tacholog.formats.prefixes import Prefix
 from tacholog.formats.reading import Scan
-from tacholog.formats.registry import formats
+from tacholog.formats.registry import formats, name_without_unit
 from tacholog.formats.source import CHUNK_BYTES, LINE_BYTES, Damaged, LogText, compression_of, expanded, utf16_of, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
@@ -255,7 +255,7 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix
 
 def _limit(format_name: str | None) -> int:
     """Return the number of bytes of a line that are shown. It is the number of bytes that the format reads."""
-    limit: int = LINE_BYTES if format_name is None else getattr(formats().get(format_name), "LINE_BYTES", LINE_BYTES)
+    limit: int = LINE_BYTES if format_name is None else getattr(formats().get(name_without_unit(format_name)), "LINE_BYTES", LINE_BYTES)
     return limit
 
 

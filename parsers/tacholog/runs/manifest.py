@@ -122,7 +122,17 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The published document from which a log was taken, and the lines of the log in it."""
+    """The published document from which a log was taken.
+
+    Attributes:
+        document: the file name of the document.
+        title: its title.
+        publisher: who published it.
+        sha256: the SHA-256 of its bytes.
+        lines: the lines of the log in the document, such as ``35-52``.
+        url: its address.
+        retrieved: the day on which it was fetched.
+    """
 
     document: str
     title: str
@@ -137,8 +147,32 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """``run.toml``: one measurement. Only the system and the logs are required.
 
     Attributes:
+        schema: the version of this structure.
+        system: what was measured, by name.
+        system_version: the version of the system.
+        tool: the tool that measured.
+        tool_version: the version of the tool.
+        release: the name under which runs are published and compared.
+        published: true for figures that somebody else published.
+        host: the id of the machine: ``hosts/ID.toml`` describes it.
+        status: how the run ended.
+        reason: why it ended so.
+        start_time: when the run began: a day, or a day and a time, of ISO 8601.
+        session: the name of the session: runs that were made in one go on one machine.
+        repetition: the number of the repetition.
+        order_index: the position of the run in the order of its campaign.
+        campaign: the name of the campaign.
+        seed: the number from which the campaign drew the order of its runs.
+        notes: remarks for readers of the site.
+        labels: words of your own that tell runs apart.
+        clocks: ``several`` if the processes ran on machines with separate clocks; if it is missing, they shared a clock, or nobody states it.
+        conditions: how it was measured: the table of conditions.
+        options: options of the tool that are no conditions.
+        environment: facts about the machine and the run that the campaign recorded.
         limits: how much other programs may disturb the run, as stated by its campaign; ``environment`` states how much they did.
-        clocks: ``several`` if the processes ran on machines with separate clocks; ``None`` if they shared a clock, or if nobody states it.
+        commands: the processes of the run, in the order of their starts.
+        logs: the logs of the run.
+        source: the document from which the log was taken, if the figures were published.
     """
 
     schema: int = 1
@@ -170,7 +204,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``hosts/<id>.toml``: a machine. Each property is a text, as a person or a program wrote it. Any property may be missing."""
+    """``hosts/<id>.toml``: a machine. Each property is a text, as a person or a program wrote it. Any property may be missing.
+
+    Attributes:
+        name: the name of the machine.
+        kind: what kind of machine it is, such as a virtual machine.
+        source: who stated the properties.
+        published: true if a published document describes the machine.
+        notes: remarks for readers of the site.
+        cpu: properties of the processors.
+        memory: properties of the memory.
+        storage: properties of the disks.
+        network: properties of the network.
+        system: properties of the operating system.
+    """
 
     name: str
     kind: str | None = None
@@ -437,6 +484,7 @@ _TYPES = {
     "object": "a table",
     "null": "",
     "datetime": "a date and time",
+    "date": "a date without quotes, such as 2027-03-31",
 }
 
 

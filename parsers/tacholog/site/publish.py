@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import json
 import os
 import re
@@ -30,6 +29,7 @@ import msgspec
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import is_there, read_small_evidence
+from tacholog.folders import lock_file
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.runs.manifest import RUN_FILE, check_release_name
 from tacholog.site.output_folder import refuse_foreign
@@ -412,7 +412,7 @@ def _locked(path: Path, what: str) -> int:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(handle)
         except BlockingIOError:
             os.close(handle)
             raise UnreadableInput(f"{what}: another tacholog publish is writing to it; try again later") from None

@@ -28,7 +28,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from tacholog.folders import not_ours_alone
+from tacholog.folders import is_ours, not_ours_alone
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -191,7 +191,7 @@ class Cache:
         if self.refused:
             return None
         self.path.touch(mode=0o600)  # Logs may contain private data.
-        if not self.path.is_file() or self.path.stat().st_uid != os.geteuid():
+        if not self.path.is_file() or not is_ours(self.path.stat()):
             return None
         if is_of_others(self.path):
             raise _OthersFile

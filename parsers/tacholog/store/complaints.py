@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.formats.registry import formats
+from tacholog.formats.registry import formats, name_without_unit
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.runs.problems import ALTERED, COPIED, FORGOTTEN, LOST, UNREADABLE, problem
 from tacholog.schema.columns import SchemaColumn
@@ -196,10 +196,9 @@ def _undefined(dataset: Dataset) -> list[str]:
     used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
     sentences = []
     for run, log, definition, name in used.astype(str).to_numpy().tolist():
-        if definition not in definitions.get(name, ()):
-            sentences.append(
-                f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(definitions.get(name, ())) or 'none'})"
-            )
+        defined = definitions.get(name_without_unit(name), ())
+        if definition not in defined:
+            sentences.append(f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(defined) or 'none'})")
     return sentences
 
 

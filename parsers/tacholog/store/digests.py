@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tacholog.formats.registry import entries, format_named, package_of
+from tacholog.formats.registry import entries, format_named, name_without_unit, package_of
 from tacholog.store.cache import Cache, Kind
 
 _SETTLED_NS = 3_000_000_000  # Some file systems store times in steps of two seconds.
@@ -204,9 +204,10 @@ def reader_digest(format_name: str) -> str:
     Raises:
         UnreadableInput: there is no such format.
     """
-    if format_name not in entries():
+    base = name_without_unit(format_name)
+    if base not in entries() or base != format_name:
         format_named(format_name)
-    package = entries()[format_name].module.partition(".")[0]
+    package = entries()[base].module.partition(".")[0]
     own_packages = () if package == "tacholog" else (package,)  # A format of another package may need code in any module of this package.
     return hashlib.sha256(f"{format_name} {package_of(format_name)} {code_digest(*_READERS, *own_packages)}".encode()).hexdigest()
 

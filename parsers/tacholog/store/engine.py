@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tacholog.schema.columns import Kind
 
@@ -83,3 +83,12 @@ def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values:
     is_same = len({*values}) == 1
     listed = set_list(connection, f"values of {name}", type_, values[:1] if is_same else values)
     return f"{listed}[{1 if is_same else f'{position} + 1'}]"
+
+
+def opened_parquet(stream: BinaryIO, path: Path) -> str:
+    """Return the words that read an open Parquet file in a query: this file is read, even if another file is at its path by now.
+
+    Windows has no path for an open file, so the file is opened again there.
+    """
+    folder = Path("/dev/fd")
+    return f"read_parquet({text(str(folder / str(stream.fileno()) if folder.is_dir() else path))})"

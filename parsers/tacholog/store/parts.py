@@ -103,7 +103,7 @@ def put_part(folder: Path, write: Callable[[Path], object]) -> str:
         with made.open("rb", buffering=0) as file:
             os.fsync(file.fileno())  # Without this, a power failure may leave a file with the name of the part, but without its content.
         name = _sha256(made)
-        made.rename(folder / f"{name}.parquet")
+        made.replace(folder / f"{name}.parquet")
     finally:
         made.unlink(missing_ok=True)
     return name

@@ -65,9 +65,11 @@ class Processes:
         """
         from pebble import ProcessPool
 
-        multiprocessing.set_forkserver_preload(["tacholog.store.preloaded"])
+        start = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"  # Windows has only the second.
+        if start == "forkserver":
+            multiprocessing.set_forkserver_preload(["tacholog.store.preloaded"])
         self.processes = count
-        self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context("forkserver"))
+        self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context(start))
         self.is_lost = False  #: whether no process could be started
         try:
             self._pool.schedule(os.getpid).result(_START_S)

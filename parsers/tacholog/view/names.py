@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from tacholog.compare.comparable import settings_of
+from tacholog.compare.comparable import ACKNOWLEDGED, settings_of
 from tacholog.compare.result import RowKey
 from tacholog.runs.conditions import options_words
 from tacholog.runs.labels import CONTROL, is_label, label_fields, label_name, labels_of
@@ -78,11 +78,15 @@ def _alike(names: Sequence[str]) -> list[list[int]]:
 
 
 def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
-    """Return, for each row, the fewest conditions that distinguish it. The condition ``but`` is left out, because it is shown elsewhere."""
+    """Return, for each row, the fewest conditions that distinguish it. The condition ``but`` is left out, because it is shown elsewhere.
+
+    If some rows are times to an acknowledgement and others are not, each row states its basis: nobody may take an acknowledgement for a delivery.
+    """
     rows = with_each_label(rows)
     different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
     full = [[(name, row[name]) for name in different] for row in rows]
-    used = _fewest(full) - {but}
+    is_basis_named = "basis" in different and any(row["basis"] == ACKNOWLEDGED for row in rows)
+    used = (_fewest(full) | ({"basis"} if is_basis_named else set())) - {but}
     return [[(name, value) for name, value in parts if name in used] for parts in full]
 
 
@@ -227,7 +231,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "partitions": _count("partition"),
     "consumer_groups": _count("consumer group"),
     "acks": lambda value: f"acks {value}",
-    "durability": lambda value: f"acknowledged {_DURABILITY[str(value)]}",
+    "durability": lambda value: f"copies {_DURABILITY[str(value)]}",
     "replication_factor": lambda value: f"replication {value}",
     "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
     "tuning": lambda value: "no tuning" if value == "none" else f"tuned: {value}",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Percentage(click.ParamType[float]):
+class Percentage(click.ParamType):  # type: ignore[type-arg] # not generic in older versions of click
     """A percentage above zero as an argument."""
 
     name = "percent"
@@ -41,15 +41,15 @@ class Percentage(click.ParamType[float]):
 class Folder(click.Path):
     """A folder as an argument. Its messages are clearer than those of click, such as "Directory 'x.log' is a file"."""
 
-    def __init__(self, *, exists: bool = False) -> None:
-        """Create the argument type. With ``exists``, the folder must already exist."""
+    def __init__(self, *, exists: bool = False, or_file: bool = False) -> None:
+        """Create the argument type. With ``exists``, the folder must already exist. With ``or_file``, it may be a file."""
         super().__init__(path_type=Path)
-        self._must_exist = exists
+        self._must_exist, self._may_be_file = exists, or_file
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401 - the signature is click's
         """Return the path; refuse a file, and a missing folder that must exist."""
         path = Path(value)
-        if path.exists() and not path.is_dir():
+        if path.exists() and not path.is_dir() and not (self._may_be_file and path.is_file()):
             self.fail(f"{value} is a file, not a folder", param, ctx)
         if self._must_exist and not path.exists():
             self.fail(f"{value}: no such folder", param, ctx)

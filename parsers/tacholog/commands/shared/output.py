@@ -13,14 +13,16 @@ from tacholog.folders import locked_file
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing. It appears under its name only when it is complete. Missing folders are created.
+    """Open a file for writing. It appears under its name only when it is complete.
+
+    Missing folders are created. A link stays, and its target is written.
 
     Raises:
         TachologError: the file cannot be written, or another process is writing it; the message names the file.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # /dev/stdout cannot be replaced by a file
+        if path.exists() and (not path.is_file() or path.is_symlink()):  # A file must not take the place of /dev/stdout, wherever that leads.
             with path.open("wb") as stream:
                 yield stream
             return

@@ -460,6 +460,7 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
     """Return the exit code of a diff: 0, or the highest code that applies.
 
     - 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs (``inconclusive``).
+      Rows that ``known.toml`` acknowledges do not count.
     - 4: nothing was compared (a comparison of runs with themselves does not count), or no row of a gate was compared. For ``worse`` and
       ``inconclusive``, also if no row was tested, because 0 would mean that the tests detected nothing. For ``differs``, also if no row was tested
       and no row has a verdict on whether the measurements differ.
@@ -478,5 +479,9 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
         nothing_lost = not comparison.rows and not comparison.losses  # the user asked only for loss, and no run lost messages
         compared = compared and (has_tests or nothing_lost)
     verdicts_of: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "differs": DIFFERS, "inconclusive": OPEN}
-    failed = any(comparison.counts[verdict] + comparison.loss_counts.get(verdict, 0) for name in fail_on for verdict in verdicts_of.get(name, ()))
+    failed = any(
+        comparison.counts[verdict] + comparison.loss_counts.get(verdict, 0) > comparison.acknowledged(verdict)
+        for name in fail_on
+        for verdict in verdicts_of.get(name, ())
+    )
     return max(0 if compared else 4, 3 if failed else 0, 5 if "implausible" in fail_on and implausible else 0)

@@ -39,7 +39,6 @@ UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 )
 FILE = REQUIREMENTS_FILE
 CONFIDENCE = 0.95
-_TABLES = ("require", "gate")
 _NOT_FIELDS = ("name", "metric", "statistic", "size", "label", "max", "min", "unit", "confidence", "than", "max_worse_percent")
 
 
@@ -63,6 +62,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         demand: only rows with bursts of this number of messages.
         reliability: only rows with this reliability.
         load_mode: only rows of this load mode: ``closed``, ``open``, ``paced`` or ``max-rate``.
+        basis: only rows with this basis: ``one-way``, ``rtt``, ``rtt/2``, or ``pub-to-ack`` (the time until a broker acknowledged).
         offered_rate_per_s: only rows with this rate of messages.
         waiting: only rows with this kind of waiting.
         host: only rows of the machine with this id.
@@ -91,6 +91,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     demand: int | None = None
     reliability: str | None = None
     load_mode: str | None = None
+    basis: str | None = None
     offered_rate_per_s: float | None = None
     waiting: str | None = None
     host: str | None = None
@@ -155,20 +156,34 @@ def read_requirements(path: Path) -> RequirementFile:
     Raises:
         UnreadableInput: the file is missing, not TOML or empty, or a requirement cannot be judged; the message names file, line and key.
     """
-    tables = read_toml(path, dict)
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
-    if unknown := sorted(set(tables) - set(_TABLES)):
-        raise UnreadableInput(
-            f"{_location(path, _line_of_key(lines, 0, unknown[0]))}: unknown key {unknown[0]!r}; there are [[require]] and [[gate]]"
-        )
-    entries = [
-        RequirementEntry(location, _checked(_converted(table, Requirement, location), location))
-        for location, table in _entries(path, tables, lines, "require")
-    ]
-    gates = [GateEntry(location, _converted(table, RowFilter, location)) for location, table in _entries(path, tables, lines, "gate")]
+    read = read_entries(path, {"require": Requirement, "gate": RowFilter})
+    entries = [RequirementEntry(location, _checked(requirement, location)) for location, requirement in read["require"]]
+    gates = [GateEntry(location, rows) for location, rows in read["gate"]]
     if not entries and not gates:
         raise UnreadableInput(f"{path}: the file contains no [[require]]")
     return RequirementFile(str(path), tuple(entries), tuple(gates))
+
+
+def read_entries(path: Path, kinds: Mapping[str, type[Any]]) -> dict[str, list[tuple[str, Any]]]:
+    """Read a file of arrays of tables. Return the entries of each array, each with its location.
+
+    Args:
+        path: the file.
+        kinds: for each array that the file may contain, the struct of its entries.
+
+    Raises:
+        UnreadableInput: the file is missing or no TOML, or an entry does not match its struct; the message names file, line and key.
+    """
+    tables = read_toml(path, dict)
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    if unknown := sorted(set(tables) - set(kinds)):
+        expected = " and ".join(f"[[{name}]]" for name in kinds)
+        verb = "are" if len(kinds) > 1 else "is"
+        raise UnreadableInput(f"{_location(path, _line_of_key(lines, 0, unknown[0]))}: unknown key {unknown[0]!r}; there {verb} {expected}")
+    return {
+        name: [(location, _converted(table, kind, location)) for location, table in _entries(path, tables, lines, name)]
+        for name, kind in kinds.items()
+    }
 
 
 _LIMIT = re.compile(
@@ -250,11 +265,7 @@ def _complaints(requirement: Requirement) -> Iterator[str]:
         yield f"statistic: {requirement.statistic!r} is not a statistic; write p50, p99.9, mean, max, total, ... (docs/conditions.md lists all)"
     if requirement.name is not None and not requirement.name.strip():
         yield "name: it is blank"
-    if requirement.size is not None:
-        if requirement.payload_bytes is not None:
-            yield "size, payload_bytes: state one of them"
-        elif size_bytes(requirement.size) is None:
-            yield f"size: {requirement.size!r} is not a size; write a number of bytes, or a text such as {'1 KiB'!r} (units: {', '.join(SIZES)})"
+    yield from size_complaints(requirement.size, requirement.payload_bytes)
     limits = [name for name in ("max", "min", "max_worse_percent") if getattr(requirement, name) is not None]
     if len(limits) != 1:
         there = f"it states {', '.join(limits)}" if limits else "it states none"
@@ -263,6 +274,15 @@ def _complaints(requirement: Requirement) -> Iterator[str]:
     if not math.isfinite(getattr(requirement, limits[0])) or getattr(requirement, limits[0]) < 0:
         yield f"{limits[0]}: the limit must be a number of at least 0"
     yield from (_relative_complaints if requirement.is_relative else _absolute_complaints)(requirement)
+
+
+def size_complaints(size: str | int | None, payload_bytes: int | None) -> Iterator[str]:
+    """Yield what is wrong with the payload of an entry."""
+    if size is not None:
+        if payload_bytes is not None:
+            yield "size, payload_bytes: state one of them"
+        elif size_bytes(size) is None:
+            yield f"size: {size!r} is not a size; write a number of bytes, or a text such as {'1 KiB'!r} (units: {', '.join(SIZES)})"
 
 
 def _absolute_complaints(requirement: Requirement) -> Iterator[str]:

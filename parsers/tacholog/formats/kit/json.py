@@ -341,7 +341,8 @@ def json_findings(
         stated_facts = [fact for path, member in read.members if (fact := facts(path, member.value))]
         yield from (Finding(line, fact) for fact in stated_facts)
         if not (is_claimed or stated_facts or read.damage):
-            yield Finding(line, None)
+            is_stray = any(path in results for path, _ in read.members)
+            yield Finding(line, Broken("a value in the place of a result") if is_stray else None)
         if read.damage and not reader.is_open:
             yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
     if reader.is_open:

@@ -10,12 +10,12 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import DIFFERS, Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
+from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, ComparisonWarning, Controls, Difference, InputProblem, Loss, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
-from tacholog.view.names import option_title
+from tacholog.view.names import option_title, row_name
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
@@ -26,6 +26,7 @@ _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "c
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
+_IN_OTHER_WORDS = ("same_runs", "first_look")  # the conclusion and `first_look_words` state these warnings
 _NO_MACHINE = f"a machine that is {NOT_STATED}"
 _ENOUGH = 8  # this number of controls detects a change of the host that varies between rows; by simulation, see docs/significance.md
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
@@ -90,13 +91,63 @@ def _layout(comparison: Comparison) -> list[str]:
 def warnings(comparison: Comparison) -> list[str]:
     """Return the warnings that a reader must see before the rows."""
     sentences = [
+        *known_words(comparison),
+        *first_look_words(comparison),
         *unusable(comparison),
         *ended(comparison),
-        *(_warning(warning) for warning in comparison.warnings if warning.code != "same_runs"),  # The conclusion states it.
+        *(_warning(warning) for warning in comparison.warnings if warning.code not in _IN_OTHER_WORDS),
     ]
     sessions = comparison.settings.same_build_sessions
     sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences
+
+
+def known_words(comparison: Comparison) -> list[str]:
+    """Return a sentence for each entry of ``known.toml`` that someone must look at: its regression grew, it has expired, or it fits no worse row."""
+    return [
+        f"{entry.entry}: {_KNOWN[entry.state][entry.rows != 1].format(entry)} ({entry.reason}; {entry.issue})."
+        for entry in comparison.acknowledgements
+        if entry.state in _KNOWN
+    ]
+
+
+#: The sentences for an entry with one row, and with several rows.
+_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "grown": (
+            "the known regression grew beyond the acknowledged size, so it counts again",
+            "of its {0.rows} worse rows, those that grew beyond the acknowledged size count again",
+        ),
+        "expired": (
+            "the entry was valid until {0.until}, so its row, which is worse, counts again",
+            "the entry was valid until {0.until}, so its {0.rows} worse rows count again",
+        ),
+        "not_needed": (
+            "the entry is no longer needed, because its row is not worse",
+            "the entry is no longer needed, because none of its {0.rows} rows is worse",
+        ),
+        "no_verdict": ("the row of the entry has no verdict", "none of the {0.rows} rows of the entry is worse, but some of them have no verdict"),
+        "no_row": ("", "the entry names no row of this comparison"),
+    }
+)
+
+
+def first_look_words(comparison: Comparison) -> list[str]:
+    """Return what was measured again (``tacholog ab --confirm``), and what the new pairs confirm."""
+    pairs = next((warning.planned for warning in comparison.warnings if warning.code == "first_look"), None)
+    if pairs is None:
+        return []
+    rows: list[ComparisonRow | Loss] = [*comparison.rows, *comparison.losses]
+    looked = [(row_name(row.key), row.first_look) for row in rows if row.first_look]
+    if not looked:
+        return ["First look: no row is worse or better, so nothing was measured again."]
+    refuted = [name for name, first in looked if not first.confirmed]
+    more = f"; and {len(refuted) - _NAMED} more" if len(refuted) > _NAMED else ""
+    not_confirmed = f", {len(refuted)} not confirmed ({'; '.join(refuted[:_NAMED])}{more})" if refuted else ""
+    verdicts = Counter(first.verdict for _, first in looked)
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("worse", "better") if verdicts[verdict])
+    again = f"{'Its verdict comes' if len(looked) == 1 else 'Their verdicts come'} from {pairs} new pairs alone"
+    return [f"First look: {counts}. {again}: {len(looked) - len(refuted) or 'none'} confirmed{not_confirmed}."]
 
 
 def machine_words(comparison: Comparison) -> list[str]:

@@ -128,7 +128,10 @@ _UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
 
 
 class VerdictCount(msgspec.Struct, frozen=True):
-    """The number of rows with a verdict, and their directions. ``anchor`` is the id of their list on a page: the verdict, or ``loss``."""
+    """The number of rows with a verdict. ``directions``: their directions, or how many of them are known.
+
+    ``anchor`` is the id of their list on a page: the verdict, or ``loss``.
+    """
 
     anchor: str
     number: int
@@ -156,9 +159,20 @@ def counts(comparison: Comparison) -> list[VerdictCount]:
     is_tested = has_tests(comparison.counts)
     verdicts = [verdict for verdict in VERDICTS if comparison.counts[verdict] or (verdict == "worse" and is_tested)]
     return [
-        VerdictCount(verdict, comparison.counts[verdict], MEANINGS[verdict].title, directions(comparison) if verdict == UNTESTED[0] else "")
+        VerdictCount(
+            verdict,
+            comparison.counts[verdict],
+            MEANINGS[verdict].title,
+            directions(comparison) if verdict == UNTESTED[0] else acknowledged_count(comparison.rows, verdict),
+        )
         for verdict in verdicts
     ]
+
+
+def acknowledged_count(rows: Iterable[ComparisonRow], verdict: Verdict) -> str:
+    """Return how many rows with this verdict are acknowledged; an empty text if none is."""
+    count = sum(row.verdict == verdict and row.is_acknowledged for row in rows)
+    return f"{count} known" if count else ""
 
 
 def buttons(comparison: Comparison) -> list[VerdictCount]:

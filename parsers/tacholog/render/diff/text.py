@@ -8,7 +8,7 @@ import msgspec
 
 from tacholog.compare.result import DIFFERS, Comparison, ComparisonRow, Verdict
 from tacholog.render.diff.document import LOSS_SAYS, DiffLine, Document, VerdictSection, document, line_of, loss_lines, rows_table
-from tacholog.render.diff.notes import host_words, machine_words, warnings
+from tacholog.render.diff.notes import host_words, known_words, machine_words, warnings
 from tacholog.render.diff.summary import conclusion, counts, headline, shown_part
 from tacholog.render.diff.words import MEANINGS, LossLine
 from tacholog.render.markdown import escape, plain
@@ -61,9 +61,10 @@ def github_of_systems(reports: Mapping[str, Comparison]) -> str:
 
 def workflow_commands(comparison: Comparison, limit: int = 10) -> str:
     """Return the worse rows as GitHub workflow commands, which GitHub shows next to the changed lines. GitHub shows at most ``limit`` rows."""
-    rows = [line_of(row) for row in comparison.rows if row.verdict == "worse"][:limit]
+    rows = [line_of(row) for row in comparison.rows if row.verdict == "worse" and not row.is_acknowledged][:limit]
     lines = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
-    lines += [f"{line.name}: {line.remark}" for line in loss_lines(comparison) if line.verdict == "worse"]
+    losses = tuple(loss for loss in comparison.losses if loss.verdict == "worse" and not loss.is_acknowledged)
+    lines += [f"{line.name}: {line.remark}" for line in loss_lines(msgspec.structs.replace(comparison, losses=losses))]
     return "".join(f"::warning title=Worse than {_command(comparison.old.name)}::{_command(line)}\n" for line in lines[:limit])
 
 
@@ -168,7 +169,7 @@ def comment(comparison: Comparison) -> str:
     """Return the comparison as a comment of at most `MOST_LINES` lines: the rows with the largest changes, with or without a verdict."""
     lines = [f"### {' → '.join(map(escape, _labels(comparison)))}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
     host = host_words(comparison)[:_MOST_HOST] if comparison.controls is not None and comparison.controls.moved else []
-    host = [*machine_words(comparison), *host]
+    host = [*_few(known_words(comparison)), *machine_words(comparison), *host]
     if host:  # Not folded, so that nobody attributes a change of the host to the release.
         lines += ["", *(f"> {escape(words)}" for words in host)]
     rows = shown_part(comparison, ()).rows
@@ -184,6 +185,12 @@ def comment(comparison: Comparison) -> str:
     return "\n".join([*lines, *_folded(comparison, set(host))]) + "\n"
 
 
+def _few(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences as one line that names the first of them, because a comment is short."""
+    more = f" And {len(sentences) - _MOST_WARNINGS} more entries." if len(sentences) > _MOST_WARNINGS else ""
+    return [" ".join(sentences[:_MOST_WARNINGS]) + more] if sentences else []
+
+
 def _labels(comparison: Comparison) -> tuple[str, str]:
     """Return the names of both sides for a title: their releases, or the user's names if a side has no release or both have the same."""
     sides = comparison.old, comparison.new
@@ -193,8 +200,10 @@ def _labels(comparison: Comparison) -> tuple[str, str]:
 
 def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """Return the rows of a comment: worse rows, then better rows, then all others; within each group, the largest changes first."""
-    ranked = [(_rank(row), -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO]
-    return [row for _, _, row in sorted(ranked, key=lambda entry: entry[:2])[:_MOST_ROWS]]
+    ranked = [
+        (_rank(row), row.is_acknowledged, -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO
+    ]
+    return [row for *_, row in sorted(ranked, key=lambda entry: entry[:3])[:_MOST_ROWS]]
 
 
 def _rank(row: ComparisonRow) -> int:
@@ -209,7 +218,8 @@ def _with_verdict(line: DiffLine) -> DiffLine:
 
 def _folded(comparison: Comparison, shown_above: Collection[str]) -> Iterator[str]:
     """Return the number of rows with each verdict, and the first warnings."""
-    sentences = [warning for warning in warnings(comparison) if warning not in shown_above][:_MOST_WARNINGS]
+    above = {*shown_above, *known_words(comparison)}
+    sentences = [warning for warning in warnings(comparison) if warning not in above][:_MOST_WARNINGS]
     counted = ", ".join(f"{count.title}: {count.number}{f' ({count.directions})' if count.directions else ''}" for count in counts(comparison))
     if not counted and not sentences:
         return

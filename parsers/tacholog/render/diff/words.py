@@ -211,9 +211,26 @@ def remarks(row: ComparisonRow) -> tuple[str, ...]:
     """Return the parts of the remark on a row's numbers: the size of the change, the evidence, or the reason why there is no verdict."""
     machines = [different(row.verdict, difference) for difference in row.differences if difference.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` states it
-    parts = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row), _left_out(row)]
+    parts = [change(row), evidence(row), _first_look(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row), _left_out(row)]
+    parts.append(acknowledged_words(row))
     alone = row.old is None or row.new is None
     return tuple(part for part in [*parts, *(other_conditions(row.old, row.differences) if alone else ())] if part)
+
+
+def acknowledged_words(row: ComparisonRow | Loss) -> str:
+    """Return, for a worse row that ``known.toml`` names, why it is acknowledged, or why it counts nevertheless."""
+    entry = row.acknowledgement
+    if entry is None:
+        return ""
+    percents, points = entry.at_most_percent, entry.at_most_points
+    limit = f"{percents:g} %" if percents is not None else f"{points:g} points" if points is not None else ""
+    at_most = f", at most {limit}" if limit else ""
+    state = {
+        "acknowledged": f"known until {entry.until}{at_most}",
+        "grown": f"known, but it grew beyond {limit}",
+        "expired": f"known, but only until {entry.until}",
+    }[entry.state]
+    return f"{state}: {entry.reason} ({entry.issue})"
 
 
 def different(verdict: Verdict, difference: Difference) -> str:
@@ -286,9 +303,22 @@ def evidence(row: ComparisonRow) -> str:
         unclear = ", which do not show whether the measurements differ" if {*row.reasons[:1]} & {*REASONS_OUT_OF_TURN} else ""
         return "" if few else f"medians of {row.old.runs} and {row.new.runs} runs{unclear}"
     old, new = len(row.old.values), len(row.new.values)
-    runs = f"{old} pairs" if row.design == "paired" else f"{old} and {new} sessions"
+    runs = _pairs(old, row) if row.design == "paired" else f"{old} and {new} sessions"
     of_runs = f" (of {row.old.runs} and {row.new.runs} runs)" if row.design == "paired" and old < max(row.old.runs, row.new.runs) else ""
     return f"{runs}{of_runs}, adjusted p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
+
+
+def _pairs(count: int, row: ComparisonRow | Loss) -> str:
+    return f"{count} {'new ' if row.first_look else ''}pairs"
+
+
+def _first_look(row: ComparisonRow | Loss) -> str:
+    """Return what the first pairs showed of a row that was measured again, and whether the new pairs confirm it."""
+    first = row.first_look
+    if first is None:
+        return ""
+    amount = _points(first.difference) + " points" if first.difference is not None else percent(abs((first.ratio or 1.0) - 1))
+    return f"{'confirmed' if first.confirmed else 'not confirmed'}: {amount} {first.verdict} in the first {first.pairs} pairs"
 
 
 def _alone(row: ComparisonRow) -> str:
@@ -453,11 +483,15 @@ def _remarks(loss: Loss) -> Iterator[str]:
     title = _title(loss)
     has_range = loss.p_adjusted is not None or loss.verdict in OUT_OF_TURN
     yield f"{title}: {', '.join(_test_words(loss))}" if has_range else title
+    if loss.first_look:
+        yield _first_look(loss)
     if loss.verdict == "too_few_pairs":
         yield few(loss.attainable_p, loss.needed, loss.design)
     if loss.verdict in OPEN and not _holds_zero(loss) and "host_changed" not in loss.reasons:
         yield ALONE
     yield from (_reason(loss, code) for code in loss.reasons if code not in {difference.field for difference in loss.differences})
+    if loss.acknowledgement is not None:
+        yield acknowledged_words(loss)
     if loss.old is None or loss.new is None:
         yield from other_conditions(loss.old, loss.differences)
     else:
@@ -492,7 +526,7 @@ def _test_words(loss: Loss) -> Iterator[str]:
         yield f"{_runs(loss.old)} and {_runs(loss.new)} runs"
         return
     old, new = (side.pairs if side else 0 for side in (loss.old, loss.new))
-    yield f"{old} pairs" if loss.design == "paired" else f"{old} and {new} sessions"
+    yield _pairs(old or 0, loss) if loss.design == "paired" else f"{old} and {new} sessions"
     if loss.p_adjusted is not None:
         yield f"adjusted p\u00a0{loss.p_adjusted:.2g}"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import open_evidence
+from tacholog.folders import folder_lock
 from tacholog.runs.importing.grouping import ImportedRun
 from tacholog.runs.importing.plan import run_folder
 from tacholog.runs.importing.survey import Problem, chunks_of
@@ -38,30 +38,29 @@ def staging(data: Path) -> Iterator[Path]:
         data.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=_STAGING, dir=data))
         folder.chmod(0o755)
+        lock = folder_lock(folder)  # When the process ends, even by a crash, the kernel releases the lock.
     except OSError as error:
         raise TachologError(f"{data}: {error.strerror}") from error
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # When the process ends, even by a crash, the kernel releases the lock.
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
 def remove_leftovers(data: Path) -> None:
-    """Remove the hidden folders of imports that were killed. A locked folder stays, because its import is still running."""
+    """Remove the hidden folders of imports that were killed. A locked folder stays, because its import is still running.
+
+    Without locks (Windows), all of them stay.
+    """
     for folder in data.glob(f"{_STAGING}*"):
         if folder.is_symlink() or not folder.is_dir():
             continue
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except BlockingIOError:
-            pass
-        finally:
-            os.close(lock)
+        with contextlib.suppress(BlockingIOError):
+            if (lock := folder_lock(folder, follows=False)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
 
 
 def write_run(root: Path, data: Path, stage: Path, run: ImportedRun, *, link: bool) -> Problem | None:

@@ -27,7 +27,7 @@ from tacholog.site.for_programs import LATEST, latest_files
 from tacholog.site.stamp import sha256_of
 from tacholog.site.verification.reading import most_unpacked, read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Mismatch
-from tacholog.store.engine import ask, connected, quoted, text
+from tacholog.store.engine import ask, connected, opened_parquet, quoted, text
 from tacholog.store.export import FileKind, as_file
 from tacholog.view.page_index import DATA, VERSIONS
 
@@ -57,7 +57,7 @@ def offered_table(site: Path) -> pd.DataFrame:
 
     try:
         with open_evidence(site, ALL) as stream, connected() as connection:
-            source = f"read_parquet('/dev/fd/{stream.fileno()}')"  # The opened file is read, even if another file is at this path by now.
+            source = opened_parquet(stream, site / ALL)
             _refuse_bomb(connection, source, os.fstat(stream.fileno()).st_size)
             table: pd.DataFrame = connection.execute(f"FROM {source}").df()
         types = {
@@ -75,7 +75,7 @@ def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
         UnreadableInput: the table cannot be read.
     """
     with open_evidence(site, ALL) as stream, connected() as connection:
-        source = f"read_parquet('/dev/fd/{stream.fileno()}')"
+        source = opened_parquet(stream, site / ALL)
         if not any(name == "marks" for name, *_ in ask(connection, f"DESCRIBE SELECT * FROM {source}")):  # noqa: S608 - our own words
             return []
         wanted = f"list_contains(string_split(marks::VARCHAR, ' '), {text(mark)})"

@@ -1,0 +1,46 @@
+"""The names of benchmarks, as Google Benchmark composes them: ``BM_Send/size:4096/threads:2_mean``.
+
+Source: google/benchmark, src/benchmark_name.cc and src/statistics.cc.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tacholog.formats.kit import settings_text
+
+#: An aggregate of all repetitions: its name is that of the benchmark, and the name of the aggregate.
+AGGREGATE = re.compile(r"(?P<run>.+)_(?P<aggregate>mean|median|stddev|cv|BigO|RMS)", re.DOTALL)
+# An argument that is named after a size in bytes. Other arguments may be anything.
+_SIZE = re.compile(
+    r"/(?:(?:payload|message|msg|data)_?)?(?:size|bytes|payload|size_bytes)(?:_bytes)?:(?P<bytes>[1-9][0-9]{0,11})(?=/|$)", re.IGNORECASE
+)
+_MOST_NAMES = 10_000
+
+
+def payload_in(name: str) -> int | None:
+    """Return the message size that an argument of a benchmark states; ``None`` if no argument or several arguments are named after a size."""
+    sizes = _SIZE.findall(name)
+    return int(sizes[0]) if len(sizes) == 1 else None
+
+
+def benchmark_settings(name: str, label: str | None = None) -> str | None:
+    """Return the name of a benchmark without its message size, and its label, in the form of the condition ``settings``."""
+    plain = _SIZE.sub("", name) if payload_in(name) is not None else name
+    return settings_text({"benchmark": plain, **({"label": label} if label else {})})
+
+
+class BoundedNames:
+    """A set of names of bounded size: a hostile log may have millions."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def add(self, name: str) -> None:
+        """Add a name, unless there are too many."""
+        if len(self._names) < _MOST_NAMES:
+            self._names.add(name)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the name was added."""
+        return name in self._names

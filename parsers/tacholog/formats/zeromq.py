@@ -1,0 +1,151 @@
+"""The performance tests of ZeroMQ, ``remote_lat``, ``local_thr``, ``inproc_lat`` and ``inproc_thr``; many other programs print the same text.
+
+Their lines are::
+
+    message size: 64 [B]                        message size: 64 [B]
+    roundtrip count: 10000                      message count: 1000000
+    average latency: 26.123 [us]                mean throughput: 2871352 [msg/s]
+                                                mean throughput: 1470.132 [Mb/s]
+
+nanomsg, nng, Crossroads and bindings in other languages print these lines too, some with a line for the time of the test. The text names neither the
+library nor the transport, so the manifest states both (``system``, ``transport``). The latency is half of a round trip: the time of all round trips,
+divided by twice their number. A throughput is that of the receiver, beginning with its first message. Mb are 10^6 bits; nng, which prints
+``throughput`` without ``mean``, has Mb of 2^20 bits, and a clock of milliseconds. Some ports compute with
+integers of 32 bits: if the two rates contradict each other, both are broken. Losses are not counted; ``local_lat`` and ``remote_thr`` print nothing.
+Conditions are the message size and the load.
+Source: the programs in perf/ of zeromq/libzmq, of nanomsg and of nng; samples in tests/formats/zeromq/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tacholog.formats.kit import (
+    MICROSECOND,
+    Broken,
+    Cell,
+    Conditions,
+    Detected,
+    Dialect,
+    Finding,
+    Line,
+    LineStart,
+    Record,
+    States,
+    counted,
+    finding_on,
+    printed,
+    unit_of_last_decimal,
+)
+
+SYSTEM = "ZeroMQ, nanomsg, nng and others"
+TOOL = "the performance tests of ZeroMQ"
+DIALECTS = (
+    Dialect("zeromq", "all", "logs recorded with 4.3.4"),
+    Dialect("nng", "nng and ports, with a line 'total time' or 'elapsed time'", "logs of nng recorded with 2.0"),
+)
+DEFINITIONS = {
+    "zeromq-latency": "Time of all round trips, divided by twice their number: the mean of half a round trip.",
+    "zeromq-throughput": "Messages over the time from the first message that arrived to the last.",
+}
+STATES = {
+    "latency": States(always="basis load_mode definition payload_bytes"),
+    "throughput": States(always="load_mode definition payload_bytes"),
+}
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,6})?"
+_SIZE = re.compile(r"message size: (?P<size>[1-9][0-9]{0,11}) \[B\]")
+_COUNT = re.compile(r"(?P<kind>round ?trip|message) count: (?P<count>[1-9][0-9]{0,14})")
+_TIME = re.compile(rf"(?:total|elapsed) time: {_NUMBER} \[s\]")
+_LATENCY = re.compile(rf"average latency: (?P<latency>{_NUMBER}) \[us\]")
+_RATE = re.compile(r"(?:mean )?throughput: (?P<rate>[0-9]{1,15}(?:\.[0-9]{1,6})?) \[msg/s\]")
+_BITS = re.compile(rf"(?P<mean>mean )?throughput: (?P<bits>{_NUMBER}) \[Mb/s\]")
+_OF_BLOCK = re.compile(r"(?:message size|(?:round ?trip|message) count|average latency|(?:mean )?throughput): ")
+_SIGN = re.compile(r"\[|size|count|latenc|throughp|time:")  # of a line that is garbled
+#: How the lines of a block begin. A cut line is the beginning of one of these.
+_BEGINNINGS = (
+    *("message size: ", "message count: ", "roundtrip count: ", "round trip count: "),
+    *("average latency: ", "mean throughput: ", "throughput: ", "total time: ", "elapsed time: "),
+)
+_HEAD = LineStart(r"message size: [0-9]{1,12} \[B\]\r?\n(?:round ?trip|message) count: [0-9]")
+
+
+def detect(head: str) -> Detected:
+    """Return whether the log has a size and a count, one below the other."""
+    return Detected(_HEAD.is_in(head), wants="'message size: 64 [B]' and 'roundtrip count: 10000' or 'message count: 10000' below it")
+
+
+def system_of(_head: str) -> None:
+    """Return ``None``: the text does not name the library."""
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
+    """Yield a record for each block."""
+    block: list[Line] = []
+    cells: dict[str, Cell] = {}
+    for line in lines:
+        wanted = _wanted(cells)
+        match = next((match for pattern in wanted if (match := pattern.fullmatch(line.text))), None)
+        if match is None and block and (_SIGN.search(line.text) or any(word.startswith(line.text) for word in _BEGINNINGS)):
+            yield finding_on(block, Broken("the next line of the result is missing or garbled"))
+            block, cells = [], {}
+            match = _SIZE.fullmatch(line.text)
+        if match is None:
+            if _TIME.fullmatch(line.text):
+                yield Finding(line, None)
+            elif _OF_BLOCK.match(line.text):
+                yield Finding(line, Broken("a line of a result whose other lines are missing"))
+            continue
+        block.append(line)
+        cells |= Cell.named(match, line=line.number)
+        if "latency" in cells or "bits" in cells:
+            yield finding_on(block, _latency(cells) if "latency" in cells else _throughput(cells))
+            block, cells = [], {}
+    if block:
+        yield finding_on(block, Broken("the log ends within this result"))
+
+
+def _wanted(cells: dict[str, Cell]) -> tuple[re.Pattern[str], ...]:
+    """Return the lines that may follow, for the numbers of a block so far."""
+    if "size" not in cells:
+        return (_SIZE,)
+    if "count" not in cells:
+        return (_COUNT,)
+    if "rate" in cells:
+        return (_BITS,)
+    return (_TIME, _RATE if cells["kind"] == "message" else _LATENCY)
+
+
+def _latency(cells: dict[str, Cell]) -> Record:
+    cell = cells["latency"]
+    unit = unit_of_last_decimal(cell) * MICROSECOND
+    if cells["kind"] == "round trip":  # nng's word, whose clock has milliseconds
+        unit = max(unit, 1e6 / (2 * int(cells["count"])))
+    return Record(
+        test="latency",
+        payload_bytes=int(cells["size"]),
+        numbers=(printed("latency", "mean", round(float(cell) * MICROSECOND, 3), unit, line=cell.line, cell=cell),),
+        samples=int(cells["count"]),
+        side="publisher",
+        conditions=Conditions(basis="rtt/2", load_mode="closed", definition="zeromq-latency"),
+    )
+
+
+def _throughput(cells: dict[str, Cell]) -> Record | Broken:
+    size, rate, bits, count = int(cells["size"]), cells["rate"], cells["bits"], cells["count"]
+    mega = 1e6 if "mean" in cells else 2.0**20  # nng prints no "mean".
+    unit_of_rate, unit_of_bits = unit_of_last_decimal(rate), unit_of_last_decimal(bits) * mega
+    # The rate may be cut off before its last digit, and the bits may be computed from the cut rate or from the full rate.
+    if abs(float(bits) * mega - float(rate) * size * 8) > unit_of_rate * size * 8 + unit_of_bits + 1e-6 * float(bits) * mega:
+        return Broken("the rates in msg/s and in Mb/s contradict each other")
+    return Record(
+        test="throughput",
+        payload_bytes=size,
+        numbers=(
+            printed("message_rate", "mean", float(rate), unit_of_rate, line=rate.line, cell=rate),
+            printed("goodput", "mean", round(float(bits) * mega, 3), unit_of_bits, line=bits.line, cell=bits),
+            counted("messages_received", int(count), line=count.line, cell=count),
+        ),
+        side="subscriber",
+        conditions=Conditions(load_mode="max-rate", definition="zeromq-throughput"),
+    )

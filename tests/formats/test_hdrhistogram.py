@@ -1,0 +1,159 @@
+"""HdrHistogram: percentile tables and logs of intervals. Expected values are typed from the samples in ``hdrhistogram/`` (see its README)."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+from tests.depth import tries
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.reading import Log, read, read_text
+from tacholog.formats.registry import format_named, package_of, states_of
+from tacholog.formats.testing import Allowances, Distance, format_tests
+from tacholog.store.load import load
+
+LOGS = Path(__file__).parent / "hdrhistogram"
+TABLE = (LOGS / "layout-java.hgrm").read_text()
+HINT = (
+    'the log does not state the unit of its values: read it with --as hdrhistogram:us (or ns, ms, s), or write format = "hdrhistogram:us" for '
+    "this log into run.toml"
+)
+
+# "#[Mean    =       15.750, StdDeviation   =        8.649]" may be below the table of another log.
+Test_hdrhistogram_in_microseconds = format_tests(
+    "hdrhistogram:us",
+    sorted(path for path in LOGS.iterdir() if path.name != "README.md"),
+    allow=Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
+    examples=tries(15, 60),
+)
+
+
+def numbers(log: Log) -> dict[str, tuple[float | None, float | None]]:
+    """Return the value and the resolution of each statistic of the only summary."""
+    (record,) = (record for record in log.records if record.scope == "summary")
+    return {number.statistic: (number.value, number.resolution) for number in record.numbers}
+
+
+@pytest.mark.parametrize("path", sorted(path for path in LOGS.iterdir() if path.name != "README.md"), ids=lambda path: path.name)
+def test_log_without_a_stated_unit_has_no_result_but_a_hint(path: Path) -> None:
+    log = read(path)
+
+    assert log.records == []
+    assert log.problems[0].reason == HINT
+    assert log.unknown == []
+
+
+@pytest.mark.parametrize(("unit", "nanoseconds"), [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)])
+def test_unit_of_the_values_is_a_part_of_the_name_of_the_format(unit: str, nanoseconds: float) -> None:
+    assert numbers(read_text(TABLE, f"hdrhistogram:{unit}"))["p50"][0] == 15 * nanoseconds
+
+
+def test_percentile_with_a_row_of_its_own_is_the_value_of_this_row() -> None:
+    # 15.000 0.500000000000 10: a bucket is at most 1/1024 of its value wide.
+    assert numbers(read_text(TABLE, "hdrhistogram:us"))["p50"] == (15000.0, round(15000 / 1024, 6))
+
+
+def test_percentile_between_two_rows_has_the_distance_of_the_rows_as_its_resolution() -> None:
+    # Of 11 values, 50 % are 6: the rows are 2.000 with 1 value, and 4.000 with 11 values.
+    assert numbers(read(LOGS / "layout-c.hgrm", "hdrhistogram:us"))["p50"] == (4000.0, 2000.0)
+
+
+def test_table_has_mean_deviation_minimum_and_maximum() -> None:
+    stated = numbers(read_text(TABLE, "hdrhistogram:us"))
+
+    assert [stated[name][0] for name in ("mean", "std", "min", "p90", "p95", "max")] == [15750.0, 8649.0, 1500.0, 27000.0, 28500.0, 30000.0]
+    assert "p99" not in stated  # Of 20 values, no value lies beyond it.
+
+
+def test_number_of_samples_is_the_total_count() -> None:
+    (record,) = read_text(TABLE, "hdrhistogram:us").records
+
+    assert (record.samples, record.payload_bytes, record.conditions.basis) == (20, None, None)
+
+
+def test_missing_row_breaks_the_table() -> None:
+    lines = TABLE.splitlines(keepends=True)
+
+    for missing in range(2, len(lines) - 3):
+        log = read_text("".join(line for number, line in enumerate(lines) if number != missing), "hdrhistogram:us")
+        assert log.records == [], lines[missing]
+        assert "missing" in log.problems[0].reason
+
+
+def test_unknown_unit_is_refused_with_the_units_that_exist() -> None:
+    with pytest.raises(UnreadableInput, match="write one of hdrhistogram:ns, hdrhistogram:us, hdrhistogram:ms, hdrhistogram:s"):
+        format_named("hdrhistogram:min")
+    with pytest.raises(UnreadableInput, match="write iperf3 without a unit"):
+        format_named("iperf3:us")
+
+
+def test_format_with_a_unit_has_the_package_and_the_conditions_of_the_format() -> None:
+    states = states_of("hdrhistogram:us")
+
+    assert package_of("hdrhistogram:us") == package_of("hdrhistogram")
+    assert states is not None
+    assert states["latency"].always == "definition"
+
+
+def test_intervals_and_their_sum_have_the_percentiles_that_the_library_computes() -> None:
+    log = read(LOGS / "python-1.2.hlog", "hdrhistogram:ns")
+    stated = {name: value for name, (value, _) in numbers(log).items()}
+
+    assert [record.samples for record in log.records] == [600, 600, 600, 1800]
+    assert {name: stated[name] for name in ("p50", "p90", "p99", "p99.9", "min", "max")} == {
+        "p50": 26991,
+        "p90": 44863,
+        "p99": 64543,
+        "p99.9": 100031,  # The library rounds the rank 1798.2 down to 1798, and says 96575. The nearest rank is 1799.
+        "min": 7675,  # 7672 is the lower edge of a bucket of four.
+        "max": 116415,
+    }
+    assert stated["mean"] == pytest.approx(28864.65, rel=1e-3)
+    assert stated["std"] == pytest.approx(12096.34, rel=1e-3)
+    assert log.problems == []
+
+
+def test_cut_histogram_is_broken_and_the_sum_is_marked() -> None:
+    lines = (LOGS / "python-1.2.hlog").read_text().splitlines(keepends=True)
+
+    log = read_text("".join((*lines[:4], lines[4][:-40] + "\n", *lines[5:])), "hdrhistogram:ns")
+    assert len(log.problems) == 1
+    summary = log.records[-1]
+    assert (summary.scope, summary.samples) == ("summary", 1200)
+    assert all("partial" in number.marks for number in summary.numbers)
+
+
+def test_deviation_of_the_python_library_is_not_read() -> None:
+    stated = numbers(read(LOGS / "python-us.hgrm", "hdrhistogram:us"))
+
+    assert stated["mean"][0] == 28831  # The deviation below the table, 11967.267, is not divided by 1000.
+    assert "std" not in stated
+
+
+def test_histogram_with_more_values_than_memory_is_broken() -> None:
+    payload = b"\x02" * (1 << 20)  # A count of one in each of a million buckets.
+    inner = struct.pack(">iiiiqqd", 0x1C849313, len(payload), 0, 5, 1, 1 << 62, 1.0) + payload
+    packed = zlib.compress(inner)
+    text = base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+
+    log = read_text(f"#[Histogram log format version 1.3]\n0.1,1.0,2.0,{text}\n", "hdrhistogram:ns")
+    assert [problem.reason for problem in log.problems] == ["the histogram cannot be decoded: more different values than a histogram has"]
+
+
+def test_rule_of_an_import_states_the_unit(tmp_path: Path) -> None:
+    (tmp_path / "logs/1.0").mkdir(parents=True)
+    (tmp_path / "logs/1.0/report.hgrm").write_text(TABLE)
+    (tmp_path / "rules.toml").write_text(
+        '[[rule]]\npath = "{release}/report.hgrm"\nformat = "hdrhistogram:us"\nset = { system = "Aeron", basis = "rtt", payload_bytes = 32 }\n'
+    )
+
+    done = run_tacholog_text("import", tmp_path / "logs", "--to", tmp_path / "data", "--rules", tmp_path / "rules.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = load([tmp_path / "data"]).results
+    row = results[results["statistic"] == "p50"].iloc[0]
+    assert (row["value"], row["basis"], row["payload_bytes"]) == (15000.0, "rtt", 32)

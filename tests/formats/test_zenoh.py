@@ -1,0 +1,55 @@
+"""zenoh's examples: round trips and rates. Expected values are typed from the samples in ``zenoh/``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacholog.formats.reading import Log, read, read_text
+from tacholog.schema.records import Record
+
+LOGS = Path(__file__).parent / "zenoh"
+
+
+def values(record: Record) -> dict[str, float | None]:
+    return {number.statistic: number.value for number in record.numbers}
+
+
+def summaries(log: Log) -> list[Record]:
+    return [record for record in log.records if record.scope == "summary"]
+
+
+def test_round_trips_of_a_size_are_one_record() -> None:
+    record = summaries(read(LOGS / "layout-ping.log"))[0]  # 39, 42, 45 and 1203 us.
+
+    assert (record.payload_bytes, record.samples, record.conditions.basis) == (64, 4, "rtt")
+    stated = values(record)
+    assert [stated[name] for name in ("mean", "min", "p50", "max")] == [332_250, 39_000, 42_000, 1_203_000]
+    assert {number.resolution for number in record.numbers} == {1000}
+
+
+def test_another_size_begins_another_record() -> None:
+    text = "8 bytes: seq=0 rtt=10us lat=5us\n8 bytes: seq=1 rtt=12us lat=6us\n64 bytes: seq=0 rtt=20us lat=10us\n"
+
+    assert [(record.payload_bytes, record.samples) for record in summaries(read_text(text))] == [(8, 2), (64, 1)]
+
+
+def test_missing_round_trip_is_marked() -> None:
+    (record,) = summaries(read_text("8 bytes: seq=0 rtt=10us lat=5us\n8 bytes: seq=2 rtt=12us lat=6us\n"))
+
+    assert all("partial" in number.marks for number in record.numbers)
+
+
+def test_rate_over_all_rounds_is_the_harmonic_mean_of_their_rates() -> None:
+    (summary,) = summaries(read_text("100 msg/s\n300 msg/s\n"))
+
+    assert values(summary)["mean"] == 150  # 100 messages in 1 s, then 100 messages in a third of a second: 200 in 4/3 s.
+
+
+def test_printed_total_is_the_only_summary() -> None:
+    records = summaries(read(LOGS / "layout-sub-thr-ended.log"))
+
+    assert [(number.metric, number.value) for record in records for number in record.numbers] == [
+        ("message_rate", 111111.125),
+        ("messages_received", 250000),
+    ]
+    assert records[0].payload_bytes is None

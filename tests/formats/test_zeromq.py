@@ -1,0 +1,89 @@
+"""The performance tests of ZeroMQ: blocks of three to five lines. Expected values are typed from the texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import read, read_text
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
+
+LOGS = Path(__file__).parent / "zeromq"
+LATENCY = "message size: 1 [B]\nroundtrip count: 10000\naverage latency: 26.123 [us]\n"
+THROUGHPUT = "message size: 64 [B]\nmessage count: 1000000\nmean throughput: 2871352 [msg/s]\nmean throughput: 1470.132 [Mb/s]\n"
+
+
+def test_block_of_a_latency_is_the_mean_of_half_a_round_trip() -> None:
+    assert read_text(LATENCY).records == [
+        Record(
+            test="latency",
+            payload_bytes=1,
+            numbers=(Number(metric="latency", statistic="mean", value=26123, resolution=1, line=3),),
+            samples=10000,
+            side="publisher",
+            conditions=Conditions(basis="rtt/2", load_mode="closed", definition="zeromq-latency"),
+        )
+    ]
+
+
+def test_block_of_a_throughput_has_the_rate_of_the_receiver() -> None:
+    (record,) = read_text(THROUGHPUT).records
+
+    assert (record.payload_bytes, record.side, record.conditions.load_mode) == (64, "subscriber", "max-rate")
+    assert [(number.metric, number.value) for number in record.numbers] == [
+        ("message_rate", 2871352),
+        ("goodput", 1470.132e6),  # 10^6 bits.
+        ("messages_received", 1000000),
+    ]
+
+
+def test_several_blocks_are_several_records() -> None:
+    assert [record.test for record in read_text(LATENCY + THROUGHPUT + LATENCY).records] == ["latency", "throughput", "latency"]
+
+
+def test_line_with_the_time_may_be_before_the_results() -> None:
+    (record,) = read(LOGS / "layout-elapsed-thr.log").records
+
+    assert record.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=400000, resolution=1, line=4)
+
+
+def test_rates_that_contradict_each_other_are_broken() -> None:
+    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # As of an integer of 32 bits that was too small.
+
+    assert [problem.reason for problem in log.problems] == ["the rates in msg/s and in Mb/s contradict each other"]
+
+
+@pytest.mark.parametrize("missing", range(1, 4))
+def test_block_without_one_of_its_lines_is_broken(missing: int) -> None:
+    lines = THROUGHPUT.splitlines(keepends=True)
+
+    log = read_text("".join(line for number, line in enumerate(lines) if number != missing) + LATENCY, "zeromq")
+    assert [record.test for record in log.records] == ["latency"]
+    assert log.problems
+
+
+def test_library_is_not_stated() -> None:
+    assert read_text(LATENCY).facts.system is None
+
+
+def test_megabit_of_nng_has_2_to_the_20_bits() -> None:
+    (record,) = read(LOGS / "nng-2.0-local-thr.log").records
+    bits, rate = record.number("goodput", "mean"), record.number("message_rate", "mean")
+
+    assert bits == Number(metric="goodput", statistic="mean", value=round(2100.134 * 2**20, 3), resolution=1048.576, line=5)
+    assert rate == Number(metric="message_rate", statistic="mean", value=268817, resolution=1, line=4)
+
+
+def test_clock_of_nng_has_a_resolution_of_a_millisecond_for_all_round_trips() -> None:
+    (record,) = read(LOGS / "nng-2.0-remote-lat.log").records
+
+    assert record.numbers == (Number(metric="latency", statistic="mean", value=56400, resolution=100, line=4),)  # 1 ms of 10000 half round trips.
+
+
+def test_recorded_logs_have_the_printed_numbers() -> None:
+    latencies = [(record.payload_bytes, record.numbers[0].value) for record in read(LOGS / "libzmq-4.3.4-remote-lat.log").records]
+
+    assert latencies == [(64, 31555), (4096, 60629)]
+    assert [record.test for record in read(LOGS / "libzmq-4.3.4-inproc.log").records] == ["latency", "throughput"]
