@@ -43,6 +43,7 @@ LATENCIES = [
     ("qperf/tcp-lat-plain.log", "rtt/2", "closed", "qperf-latency"),
     ("nats_bench/0.4-requester.log", "rtt", "closed", "nats-bench-request"),
     ("rabbitmq_perftest/2.22-consumer.log", "one-way", None, "rabbitmq-consumer-latency"),
+    ("redis_benchmark/7.0-set-get.csv", "rtt", None, "redis-benchmark"),
     ("nats_bench/0.4-jetstream-sync.log", "pub-to-ack", "closed", "nats-bench-acknowledged"),
     ("nats_bench/0.4-jetstream-async.log", "pub-to-ack", "max-rate", "nats-bench-batch"),
     ("sockperf/ping-pong-udp.log", "rtt/2", None, "sockperf-latency"),
