@@ -95,7 +95,7 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
     return explained(without_exceptions(run_it), {&*control, 1});
 }
 
-/// What the publisher's process has started itself: its companion program, and the secret of its subscribers.
+/// What the publisher's process has created itself: its companion program, and the secret for its subscribers.
 struct Own {
     const Companion* companion;  ///< nullptr: there is no companion program
     LastWords last_words;

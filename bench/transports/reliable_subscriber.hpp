@@ -59,7 +59,7 @@ private:
     }
     bool whole() { return !slots_.empty() && slot(released_).total_bytes > 0 && slot(released_).missing == 0; }
 
-    /// Whether there is a message to lend. Messages to be skipped are skipped, unless they are complete.
+    /// Whether there is a message to lend. Drops incomplete messages that the publisher no longer sends.
     bool ready();
     /// The socket that receives the datagrams of the publisher.
     const Fd& incoming() const { return group_ ? group_ : socket_; }

@@ -60,7 +60,7 @@ def test_loss_that_starts_in_each_pair_is_worse_by_a_number_of_points(lost: Call
     assert (report.counts["worse"], exit_code(report, ("worse",)), exit_code(report, ())) == (0, 3, 0)
 
 
-def test_swapped_sides_are_better_by_the_same_number_of_points(lost: Callable[..., Comparison]) -> None:
+def test_loss_that_is_better_by_some_points_is_worse_by_as_many_points_after_the_sides_are_swapped(lost: Callable[..., Comparison]) -> None:
     forth, back = only(lost(STEADY, STEADY / 2)), only(lost(STEADY / 2, STEADY))
 
     assert (forth.verdict, back.verdict) == ("better", "worse")

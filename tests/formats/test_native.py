@@ -261,7 +261,7 @@ def test_configuration_becomes_the_conditions_of_the_run() -> None:
 
     assert facts.conditions == Conditions(
         transport="udp",
-        reach="network",  # Not in the log, which is older than the statement of reach.
+        reach="network",  # The log does not state the reach: perftest did not print it yet.
         data_path="copy",
         payload_touched="write+read",
         reliability="best-effort",

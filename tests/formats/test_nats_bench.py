@@ -57,7 +57,7 @@ def test_clients_of_old_versions_belong_to_the_line_before_them() -> None:
     assert {(record.conditions.publishers, record.conditions.subscribers) for record in records} == {(5, 5)}
 
 
-def test_clients_of_new_versions_belong_to_the_line_behind_them() -> None:
+def test_in_new_versions_of_the_tool_the_lines_of_clients_belong_to_the_next_line() -> None:
     records = logged("0.2-subscribers.log")
 
     assert [(record.participant, record.numbers[0].statistic, record.numbers[0].value) for record in records] == [

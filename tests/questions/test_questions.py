@@ -97,7 +97,7 @@ def test_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
     assert text.startswith(begins)
 
 
-def test_best_value_is_shown_by_a_test_only_with_six_runs(tmp_path: Path) -> None:
+def test_significance_test_needs_six_runs_to_name_the_best_value(tmp_path: Path) -> None:
     assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
         answered(made("plugins", tmp_path / "a"))
     )

@@ -278,7 +278,7 @@ def test_site_with_a_symbolic_link_to_a_folder_is_not_published(tmp_path: Path) 
     with pytest.raises(UnreadableInput, match="extra was added after the site was built"):
         publish(site, tmp_path / "public", "1")
 
-    write_stamp(site, "0" * 64, (), problems=0)  # The link is refused even if it existed before the end of the build.
+    write_stamp(site, "0" * 64, (), problems=0)  # A link that was created during the build is refused too.
     with pytest.raises(UnreadableInput, match="extra was added after the site was built"):
         publish(site, tmp_path / "public", "1")
     assert not (tmp_path / "public").exists()

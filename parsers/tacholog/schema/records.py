@@ -204,7 +204,7 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "clock_overhead_ns": "how long one reading of the tool's clock took, in nanoseconds",
         "clock_resolution_ns": "the largest step of the clocks, or of the rounding, of the tool's latencies, in nanoseconds",
         "samples_dropped": "how many latencies the tool left out, if it counts them",
-        "messages_per_latency_sample": "of how many messages that are sent the latency of one is measured",
+        "messages_per_latency_sample": "the latency of one message in this many sent messages is measured",
         "load_start_load1": "the load average of the last minute when the run began",
         "host_cpu_model": "the model of the processor",
         "host_cpus_online": "how many processors were online",

@@ -77,8 +77,8 @@ DEFINITIONS = {
     "ecal-5.3-rtt-cut-short": "As ecal-5.3-rtt, but a message was lost and the run ended there; the lost one counts as 0 us in the mean, which is "
     "too low by that.",
     "ecal-5.10-one-way": f"{_RECEIVED}, mean cut off, the first 10 messages left out; the publisher pauses after each (50 ms unless told otherwise).",
-    "ecal-5.12-one-way": f"{_RECEIVED}, mean cut off, the first 100 messages left out; the publisher waits for each acknowledgement, at most "
-    "100 ms. With zero copy one byte of a message is changed and nobody reads it.",
+    "ecal-5.12-one-way": f"{_RECEIVED}, mean cut off, the first 100 messages left out; the publisher waits at most 100 ms for each "
+    "acknowledgement. With zero copy, the publisher changes one byte of a message, and the subscriber does not read the message.",
     "ecal-python-one-way": f"{_RECEIVED}, the mean cut off, no warm-up left out; sizes are rounded to whole kB. Each message was sent back.",
     "ecal-few-received": "Messages counted after the warm-up was taken off (10 up to 5.11, 100 from 5.12): with so few eCAL prints no more.",
     "ecal-sent": "Messages that the publisher sent after its warm-up.",

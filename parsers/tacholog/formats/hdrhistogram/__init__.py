@@ -33,9 +33,9 @@ SYSTEM = "the system whose latencies the histogram has"
 TOOL = "HdrHistogram"
 DIALECTS = (
     Dialect("hgrm", "Java, Aeron, wrk2: 'Total count' below the table", "from source only"),
-    Dialect("hgrm-python", "Python: 'TotalCount' below the table", "tables recorded with 0.10.3"),
+    Dialect("hgrm-python", "Python: 'TotalCount' below the table", "tables recorded with 0.10.8"),
     Dialect("hgrm-c", "C: 'inf' in the last row", "from source only"),
-    Dialect("hlog", "log versions 1.2 and 1.3, histograms of version 2", "logs recorded with 0.10.3 for Python"),
+    Dialect("hlog", "log versions 1.2 and 1.3, histograms of version 2", "logs recorded with 0.10.8 for Python"),
 )
 DEFINITIONS = {
     "hdrhistogram-value": "A value that a program recorded in an HdrHistogram. The file does not say who starts and stops the clock. Values are "
