@@ -194,13 +194,13 @@ def test_no_input_becomes_a_command_or_an_option(workspace: Path, name: str, tex
 CAMPAIGN = """
 system = "Tacholog perftest"
 tool = "perftest"
-version_command = ["perftest", "--version"]
+version_command = ["probe", "--version"]
 format = "native"
 repetitions = 2
 
 [[runs]]
 name = "latency-udp"
-command = ["perftest", "--transport", "udp"]
+command = ["probe", "--transport", "udp"]
 """
 #: Prints a log of the real perftest for any arguments.
 TOOL = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
@@ -208,11 +208,11 @@ TOOL = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
 
 @pytest.fixture
 def campaign(workspace: Path) -> Path:
-    """A workspace with a campaign, and two folders with its program."""
+    """A workspace with a campaign, and two folders with its program. It is not called perftest, because a checkout may have built one."""
     for name in ("old", "new"):
         (workspace / name).mkdir()
-        (workspace / name / "perftest").write_text(TOOL.format(log=LOG))
-        (workspace / name / "perftest").chmod(0o755)
+        (workspace / name / "probe").write_text(TOOL.format(log=LOG))
+        (workspace / name / "probe").chmod(0o755)
     (workspace / "small.toml").write_text(CAMPAIGN)
     return workspace
 
@@ -237,12 +237,12 @@ def test_candidate_is_measured_in_turns_with_the_baseline(campaign: Path) -> Non
 
 
 def test_campaign_that_cannot_run_fails_the_job(campaign: Path) -> None:
-    (campaign / "new/perftest").unlink()
+    (campaign / "new/probe").unlink()
 
     ran = run_action(campaign, {"campaign": "small.toml", "baseline": "old", "candidate": "new"})
 
     assert ran.code == 2, ran.printed
-    assert "no program perftest here" in ran.printed
+    assert "no program probe here" in ran.printed
 
 
 @pytest.mark.site

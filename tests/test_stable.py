@@ -22,7 +22,7 @@ def test_stable_surface_changes_only_with_its_version_and_additions_are_recorded
 
     raise_version = (
         "A stable surface lost or changed something that users rely on. Keep it, or raise its version (docs/stability.md): that of a JSON document "
-        f"or of run.toml beside its struct, otherwise the minor version in pyproject.toml. Then record it: {COMMAND}. If no release has the item yet, "
+        f"or of run.toml beside its struct, otherwise the minor version in pyproject.toml. Then record it: {COMMAND}. If no release has it yet, "
         f"delete it from {RECORD.name}."
     )
     assert not broken, "\n".join([raise_version, *broken])

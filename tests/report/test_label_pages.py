@@ -301,7 +301,7 @@ def test_label_that_splits_pages_but_that_no_run_has_is_reported_on_the_terminal
     _mention_missing_labels(("system", "label.kernl", "label.kernel"), tmp_path / "dataset", Path("site.toml"))
 
     assert capfd.readouterr().err == (
-        "tacholog: site.toml: pages: no run has label.kernl (is label.kernel meant?), so its results are on pages with the title \"not stated\"\n"
+        'tacholog: site.toml: pages: no run has label.kernl (is label.kernel meant?), so its results are on pages with the title "not stated"\n'
     )
 
 

@@ -148,7 +148,7 @@ def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path |
     for field in (field for field in asked if field not in labels):
         near = difflib.get_close_matches(field, labels, 1)
         hint = f" (is {near[0]} meant?)" if near else f" (there are {', '.join(labels)})" if labels else ""
-        terminal.line(f"tacholog: {config}: pages: no run has {field}{hint}, so its results are on pages with the title \"not stated\"", err=True)
+        terminal.line(f'tacholog: {config}: pages: no run has {field}{hint}, so its results are on pages with the title "not stated"', err=True)
 
 
 def default_roots() -> tuple[Path, ...]:
