@@ -81,7 +81,8 @@ def changes(recorded: Surfaces, current: Surfaces) -> tuple[list[str], list[str]
     Returns:
         The broken promises: items that were removed or changed although the version is the same. And all other changes, which must be recorded.
     """
-    broken, unrecorded = [], []
+    broken: list[str] = []
+    unrecorded: list[str] = []
     for name in recorded | current:
         old, new = (side.get(name, {"version": None, "items": {}}) for side in (recorded, current))
         is_raised = old["version"] != new["version"]
