@@ -68,15 +68,16 @@ def run_action(folder: Path, inputs: dict[str, str], more: Mapping[str, str] = M
     runner = folder.parent / f"{folder.name}-runner"
     for name in ("temp/tacholog/bin", "files"):
         (runner / name).mkdir(parents=True, exist_ok=True)
-    program = runner / "temp/tacholog/bin/tacholog"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT / "parsers"} exec {sys.executable} -m tacholog "$@"\n')
-    program.chmod(0o755)
+    if not installs:
+        program = runner / "temp/tacholog/bin/tacholog"
+        program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT / "parsers"} exec {sys.executable} -m tacholog "$@"\n')
+        program.chmod(0o755)
     files = {f"GITHUB_{name}": str(runner / "files" / name) for name in ("OUTPUT", "STEP_SUMMARY")}
     defaults = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
     context = {f"inputs.{name}": value for name, value in (defaults | inputs).items()} | {"runner.temp": str(runner / "temp")}
     context |= {name: value for name, value in more.items() if "." in name}
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "GITHUB_WORKSPACE": str(folder),
         "GITHUB_ACTION_PATH": str(ROOT),
         "RUNNER_TEMP": str(runner / "temp"),
@@ -260,7 +261,9 @@ def test_action_installs_tacholog_from_its_own_commit(workspace: Path) -> None:
     ran = run_action(workspace, {"logs": str(PAIRS / "new"), "baseline": str(PAIRS / "old")}, installs=True)
 
     assert ran.code == 0, ran.printed
-    assert "import" not in (ran.report.parent / "tacholog/bin/tacholog").read_text().partition("\n")[0]
+    installed = ran.report.parent / "tacholog/bin/python"
+    where = subprocess.run([installed, "-I", "-c", "import tacholog; print(tacholog.__file__)"], capture_output=True, text=True, check=True).stdout
+    assert Path(where.strip()).is_relative_to(ran.report.parent)
     assert ran.comment.startswith("### 0.3.0 → 0.4.0: ")
 
 

@@ -14,7 +14,6 @@ HERE = Path(__file__).resolve().parent
 DATA = HERE.parent.parent / "data"
 WIDTH, HEIGHT = 1280, 1180
 HOME_HEIGHT = 1560  # the table below the panels begins to be seen
-PATIENCE_MS = 60_000
 
 
 def main() -> None:
@@ -37,13 +36,9 @@ def main() -> None:
 
 
 def photograph(page: Page, shown: Path, picture: Path) -> None:
-    """Photograph the top of a page once its figures there are drawn."""
+    """Photograph the top of a page as a reader first sees it."""
     page.set_viewport_size({"width": WIDTH, "height": HOME_HEIGHT if picture.stem == "home-page" else HEIGHT})
     page.goto(shown.as_uri())
-    figures = page.locator(".tl-figure")
-    if figures.count():
-        figures.first.locator(".tl-is-live").wait_for(timeout=PATIENCE_MS)
-        page.wait_for_timeout(500)
     page.screenshot(path=picture)
 
 

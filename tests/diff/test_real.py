@@ -59,7 +59,7 @@ def test_types_are_compared_only_on_request(checkout: Path) -> None:
     assert exit_code(report, ()) == 4
 
 
-def test_raw_logs_of_zero_copy_are_compared_in_messages_and_missing_conditions_are_named(checkout: Path) -> None:
+def test_raw_zero_copy_logs_are_compared_by_messages_per_second_and_missing_conditions_are_named(checkout: Path) -> None:
     old, new = (checkout / f"data/rti/{kind}-type/shmem-zero-copy/throughput-sub.log" for kind in ("default", "custom"))
 
     report = diff(old, new)

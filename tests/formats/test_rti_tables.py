@@ -207,7 +207,7 @@ def test_truncated_row_with_decimal_commas_keeps_the_cells_that_end_with_a_comma
     assert log.broken == []
 
 
-def test_latencies_from_a_spreadsheet_are_refused_if_the_cell_that_shows_their_decimals_may_be_missing() -> None:
+def test_spreadsheet_latencies_are_refused_if_their_number_of_decimals_is_uncertain() -> None:
     head = (LOGS / "printer-4.3-fine-csv-pub.csv").read_text(encoding="utf-8").splitlines()[-2].partition(", Serialization")[0]
     row = "1024,27,16.9,18,62,19,61,61,61,61.2"
 

@@ -80,7 +80,7 @@ def test_findings_of_our_formats_meet_the_conditions_that_findings_of_foreign_fo
             assert defect_of(finding, len(lines)) is None
 
 
-def test_each_format_of_this_project_with_results_declares_which_conditions_they_state() -> None:
+def test_each_format_that_has_results_declares_which_conditions_its_results_state() -> None:
     undeclared = [name for name in NAMES if states_of(name) is None]
 
     assert [result for name in undeclared for result in results_of(name, (path for other, path in LOGS if other == name)) if result.test] == []

@@ -111,7 +111,7 @@ def test_transports_at_the_same_share_of_their_highest_rates_share_a_table_and_e
 
     assert rows(shown(*members)) == [["a", "b"]]
     assert re.findall(r"\S+ (?:k )?msg/s offered", text_of(shown(*members))) == ["27 k msg/s offered", "930 msg/s offered"]
-    assert "At 50% of the highest rate of each" in text_of(shown(*members, one("c", 700.0), one("d", 800.0)))
+    assert "At 50 % of the highest rate of each" in text_of(shown(*members, one("c", 700.0), one("d", 800.0)))
     assert groups([members[0], under(members[1], load_share=0.25)]) == {}
 
 

@@ -117,7 +117,7 @@ class Perf(SphinxDirective):
         """
         choice = self.options.get("show")
         if choice not in (None, "best", "rest"):
-            raise TachologError(f":show: {choice}: the only value is best")
+            raise TachologError(f":show: {choice}: the only possible value is best")
         return choice == "best"
 
     @property

@@ -238,7 +238,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "placement": lambda value: _PLACEMENTS[str(value)],
     "demand": lambda value: f"demand {value}",
     "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
-    "load_share": lambda value: f"at {_number(value):.0%} of the highest rate of each",
+    "load_share": lambda value: f"at {100 * _number(value):g}\N{NO-BREAK SPACE}% of the highest rate of each",
     "goal": lambda value: f"goal {value}",
     "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",
     "batch_bytes": lambda value: f"batches of {size(_number(value))}" if _number(value) else "no batches",
