@@ -13,7 +13,7 @@ from playwright.sync_api import Page, sync_playwright
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent.parent / "data"
 WIDTH, HEIGHT = 1280, 1180
-HOME_HEIGHT = 1560  # the table below the panels begins to be seen
+HOME_HEIGHT = 1560  # most of the table of choices is seen
 
 
 def main() -> None:
