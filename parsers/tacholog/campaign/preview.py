@@ -113,7 +113,7 @@ def without_commands(campaign: Campaign) -> Campaign:
     """Return the campaign without its commands that print a version or a list. The command that lists the transports of our own perftest is kept."""
     version = campaign.tool_version or (f"what `{shlex.join(campaign.version_command)}` prints at the start" if campaign.version_command else None)
     own_list = campaign.only_if_listed if campaign.only_if_listed and campaign.only_if_listed.by == _OWN_LIST else None
-    return msgspec.structs.replace(campaign, tool_version=version, version_command=None, only_if_listed=own_list)
+    return msgspec.structs.replace(campaign, tool_version=version, version_command=None, system_version_command=None, only_if_listed=own_list)
 
 
 def _unused(campaign: Campaign) -> Iterator[UnusedOption]:
