@@ -186,3 +186,24 @@ def test_created_topic_states_partitions_and_replication() -> None:
     facts = read_text(text + (LOGS / "end-to-end.log").read_text(), "kafka").facts
 
     assert (facts.conditions.partitions, facts.conditions.replication_factor) == (1, 1)
+
+
+def test_metrics_of_the_client_are_no_results() -> None:
+    log = read(LOGS / "producer-metrics-2.8.log")
+
+    assert (log.broken, log.unknown) == ([], [])
+    assert [values(record)["acknowledged_rate", "mean"] for record in log.records if record.test == "throughput"] == [10.2, 10.004402]
+
+
+def test_command_may_go_on_over_several_lines() -> None:
+    record = read(LOGS / "producer-metrics-2.8.log").records[-1]
+
+    assert (record.payload_bytes, record.conditions.load_mode, record.conditions.offered_rate_per_s) == (1, "paced", 10)
+
+
+def test_line_behind_the_last_line_of_a_command_is_no_part_of_it() -> None:
+    line = (LOGS / "producer-summary.log").read_text()
+    log = read_text(f"kafka-producer-perf-test.sh --topic t \\\n--record-size 100\n--throughput 10\n{line}")
+
+    assert (log.records[0].payload_bytes, log.records[0].conditions.load_mode) == (100, None)
+    assert log.unknown

@@ -87,3 +87,10 @@ def test_recorded_logs_have_the_printed_numbers() -> None:
 
     assert latencies == [(64, 31555), (4096, 60629)]
     assert [record.test for record in read(LOGS / "libzmq-4.3.4-inproc.log").records] == ["latency", "throughput"]
+
+
+def test_micro_sign_of_a_port_is_a_unit_too() -> None:
+    # From the README of CZTop's performance tests.
+    text = "message size: 1000 [B]\nroundtrip count: 10000\nelapsed time: 0.805 [s]\naverage latency: 40.254 [\u03bcs]\n"
+
+    assert [number.value for record in read_text(text).records for number in record.numbers] == [40254]
