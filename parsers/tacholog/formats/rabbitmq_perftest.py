@@ -233,7 +233,7 @@ class _Test:
 
     def _csv(self, line: Line, text: str) -> _Measured | None:
         cells = Cell.between(text, ",")
-        if len(cells) != len(self._columns) or not all(re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]{1,3})?|", cell)|", cell)|", cell) for cell in cells[1:]):
+        if len(cells) != len(self._columns) or not all(re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]{1,3})?|", cell) for cell in cells[1:]):
             return None
         if cells[0] != self._id:
             self._id = cells[0]
