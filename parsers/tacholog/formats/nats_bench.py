@@ -17,10 +17,10 @@ Several clients have a line each, and then one together (``aggregated stats:``).
 rate of 0.2 is one divided by the rate. That of newer versions is the duration of the client's call: of a publish call into a buffer
 (``send_call``), of a request and its answer, or until the server acknowledged; never a delivery. Of fetches and batched gets, the call that is timed
 returns before the messages are there: these times are left out. A subscriber in a process of its own does not look at the sizes of messages, but
-prints its own option: if that is the default, 128 B, the size is unknown, and the rate in bytes, which is computed from it, is left out. The standard
-deviation of times is wrong (it subtracts a mean in microseconds from nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages of the
-connection in both directions: it is left out. CSV states neither the kind of the clients nor the size, which is computed from bytes and rates if only
-one size is possible.
+prints its own option. If that is the default (128 B) or not known, the size is unknown, and the rate in bytes, computed from it, is left out. The
+standard deviation of times is wrong (it subtracts a mean in microseconds from nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages of
+the connection in both directions: it is left out. CSV states neither the kind of the clients nor the size, which is computed from bytes and rates if
+only one size is possible.
 
 Conditions are those in the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one
 subject (``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it,
@@ -349,7 +349,7 @@ class _BenchReport:
         kind = _KINDS[label]
         fits = self._fits(label, cells)
         options = self._options if fits else _Options()
-        if kind is _SUBSCRIBER and options.payload_bytes == _DEFAULT_SIZE and not options.conditions.publishers:
+        if kind is _SUBSCRIBER and options.payload_bytes in (None, _DEFAULT_SIZE) and not options.conditions.publishers:
             kind, options = kind._replace(goodput=None), options._replace(payload_bytes=None)
         if not _ascend(cells):
             yield Finding(line, Broken("times that do not ascend"))
