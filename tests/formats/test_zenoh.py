@@ -57,13 +57,27 @@ def test_printed_total_is_the_only_summary() -> None:
     assert records[0].payload_bytes is None
 
 
-def test_published_round_trips_have_the_printed_numbers() -> None:
-    log = read(LOGS / "ping-1.1.log")
-    (summary,) = summaries(log)
+def test_recorded_round_trips_have_the_printed_numbers() -> None:
+    log = read(LOGS / "1.10-ping.log")
+    small, large = summaries(log)
 
     assert (log.broken, log.unknown) == ([], [])
-    assert (summary.payload_bytes, summary.samples) == (1000, 10)
-    assert [values(summary)[name] for name in ("min", "max", "mean")] == [124_000, 267_000, 167_600]
+    assert [(record.payload_bytes, record.samples) for record in (small, large)] == [(64, 10), (4096, 8)]
+    assert [values(small)[name] for name in ("min", "mean", "max")] == [198_000, 219_600, 244_000]  # 206, 207, 217, 242, 211, 209, 198, 223, 239, 244
+    assert [values(large)[name] for name in ("min", "p50", "max")] == [287_000, 684_000, 1_259_000]
+
+
+def test_recorded_rounds_have_the_printed_rates() -> None:
+    log = read(LOGS / "1.10-sub-thr.log")
+
+    assert (log.broken, log.unknown) == ([], [])
+    assert [round(values(record)["mean"] or 0, 3) for record in log.records if record.scope == "interval"] == [
+        198185.336,
+        18015.289,
+        255812.868,
+        154579.252,
+    ]
+    assert [round(values(record)["mean"] or 0) for record in summaries(log)] == [56392]
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,11 @@ from tacholog.formats.kit import (
 SYSTEM = "Kafka"
 TOOL = "Kafka's performance tools"
 DIALECTS = (
-    Dialect("producer", "since 0.9", "published lines of 1.0, 2.7 and later"),
-    Dialect("producer-steady", "4.2 and later with --warmup-records: a second summary", "from source only"),
-    Dialect("consumer", "since 2.0: with rebalance.time.ms", "published lines of 2.3 to 3.7"),
+    Dialect("producer", "since 0.9", "published lines since 1.0, logs recorded with 4.3.1"),
+    Dialect("producer-steady", "4.2 and later with --warmup-records: a second summary", "logs recorded with 4.3.1"),
+    Dialect("consumer", "since 2.0: with rebalance.time.ms", "published lines since 2.3, logs recorded with 4.3.1"),
     Dialect("consumer-1", "before 2.0: without rebalance.time.ms", "from source only"),
-    Dialect("end-to-end", "all", "published lines"),
+    Dialect("end-to-end", "all", "published lines, logs recorded with 4.3.1"),
 )
 DEFINITIONS = {
     "kafka-producer": "From before the producer's send, which may wait for room in its buffer, until the acknowledgement was handled, in whole "
@@ -107,7 +107,7 @@ _CHATTER = re.compile(
     r"WARNING: (?:option \[threads\]|The 'kafka\.tools' package is deprecated).{0,300}|\s*"
 )
 _WARMUP = re.compile(r"Warmup first (?P<count>[0-9]{1,15}) records\. Steady state results will print after the complete test summary\.")
-_SHORT = re.compile(r"WARNING: Exiting before consuming the expected number of messages: timeout .{1,200}")
+_SHORT = re.compile(r"WARNING: Exiting before consuming the expected number of (?:messages|records): timeout .{1,200}")
 _ERROR = re.compile(r"(?:\[[^\]]{1,40}\] ERROR .{0,200})?org\.apache\.kafka\.common\.errors\.(?P<name>\w{1,80}): .{0,2000}")
 _COMMAND = re.compile(
     r"kafka-(?P<script>producer|consumer)-perf-test|kafka-e2e-latency|\.(?P<class>ProducerPerformance|EndToEndLatency|ConsumerPerformance)\b"

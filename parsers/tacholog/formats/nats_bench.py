@@ -18,9 +18,9 @@ rate of 0.2 is one divided by the rate. That of newer versions is the duration o
 (``send_call``), of a request and its answer, or until the server acknowledged; never a delivery. Of fetches and batched gets, the call that is timed
 returns before the messages are there: these times are left out. A subscriber in a process of its own does not look at the sizes of messages, but
 prints its own option. If that is the default (128 B) or not known, the size is unknown, and the rate in bytes, computed from it, is left out. The
-standard deviation of times is wrong (it subtracts a mean in microseconds from nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages of
-the connection in both directions: it is left out. CSV states neither the kind of the clients nor the size, which is computed from bytes and rates if
-only one size is possible.
+standard deviation of times is wrong (it subtracts a mean in microseconds from nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages
+of the connection in both directions: it is left out. CSV states neither the kind of the clients nor the size, which is computed from bytes and rates
+if only one size is possible.
 
 Conditions are those in the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one
 subject (``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it,

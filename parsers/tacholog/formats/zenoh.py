@@ -44,7 +44,7 @@ from tacholog.formats.kit import (
 SYSTEM = "zenoh"
 TOOL = "zenoh examples"
 DIALECTS = (
-    Dialect("rust", "z_ping and z_sub_thr since 0.5", "published lines"),
+    Dialect("rust", "z_ping and z_sub_thr since 0.5", "logs recorded with 1.10.2"),
     Dialect("others", "those of zenoh-c, zenoh-pico, zenoh-cpp and zenoh-python", "from source only"),
 )
 DEFINITIONS = {
