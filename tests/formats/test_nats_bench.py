@@ -36,7 +36,7 @@ def test_rates_of_publishers_and_of_subscribers_become_records_but_the_sum_of_bo
 
 
 def test_unit_mb_of_old_versions_is_a_mebibyte() -> None:
-    """Only then does the goodput equal the message rate multiplied by the message size."""
+    """The goodput equals the message rate multiplied by the message size only if MB means mebibyte."""
     publisher = logged("0.1-one-to-one.log")[0]
     goodput = publisher.number("offered_goodput", "mean")
 
