@@ -544,7 +544,7 @@ def test_consecutive_screens_give_a_summary() -> None:
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
 
 
-def test_indented_screen_with_tables_of_the_loops_as_in_a_manual_is_read() -> None:
+def test_indented_screen_with_the_tables_publisher_loop_and_subscriber_loop_is_read() -> None:
     loops = """
 publisher loop                                       subscriber loop
 +----------+----------+----------+----------+        +----------+----------+----------+----------+
