@@ -95,7 +95,7 @@ def test_sessions_with_both_sides_that_always_start_with_the_same_side_get_no_ve
 
 
 def places_of(first_is_old: Sequence[bool]) -> tuple[list[int], list[int]]:
-    """Return the positions of the runs of pairs, from the side that goes first in each pair."""
+    """Return the positions in time of the old and of the new runs. ``first_is_old`` states for each pair whether the old run is the first."""
     return [2 * at + (not first) for at, first in enumerate(first_is_old)], [2 * at + first for at, first in enumerate(first_is_old)]
 
 
@@ -198,7 +198,7 @@ def test_comparison_is_called_interrupted_only_if_some_of_the_compared_runs_are_
 
 
 def test_plan_file_in_another_folder_is_ignored(tmp_path: Path) -> None:
-    """For example, the campaign file of a user in the folder above the data folder."""
+    """An example is the campaign file of a user in the folder above the data folder."""
     (tmp_path / "ab.toml").write_text('system = "Some Middleware"\n')
     run = tmp_path / "data/1.0/01"
     run.mkdir(parents=True)

@@ -109,7 +109,7 @@ def test_comment_has_the_largest_changes_also_without_a_verdict(side: Side) -> N
     assert rows[0][-1].startswith("not enough runs or samples; ")
 
 
-def test_title_has_the_names_of_the_sides_if_both_are_one_release(side: Side) -> None:
+def test_title_has_the_names_of_the_sides_if_both_sides_have_the_same_release(side: Side) -> None:
     values = np.full((1, 3), 10_000.0)
     both = side(values, release="1.0"), side(values, release=["1.0", "1.0", "1.1"])
 
@@ -117,7 +117,7 @@ def test_title_has_the_names_of_the_sides_if_both_are_one_release(side: Side) ->
     assert rendered("comment", compare(both[0], both[1], Policy(), ("a", "b"))).startswith("### 1.0 → b: ")
 
 
-def test_comment_without_folded_text_has_no_fold(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_with_nothing_to_fold_has_no_folded_section(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.endswith("\n\nWorse: 0, No change: 4\n")
@@ -170,7 +170,7 @@ def test_rows_of_two_machines_are_two_benchmarks(side: Side, other_host: Host) -
     assert sorted(values["latency-p50"]["value"] for values in found.values()) == [4300.0, 8600.0]
 
 
-def test_github_action_benchmark_gets_a_file_for_each_direction(side: Side) -> None:
+def test_github_action_benchmark_gets_one_file_for_smaller_is_better_and_one_for_bigger_is_better(side: Side) -> None:
     files = {
         name: json.loads(content)
         for rows in (side(VALUES), side(VALUES * 1e6, **GOODPUT))
@@ -191,7 +191,7 @@ def test_github_action_benchmark_gets_a_file_for_each_direction(side: Side) -> N
     assert (rate["unit"], rate["value"]) == ("bit/s", 4.2e9)
 
 
-def test_format_of_several_files_needs_a_folder(tmp_path: Path) -> None:
+def test_export_of_an_empty_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
 
     with pytest.raises(UnreadableInput, match="nothing to export"):

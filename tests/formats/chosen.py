@@ -1,4 +1,4 @@
-"""The samples for tests at each change. The nightly uses all samples."""
+"""The sample logs that the tests of each change read. The nightly run reads all sample logs."""
 
 from __future__ import annotations
 

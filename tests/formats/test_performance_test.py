@@ -28,7 +28,7 @@ def values(record: Record) -> dict[str, float | None]:
     return {number.key: number.value for number in record.numbers}
 
 
-def test_row_has_latencies_with_four_digits_of_a_millisecond() -> None:
+def test_latencies_of_a_row_are_milliseconds_with_four_significant_digits() -> None:
     (latency,) = rows(read(LOGS / "layout.log"), "latency")
 
     assert (latency.payload_bytes, latency.samples, latency.conditions.basis) == (None, 999, "one-way")
@@ -40,7 +40,7 @@ def test_row_has_latencies_with_four_digits_of_a_millisecond() -> None:
     ]
 
 
-def test_row_has_rates_and_the_counts_computed_from_them() -> None:
+def test_row_has_rates_and_counts_that_are_computed_from_these_rates() -> None:
     (counts,) = rows(read(LOGS / "layout.log"), "throughput")
 
     assert values(counts) == {
@@ -147,7 +147,7 @@ def test_only_complete_settings_of_a_truncated_line_are_used(rest: str, settings
     assert ('"synchronous"' in found) == rest.endswith("true")
 
 
-def test_conditions_of_a_run_are_stated_before_the_table() -> None:
+def test_conditions_of_a_run_are_read_from_the_lines_before_the_table() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
 
     conditions = log.account.facts.conditions
@@ -158,7 +158,7 @@ def test_conditions_of_a_run_are_stated_before_the_table() -> None:
     assert rows(log, "latency")[0].conditions.reliability == "reliable"
 
 
-def test_summary_has_extremes_a_weighted_mean_and_sums() -> None:
+def test_summary_has_minimum_maximum_weighted_mean_and_sums() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
     (latency,) = rows(log, "latency", "summary")
     (counts,) = rows(log, "throughput", "summary")
@@ -214,7 +214,7 @@ def test_two_experiments_in_one_log_have_separate_conditions_and_summaries() -> 
     assert values == [("reliable", "Array1k"), ("best-effort", "Array4k")]
 
 
-def test_row_printed_twice_counts_once() -> None:
+def test_row_that_is_printed_twice_counts_once() -> None:
     last = SUBSCRIBER.splitlines()[-2]
 
     log = read_text(SUBSCRIBER.replace(last, f"{last}\n{last}"), "performance_test")
@@ -287,7 +287,7 @@ def test_second_without_messages_lowers_the_rate_of_the_run() -> None:
     assert values(counts)["goodput_mean_bit_per_s"] == pytest.approx(total / 3.097462)
 
 
-def test_seconds_without_messages_count_only_between_other_seconds() -> None:
+def test_seconds_without_messages_count_only_between_seconds_with_messages() -> None:
     silent, first, second, third = [line for line in SUBSCRIBER.splitlines() if line[:1].isdigit()]
     moved = [
         first,
@@ -461,7 +461,7 @@ def test_json_has_the_conditions_of_the_run_and_the_same_summaries_as_text() -> 
         ),
     ],
 )
-def test_impossible_object_of_json_affects_only_itself(old: str, new: str, reason: str) -> None:
+def test_impossible_object_in_json_affects_no_other_object(old: str, new: str, reason: str) -> None:
     assert old in JSON
     log = read_text(JSON.replace(old, new), "performance_test")
 
@@ -494,7 +494,7 @@ def test_json_of_an_hour_is_read_even_though_it_is_a_single_line() -> None:
     assert rows(log, "latency", "summary")[0].samples == 2997 + 3600 * 999
 
 
-def test_each_line_is_known() -> None:
+def test_no_line_of_a_layout_sample_is_broken_or_unknown() -> None:
     for path in LOGS.glob("layout*"):
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 

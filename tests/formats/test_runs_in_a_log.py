@@ -1,4 +1,4 @@
-"""Several runs in one log, as `>>` appends them: a statement of one run does not apply to the other runs."""
+"""Several runs in one log, to which a shell appended them with `>>`: a statement of one run does not apply to the other runs."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ NAMES = sorted({name for name, _ in LOGS})
 
 
 @pytest.mark.parametrize("name", formats())
-def test_format_states_what_it_reads(name: str) -> None:
+def test_format_names_its_source_and_describes_its_dialects(name: str) -> None:
     module = formats()[name]
 
     assert (module.__doc__ or "").strip().endswith(".")

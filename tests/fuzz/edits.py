@@ -139,7 +139,7 @@ def manifest_varied(root: Root) -> str:
 
 
 def conditions_changed(root: Root) -> str:
-    """State other conditions: conditions are stored with the cached numbers of a log, even if the log does not contain them."""
+    """State other conditions. Conditions are stored with the cached numbers of a log, even if the log does not contain these conditions."""
     run = root.dice.choice(root.runs())
     return _state(root, run, {"conditions": _another(root.dice, STATED["conditions"], _stated(run).get("conditions"))})
 
@@ -163,7 +163,7 @@ def manifest_broken(root: Root) -> str:
 
 
 def log_edited(root: Root) -> str:
-    """Change a digit: the size stays the same, usually the time too, and sometimes the checksum in the manifest is not updated."""
+    """Change a digit of a log. Its size does not change, its time usually not, and sometimes the checksum in the manifest is not updated."""
     log = _log(root)
     content = log.read_bytes() if log else b""
     digits = [at for at, byte in enumerate(content) if chr(byte).isdecimal() and byte < 128]
