@@ -20,7 +20,7 @@ def summaries(log: Log) -> list[Record]:
     return [record for record in log.records if record.scope == "summary"]
 
 
-def test_round_trips_of_a_size_are_one_record() -> None:
+def test_round_trips_of_one_message_size_become_one_record() -> None:
     record = summaries(read(LOGS / "layout-ping.log"))[0]  # 39, 42, 45 and 1203 us.
 
     assert (record.payload_bytes, record.samples, record.conditions.basis) == (64, 4, "rtt")
@@ -29,19 +29,19 @@ def test_round_trips_of_a_size_are_one_record() -> None:
     assert {number.resolution for number in record.numbers} == {1000}
 
 
-def test_another_size_begins_another_record() -> None:
+def test_next_message_size_starts_a_new_record() -> None:
     text = "8 bytes: seq=0 rtt=10us lat=5us\n8 bytes: seq=1 rtt=12us lat=6us\n64 bytes: seq=0 rtt=20us lat=10us\n"
 
     assert [(record.payload_bytes, record.samples) for record in summaries(read_text(text))] == [(8, 2), (64, 1)]
 
 
-def test_missing_round_trip_is_marked() -> None:
+def test_summary_is_marked_as_partial_if_a_round_trip_is_missing() -> None:
     (record,) = summaries(read_text("8 bytes: seq=0 rtt=10us lat=5us\n8 bytes: seq=2 rtt=12us lat=6us\n"))
 
     assert all("partial" in number.marks for number in record.numbers)
 
 
-def test_rate_over_all_rounds_is_the_harmonic_mean_of_their_rates() -> None:
+def test_rate_over_all_rounds_is_the_harmonic_mean_of_the_rates_of_the_rounds() -> None:
     (summary,) = summaries(read_text("100 msg/s\n300 msg/s\n"))
 
     assert values(summary)["mean"] == 150  # 100 messages in 1 s, then 100 messages in a third of a second: 200 in 4/3 s.
