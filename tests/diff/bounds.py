@@ -1,4 +1,4 @@
-"""How far a simulated share may differ from the true share by chance: the fewer reports, the further. Seeds are fixed, so results never change."""
+"""How far a simulated share may differ from the true share by chance: farther if there are fewer reports. Seeds are fixed, so results do not vary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Artificial campaigns with a known truth: datasets with the values, the order and the conditions that a test requests."""
+"""Artificial campaigns with known changes: datasets with the values, the order and the conditions that a test requests."""
 
 from __future__ import annotations
 

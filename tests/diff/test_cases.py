@@ -160,7 +160,7 @@ def test_two_releases_of_perftest_are_compared_in_recorded_pairs(checkout: Path)
     assert found["shm", 64]["verdict"] == "no_change"
 
 
-def test_side_that_contains_two_releases_is_not_called_the_same_build_as_one_of_these_releases(checkout: Path) -> None:
+def test_side_with_two_releases_is_not_called_the_same_build_as_a_side_with_one_of_these_releases(checkout: Path) -> None:
     pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
 
     result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs), "--format", "json"], catch_exceptions=False)

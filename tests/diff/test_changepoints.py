@@ -172,7 +172,7 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
         (False, (-0.01, 0.02), "release"),
         (False, (-0.1, 0.1), "release or host"),  # The controls may have missed a change of this size.
         (True, (-0.1, 0.1), "host"),
-        (True, (-0.01, 0.02), "release or host"),  # The step is larger than a change of the host explains.
+        (True, (-0.01, 0.02), "release or host"),  # The step is larger than the change of the host.
         (True, (None, None), "host"),
     ],
 )

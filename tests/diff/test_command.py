@@ -168,7 +168,7 @@ def test_name_that_is_neither_a_path_nor_a_release_is_refused(tmp_path: Path, ca
     assert "1.0: no such file or folder, and no release with this name" in capsys.readouterr().err
 
 
-def test_named_pipe_is_refused_also_together_with_raw_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_named_pipe_is_refused_even_if_raw_logs_are_in_the_same_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "logs").mkdir()
     pipe, beside = tmp_path / "pipe", tmp_path / "logs" / "pipe.log"
     os.mkfifo(pipe)

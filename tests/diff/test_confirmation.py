@@ -40,7 +40,7 @@ def level(log_values: Floats) -> Floats:
 
 
 def noise(seed: int, rows: int = 1, deviation: float = 0.01) -> Floats:
-    """Return two looks at both sides of one build, shape (2, 2, rows, pairs), as logarithms."""
+    """Return values of one build for two looks and both sides, shape (looks, sides, rows, pairs), as logarithms."""
     return deviation * np.random.default_rng(seed).standard_normal((2, 2, rows, PAIRS))
 
 
@@ -50,7 +50,7 @@ def only(report: Comparison) -> ComparisonRow:
 
 
 class Shares(NamedTuple):
-    """The shares of reports that call the first row worse, and that call any other row worse or better: in the first look, and confirmed."""
+    """Shares of reports, in the first look and after confirmation: the first row is called worse, or any other row is called worse or better."""
 
     first: float
     confirmed: float

@@ -51,7 +51,7 @@ def turns(pairs: int) -> tuple[list[int], list[int]]:
 
 
 class Host(NamedTuple):
-    """The slowdown of the rows by the host, how much it varies from row to row, and whether controls are slowed too."""
+    """The slowdown of the rows by the host, how much this slowdown varies between rows, and whether the controls are slowed as well."""
 
     percent: float
     varies: float = 0.0
@@ -291,7 +291,7 @@ def share_moved(made: Callable[[int], Comparison], reports: int = REPORTS) -> fl
     return float(np.mean([has_moved(made(seed)) for seed in range(reports)]))
 
 
-def test_split_that_no_other_split_exceeds_has_the_smallest_possible_p() -> None:
+def test_most_extreme_split_of_the_runs_has_the_smallest_possible_p_value() -> None:
     rows = SharedRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
 
     (p,) = by_largest([rows], 1, 3)

@@ -48,7 +48,7 @@ def real(checkout: Path, tmp_path: Path) -> Callable[..., Result]:
 
 @pytest.fixture
 def judged(compared: Compared, tmp_path: Path) -> Callable[..., Comparison]:
-    """A function that compares pairs of runs of two sizes, 16 B and 32 B. Their latency grows by these factors."""
+    """A function that compares pairs of runs with two message sizes, 16 B and 32 B. The factors state how much their latencies grow."""
 
     def run(entries: str, *factors: float, today: date = TODAY, release: str | None = None) -> Comparison:
         (tmp_path / "known.toml").write_text(entries, encoding="utf-8")

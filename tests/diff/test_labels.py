@@ -108,7 +108,7 @@ def test_runs_without_a_label_are_a_separate_row(side: Side) -> None:
     assert sorted(names(rows)) == [f"latency p50, shm, copy, 16 B, plugin {value}" for value in ("calico", "not stated")]
 
 
-def test_label_of_all_runs_is_stated_for_the_sides_and_not_in_each_row(side: Side) -> None:
+def test_label_that_all_runs_share_is_stated_for_the_sides_and_not_in_each_row(side: Side) -> None:
     report = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
 
     assert names(report.rows) == ["latency p50, shm, copy, 16 B"]
@@ -116,7 +116,7 @@ def test_label_of_all_runs_is_stated_for_the_sides_and_not_in_each_row(side: Sid
     assert "; plugin flannel; " in side_words(report.old)
 
 
-def test_row_of_one_side_states_that_the_other_side_has_this_row_with_a_different_label(side: Side) -> None:
+def test_row_that_only_one_side_has_names_the_different_label_of_the_other_side(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     gone = next(row for row in compare(old, labelled(side, 1, plugin="flannel"), Policy()).rows if row.verdict == "removed")

@@ -72,7 +72,7 @@ def test_equal_loss_on_both_sides_is_no_change(lost: Callable[..., Comparison]) 
     assert only(lost(STEADY, STEADY[::-1])).verdict == "no_change"
 
 
-def test_one_run_of_twelve_with_high_loss_is_inconclusive(lost: Callable[..., Comparison]) -> None:
+def test_loss_in_only_one_of_twelve_runs_is_inconclusive(lost: Callable[..., Comparison]) -> None:
     new = np.zeros(PAIRS)
     new[3] = 0.05
 
@@ -118,7 +118,7 @@ def test_loss_of_failed_runs_has_no_verdict(lost: Callable[..., Comparison]) -> 
     assert (loss.verdict, loss.reasons) == ("invalid", ("run_failed",))
 
 
-def test_blocks_of_runs_have_the_reason_order_confounded(side: Callable[..., object]) -> None:
+def test_loss_in_blocks_of_runs_has_the_reason_order_confounded(side: Callable[..., object]) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.zeros((1, PAIRS)), range(PAIRS), **said), side(STEADY[None], range(PAIRS, 2 * PAIRS), **said)
 

@@ -36,7 +36,7 @@ Figure = Callable[[str, str], None]
 
 
 class Case(NamedTuple):
-    """A change of some of 40 rows, and the smallest share of reports or rows in which it must be found."""
+    """A change in some of 40 rows, and the smallest share of reports or rows in which the change must be detected."""
 
     pairs: int
     changed: int
@@ -154,7 +154,7 @@ def test_eight_pairs_find_a_single_change_in_half_of_the_reports_with_noise_of_r
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_real_pairs_with_swapped_labels_are_rarely_called_better_or_worse(name: str, checkout: Path, figure: Figure) -> None:
+def test_real_pairs_with_randomly_swapped_sides_are_rarely_called_better_or_worse(name: str, checkout: Path, figure: Figure) -> None:
     false = swapped(measured(checkout / "data/perftest" / name), REPORTS, 34)
 
     figure(f"labels swapped in campaign {name}", f"{false:.1%} of reports false")

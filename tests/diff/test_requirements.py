@@ -177,7 +177,7 @@ def test_each_row_that_a_requirement_selects_must_pass(side: Side, tmp_path: Pat
     assert (result.verdict, [(row.key.payload_bytes, row.verdict) for row in result.rows]) == ("failed", [(32, "failed"), (16, "passed")])
 
 
-def test_size_or_label_narrows_a_requirement(side: Side, tmp_path: Path) -> None:
+def test_size_or_label_limits_a_requirement_to_the_matching_rows(side: Side, tmp_path: Path) -> None:
     labels = ['{"plugin": "flannel"}'] * 6 + ['{"plugin": "cilium"}'] * 6
     data = side(np.array([[*GOOD, *(value * 2 for value in GOOD)]]), labels=labels)
 
@@ -269,7 +269,7 @@ def test_relative_requirement_is_judged_by_the_interval_of_the_diff(
 
 
 def test_require_and_diff_state_the_same_percentage_for_a_worse_rate(side: Side, tmp_path: Path) -> None:
-    """With a ratio of x0.88 for a rate, diff once stated 12 % worse, and require 14 %."""
+    """In an earlier version, for a ratio of x0.88 of a rate, diff stated 12 % worse, but require stated 14 % worse."""
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
     old, new = side(values, OLD_TURNS, **stated), side(values * 0.88, NEW_TURNS, **stated)
@@ -626,7 +626,7 @@ def test_requirement_with_the_label_of_controls_applies_to_controls(tmp_path: Pa
     [
         (0.2, 0.0, "failed", ()),
         (0.0, 0.2, "undecided", ("host_changed",)),
-        (0.5, 0.1, "failed", ()),  # The row is slower than the change of the host explains.
+        (0.5, 0.1, "failed", ()),  # The row slowed down more than the host.
         (0.0, 0.0, "passed", ()),
         (0.1, -0.2, "undecided", ("host_changed",)),  # The row looks faster, because all controls are faster.
         (-0.5, -0.1, "passed", ()),

@@ -77,7 +77,7 @@ def test_larger_rate_is_better(compared: Compared, noise: Floats) -> None:
     assert one_verdict(report) == "better"
 
 
-def test_rows_of_one_side_are_listed_as_removed_and_added(compared: Compared, side: Side, noise: Floats) -> None:
+def test_rows_that_only_one_side_has_are_listed_as_removed_or_added(compared: Compared, side: Side, noise: Floats) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1][:3], NEW_TURNS, transport="udp"), Policy())
 
     assert (report.counts["removed"], report.counts["added"]) == (4, 3)
@@ -199,7 +199,7 @@ def test_side_with_less_evidence_decides_the_level_of_evidence(side: Side, noise
     assert (one_verdict(report), report.rows[0].reasons, report.rows[0].level) == ("unreplicated_diff", ("single_run",), "a")
 
 
-def test_identical_series_are_the_same_measurement(side: Side) -> None:
+def test_published_values_that_are_identical_are_called_the_same_measurement(side: Side) -> None:
     values = np.array([[10_000.0], [12_000.0], [17_000.0]])
     published = side(values, session=None, published=True)
 

@@ -83,7 +83,7 @@ def test_comment_shows_the_worst_row_first_and_counts_the_rows_of_each_verdict(c
     assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
 
 
-def test_comment_without_a_change_states_this_with_the_numbers_of_rows(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_without_a_change_states_the_numbers_of_worse_and_of_unchanged_rows(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.startswith("### old → new: 0 worse, 4 no change")
@@ -91,7 +91,7 @@ def test_comment_without_a_change_states_this_with_the_numbers_of_rows(compared:
     assert text.count("| no change; ") == 4
 
 
-def test_comment_has_the_largest_changes_also_without_a_verdict(side: Side) -> None:
+def test_comment_lists_the_largest_changes_even_if_no_row_has_a_verdict(side: Side) -> None:
     changes = np.array([1.1, 352.0, 0.5, *[1.0] * 9])[:, None]
     old = np.full((12, 3), 10_000.0)
 
@@ -139,7 +139,7 @@ def test_value_of_a_row_with_few_runs_has_no_interval(side: Side) -> None:
     assert (row.value, row.low, row.high, row.confidence, row.runs) == (4200.0, None, None, None, 5)
 
 
-def test_controls_are_not_exported_and_change_no_name() -> None:
+def test_controls_are_not_exported_and_do_not_change_the_names_of_rows() -> None:
     values = np.vstack([VALUES, 2 * VALUES])
 
     (row,) = row_values(with_controls(values[:1], values[1:], list(range(6)), transport="shm"))

@@ -116,7 +116,7 @@ class Printed(NamedTuple):
 
 
 def printed_in_steps(generator: np.random.Generator, noise: Noise, shift: float, pairs: int, *, scale: float = 1.0, rows: int = 2000) -> Printed:
-    """Simulate pairs whose values are printed in steps of 2 % of themselves.
+    """Simulate pairs whose values are printed in steps of 2 % of the value.
 
     The offset of the true value within a step is random for each row. The noise is multiplied by ``scale``.
     """
@@ -201,7 +201,7 @@ def test_single_slower_row_of_a_gate_is_detected_in_nine_of_ten_reports(figure: 
 
 
 @pytest.mark.parametrize(("changed", "least"), [(1, 0.8), (2, 0.9), (4, 0.99)])
-def test_more_slower_rows_make_a_report_more_likely_to_have_a_worse_row(changed: int, least: float, figure: Figure) -> None:
+def test_report_with_more_changed_rows_has_a_worse_row_more_often(changed: int, least: float, figure: Figure) -> None:
     generator = np.random.default_rng(18)
     old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
     new[:, :changed] += np.log(1.05)

@@ -170,7 +170,7 @@ def test_json_names_both_machines_of_one_kind_in_each_row_and_for_each_side(side
     assert (found["old"]["hosts"], found["new"]["hosts"]) == (["Machine (host-1)"], ["Machine (host-2)"])
 
 
-def test_report_states_that_better_rows_of_one_machine_are_not_among_the_rows_of_two_machines(side: Side, noise: NDArray[np.float64]) -> None:
+def test_report_states_that_no_better_or_worse_row_compares_two_machines(side: Side, noise: NDArray[np.float64]) -> None:
     pairs = [on("host-1", side(noise[0] * 2, OLD_TURNS, labels=KIND)), on("host-1", side(noise[1], NEW_TURNS, labels=KIND))]
     blocks = [on("host-2", side(noise[0], range(12))), on("host-1", side(noise[1], range(24, 36), session="second"))]
     report = compare(both(pairs[0], blocks[0]), both(pairs[1], blocks[1]), Policy())
@@ -197,7 +197,7 @@ def with_options(side: Dataset, options: str) -> Dataset:
     return msgspec.structs.replace(side, runs=side.runs.assign(options=pd.Series([options] * len(side.runs), dtype="string")))
 
 
-def test_version_of_a_control_is_not_a_version_of_a_side(side: Side) -> None:
+def test_versions_of_a_side_do_not_include_the_version_of_its_controls(side: Side) -> None:
     values = np.full((1, 6), 10_000.0)
     control = side(values, range(6), labels='{"control": "yes"}', system_version="0.4.0", transport="inter-thread")
     old, new = (both(side(values, range(6), system_version=version), control) for version in ("0.3.0", "0.4.0"))

@@ -1,4 +1,4 @@
-"""The sample logs that the tests of each change read. The nightly run reads all sample logs."""
+"""The choice of sample logs for tests that run after each change. The nightly run reads all sample logs."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_percentiles_of_single_latencies_are_exact() -> None:
     }
 
 
-def test_percentiles_of_many_different_latencies_are_rounded_to_a_thousandth_and_state_this_resolution() -> None:
+def test_percentiles_of_many_different_latencies_are_rounded_and_their_resolution_states_this() -> None:
     (record,) = read_text("".join(f"{value}\n" for value in range(100_000)), "ecal").records
 
     assert record.number("latency", "max") == Number(metric="latency", statistic="max", value=99_999_000, resolution=1000)

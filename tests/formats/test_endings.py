@@ -1,4 +1,4 @@
-"""How a run ended, according to its log. If the log does not state how the run ended, this stays unknown."""
+"""How a run ended, according to its log. If the log does not state how the run ended, the status is unknown."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ ALLOWED = {
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
     # The header of the compact columns states the meaning of each number.
     "rabbitmq_perftest": Allowances(moved=Distance.CONTEXT),
-    # Members of its JSON may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
+    # Members of the JSON of RTI may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
     # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),
     # "average latency: 26.000 [us]" may be from another block with this count.

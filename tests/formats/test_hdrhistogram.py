@@ -53,7 +53,7 @@ def test_unit_of_the_values_is_a_part_of_the_name_of_the_format(unit: str, nanos
     assert numbers(read_text(TABLE, f"hdrhistogram:{unit}"))["p50"][0] == 15 * nanoseconds
 
 
-def test_percentile_with_a_row_of_its_own_is_the_value_of_this_row() -> None:
+def test_percentile_with_a_separate_row_is_the_value_of_this_row() -> None:
     # The row is "15.000 0.500000000000 10". A bucket is at most as wide as 1/1024 of its value.
     assert numbers(read_text(TABLE, "hdrhistogram:us"))["p50"] == (15000.0, round(15000 / 1024, 6))
 
@@ -70,7 +70,7 @@ def test_table_has_mean_deviation_minimum_and_maximum() -> None:
     assert "p99" not in stated  # None of the 20 values lies beyond the 99th percentile.
 
 
-def test_number_of_samples_is_the_total_count() -> None:
+def test_number_of_samples_is_the_total_count_below_the_table() -> None:
     (record,) = read_text(TABLE, "hdrhistogram:us").records
 
     assert (record.samples, record.payload_bytes, record.conditions.basis) == (20, None, None)

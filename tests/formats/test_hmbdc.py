@@ -144,7 +144,7 @@ def test_result_that_is_damaged_or_contradictory_or_lacks_the_line_with_its_cond
     assert log.records == []
 
 
-def test_each_result_of_the_performance_sample_is_a_record_with_its_bounds_and_sizes() -> None:
+def test_each_result_of_the_performance_sample_becomes_a_record_with_bounds_and_message_sizes() -> None:
     log = read(LOGS / "perf-sample-14-2.txt")
 
     assert [

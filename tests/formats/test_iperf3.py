@@ -189,7 +189,7 @@ def test_jitter_rounded_to_zero_is_below_one_microsecond(changed: Changed) -> No
     assert received.samples == 53522
 
 
-def test_options_of_the_test_and_processor_time_are_read_from_verbose_output() -> None:
+def test_processor_time_and_options_of_the_test_are_read_from_verbose_output() -> None:
     log = logged("tcp-verbose.log")
 
     sent, received, cpu, server = summaries(log)
@@ -387,7 +387,7 @@ def test_json_member_sum_sent_with_received_data_is_broken() -> None:
 
 
 def sum_changed(name: str, old: str, new: str) -> Log:
-    """Return a sample log in which the sum of the first interval is changed, but not the stream, which has the same bytes."""
+    """Return a sample log with a change only in the sum of the first interval. The stream of this interval states the same number of bytes."""
     before, mark, after = (LOGS / name).read_text().partition('"sum":')
     assert old in after
     return read_text(before + mark + after.replace(old, new, 1), "iperf3")

@@ -85,13 +85,11 @@ def test_percentile_that_is_printed_as_zero_is_below_one_millisecond() -> None:
 
 
 def test_summary_of_the_steady_state_has_a_separate_definition() -> None:
-    whole, steady = [
-        record for record in read(LOGS / "producer-warmup-made-by-hand.log").records if record.scope == "summary" and record.test == "latency"
-    ]
+    whole, steady = [record for record in read(LOGS / "4.3-warmup.log").records if record.scope == "summary" and record.test == "latency"]
 
     assert (whole.conditions.definition, whole.conditions.warmup) == ("kafka-producer", None)
-    assert (steady.conditions.definition, steady.conditions.warmup) == ("kafka-producer-steady", "60000 records")
-    assert (values(whole)["latency", "max"], values(steady)["latency", "max"]) == (63e6, 19e6)
+    assert (steady.conditions.definition, steady.conditions.warmup) == ("kafka-producer-steady", "10000 records")
+    assert (values(whole)["latency", "p99"], values(steady)["latency", "p99"]) == (1579e6, 1130e6)
 
 
 def test_rates_of_a_consumer_with_and_without_the_time_to_join_its_group_are_two_records() -> None:
@@ -186,3 +184,65 @@ def test_created_topic_states_partitions_and_replication() -> None:
     facts = read_text(text + (LOGS / "end-to-end.log").read_text(), "kafka").facts
 
     assert (facts.conditions.partitions, facts.conditions.replication_factor) == (1, 1)
+
+
+def test_recorded_producer_has_the_printed_numbers() -> None:
+    log = read(LOGS / "4.3-producer.log")
+    rates, latencies = log.records[-2:]
+
+    assert (log.broken, log.unknown) == ([], [])
+    assert values(rates)["acknowledged_rate", "mean"] == 4702.194357
+    assert [values(latencies)["latency", name] for name in ("mean", "p50", "p95", "p99", "p99.9", "max")] == [
+        6087e6,
+        6708e6,
+        7366e6,
+        7447e6,
+        7478e6,
+        7482e6,
+    ]
+    assert (latencies.payload_bytes, latencies.conditions.acks, latencies.conditions.offered_rate_per_s) == (512, "all", 10000)
+
+
+def test_recorded_consumer_has_the_printed_numbers() -> None:
+    whole, fetched = read(LOGS / "4.3-consumer.log").records
+
+    assert (values(whole)["message_rate", "mean"], values(whole)["messages_received", "total"]) == (11894.8495, 100000)
+    assert values(fetched)["message_rate", "mean"] == 60753.3414
+    rates = [values(record)["message_rate", "mean"] for record in read(LOGS / "4.3-consumer-detailed.log").records if record.scope == "interval"]
+    assert rates == [0.2183, 6.8027, 36247.1910, 36247.1910, 87369.3182, 87369.3182]
+
+
+def test_recorded_end_to_end_latency_has_the_printed_numbers() -> None:
+    log = read(LOGS / "4.3-end-to-end.log")
+    (record,) = log.records
+
+    assert values(record) == {("latency", "mean"): 3125100, ("latency", "p50"): 1e6, ("latency", "p99"): 36e6, ("latency", "p99.9"): 89e6}
+    assert (record.payload_bytes, record.conditions.acks, log.facts.conditions.partitions) == (100, "all", 1)
+
+
+def test_recorded_logs_of_a_locale_with_decimal_commas_have_the_printed_numbers() -> None:
+    producer, consumer, end_to_end = (read(LOGS / f"4.3-{name}-comma.log").records for name in ("producer", "consumer", "end-to-end"))
+
+    assert values(producer[-2])["acknowledged_rate", "mean"] == 4980.906525
+    assert (values(producer[-1])["latency", "mean"], values(producer[-1])["latency", "p99"]) == (96.13e6, 440e6)
+    assert (values(consumer[0])["message_rate", "mean"], values(consumer[1])["message_rate", "mean"]) == (19762.5148, 81657.1661)
+    assert (values(end_to_end[0])["latency", "mean"], end_to_end[0].conditions.acks) == (1941700, "1")
+
+
+def test_consumer_of_a_new_version_that_gave_up_has_failed() -> None:
+    assert read(LOGS / "4.3-consumer-timeout.log").facts.status == "failed"
+
+
+def test_metrics_of_the_client_are_no_results() -> None:
+    log = read(LOGS / "4.3-metrics.log")
+
+    assert (log.broken, log.unknown) == ([], [])
+    assert [values(record)["acknowledged_rate", "mean"] for record in log.records if record.test == "throughput"] == [1002.004008]
+
+
+def test_command_goes_on_in_the_line_behind_a_backslash_and_no_further() -> None:
+    line = (LOGS / "producer-summary.log").read_text()
+    log = read_text(f"kafka-producer-perf-test.sh --topic t \\\n--record-size 100\n--throughput 10\n{line}")
+
+    assert (log.records[0].payload_bytes, log.records[0].conditions.load_mode) == (100, None)
+    assert log.unknown == [3]

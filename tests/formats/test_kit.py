@@ -59,7 +59,7 @@ def test_code_that_all_formats_share_names_no_tool() -> None:
 
 
 def code_of(path: Path) -> str:
-    """Return the code of a module without its docstrings and comments, which may give examples."""
+    """Return the code of a module without docstrings and comments, because these may contain examples."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read, read_text
+from tacholog.formats.registry import formats
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Number, Record
 
@@ -36,7 +37,7 @@ def test_rates_of_publishers_and_of_subscribers_become_records_but_the_sum_of_bo
 
 
 def test_unit_mb_of_old_versions_is_a_mebibyte() -> None:
-    """Only then does the goodput equal the message rate multiplied by the message size."""
+    """The goodput equals the message rate multiplied by the message size only if MB means mebibyte."""
     publisher = logged("0.1-one-to-one.log")[0]
     goodput = publisher.number("offered_goodput", "mean")
 
@@ -206,3 +207,26 @@ def test_line_that_is_truncated_within_its_times_is_broken() -> None:
     log = read_text(text, "nats_bench")
 
     assert (log.records, len(log.broken)) == ([], 1)
+
+
+def test_default_size_of_a_subscriber_in_its_own_process_is_no_size_of_messages() -> None:
+    # From natscli issue 1441: the messages had 250,000 bytes.
+    text = (
+        "22:45:52 Starting Core NATS subscribe benchmark [clients=1, msg-size=128 B, msgs=10,000, multi-subject=false, subject=worker.inbox.0]\n\n"
+        "Sub stats: 5,884 msgs/sec ~ 735.51 KB/sec\n"
+    )
+    by_default, stated = (read_text(each).records[0] for each in (text, text.replace("128 B", "16 B").replace("735.51", "91.94")))
+
+    assert (by_default.payload_bytes, list(values(by_default).values())) == (None, [5884])
+    assert (stated.payload_bytes, list(values(stated).values())) == (16, [5884, pytest.approx(91.94 * 1024 * 8, abs=1)])
+
+
+def test_other_program_with_the_same_lines_is_not_taken_for_nats() -> None:
+    # From the README of Centrifuge's benchmark.
+    text = (
+        "Starting benchmark [msgs=10000, msgsize=128, pubs=4, subs=100]\nCentrifuge Pub/Sub stats: 503,660 msgs/sec ~ 61.48 MB/sec\n"
+        " Pub stats: 5,014 msgs/sec ~ 626.77 KB/sec\n"
+    )
+
+    assert not formats()["nats_bench"].detect(text).fits
+    assert formats()["nats_bench"].detect(text.replace("Centrifuge", "NATS")).fits

@@ -137,7 +137,7 @@ def test_document_on_one_line_has_the_same_results() -> None:
     assert [values(record) for record in one_line.records] == [values(record) for record in read(LOGS / "kafka-2026.json").records]
 
 
-def test_document_with_sorted_members_and_a_value_a_line_has_the_same_numbers() -> None:
+def test_document_with_sorted_members_and_one_value_per_line_has_the_same_numbers() -> None:
     text = json.dumps(json.loads((LOGS / "kafka-2026.json").read_text()), indent=2, sort_keys=True) + "\n"
 
     log = read_text(text)

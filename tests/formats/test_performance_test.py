@@ -73,7 +73,7 @@ def test_rates_are_the_printed_rates_even_if_a_row_covers_more_than_a_second() -
     (counts,) = rows(log, "throughput", "summary")
     received = 48 * 1.399811 + 45 * 1.299662 + 49 * 1.399944 + 47 * 1.399907
     assert values(counts)["messages_received"] == pytest.approx(received)
-    # The first row is left out, because the time before it is unknown.
+    # The rate excludes the first row, because the time before this row is unknown.
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx((received - 48 * 1.399811) / (1.299662 + 1.399944 + 1.399907))
 
 
@@ -300,7 +300,7 @@ def test_seconds_without_messages_count_only_between_seconds_with_messages() -> 
     text = SUBSCRIBER.replace(f"{first}\n{second}\n{third}", "\n".join(moved))
     (counts,) = rows(read_text(text, "performance_test"), "throughput", "summary")
 
-    # Messages per second: 97, 0 for two seconds, 100 for 1.000171 s, 99 for 1.00015 s. The empty second after them is not part of the run.
+    # Messages per second: 97, 0 for two seconds, 100 for 1.000171 s, 99 for 1.00015 s. The last second, without messages, is not part of the run.
     received = 100 * 1.000171 + 99 * 1.00015
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx(received / 4.000321)
     assert values(counts)["messages_received"] == pytest.approx(97 * 1.000188 + received)
@@ -367,7 +367,7 @@ def test_json_of_a_version_with_more_members_is_read_by_the_names_of_the_members
 
 
 def test_number_of_messages_is_computed_although_the_printed_rate_is_truncated() -> None:
-    """The tool cuts off the decimals of a rate: 100 messages in 1.000019 s are printed as 99. Its JSON also has the number of latencies."""
+    """The tool truncates a rate to an integer: 100 messages in 1.000019 s are printed as 99. The JSON also has the number of latencies."""
     document = read_document((LOGS / "eff2a50-subscriber.json").read_text(encoding="utf-8"))
 
     assert isinstance(document, ExperimentDocument)
@@ -544,7 +544,7 @@ def test_consecutive_screens_give_a_summary() -> None:
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
 
 
-def test_screen_with_indented_loops_as_in_a_manual_is_read() -> None:
+def test_indented_screen_with_the_tables_publisher_loop_and_subscriber_loop_is_read() -> None:
     loops = """
 publisher loop                                       subscriber loop
 +----------+----------+----------+----------+        +----------+----------+----------+----------+

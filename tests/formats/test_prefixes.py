@@ -187,7 +187,7 @@ def test_suggested_command_removes_the_prefix(name: str) -> None:
 
 
 def test_hostile_lines_are_examined_in_a_limited_number_of_steps() -> None:
-    """A backtracking pattern would need very long to match each line."""
+    """A pattern that backtracks would take very long for each of these lines."""
     for line in (
         "[" + "a" * 60_000,
         "a" * 60_000 + " |",
@@ -235,7 +235,7 @@ def test_indentation_and_hostile_words_before_each_line_are_removed(behind: str)
 
 
 @pytest.mark.parametrize("word", ["/;~!%\a", "/;~!%@,#&=", "x\\w", "\0"])
-def test_no_command_to_remove_a_word_is_suggested_if_a_command_cannot_contain_this_word(word: str) -> None:
+def test_command_to_remove_a_word_is_suggested_only_if_a_command_can_contain_this_word(word: str) -> None:
     lines = (FORMATS / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"{word}  {line}" for line in lines]
 

@@ -250,7 +250,7 @@ def test_each_row_without_the_name_of_its_test_is_broken() -> None:
     assert log.broken == [f"text:{line}: a row without its test" for line in range(1, 7)]
 
 
-def test_unknown_row_is_unknown_and_affects_no_other_row() -> None:
+def test_unknown_row_is_reported_as_unknown_and_affects_no_other_row() -> None:
     log = read_text(PLAIN.replace("    time  ", "    moons = 5\n    time  ").replace("moons =", "moons          = "), "qperf")
 
     assert log.unknown == [5]

@@ -139,3 +139,23 @@ def test_line_that_is_truncated_before_its_latencies_is_broken() -> None:
     text = (LOGS / "2.22-consumer.log").read_text(encoding="utf-8").partition(" consumer latency")[0]
 
     assert len(read_text(text, "rabbitmq_perftest").broken) == 1
+
+
+def test_latency_of_centuries_is_impossible_and_the_other_numbers_of_its_line_are_not() -> None:
+    # A published line of a test whose consumers had another clock than its producers.
+    text = (
+        "id: baseline-1773066073, time 1.001 s, received: 26120 msg/s, "
+        "min/median/75th/95th/99th/max consumer latency: 7/18/23/34/22650827150373800/22650827161831440 ms\n"
+    )
+    received, latency = (record for record in read_text(text).records if record.scope == "interval")
+
+    assert values(received) == {("message_rate", "mean"): 26120}
+    assert [(number.statistic, number.value) for number in latency.numbers] == [
+        ("min", 7e6),
+        ("p50", 18e6),
+        ("p75", 23e6),
+        ("p95", 34e6),
+        ("p99", None),
+        ("max", None),
+    ]
+    assert all("impossible" in number.marks for number in latency.numbers[-2:])

@@ -437,7 +437,7 @@ def test_tables_of_perftest_lite_are_read() -> None:
     )
 
 
-def test_page_of_connext_micro_is_read_without_the_percentile_99_9999() -> None:
+def test_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9999() -> None:
     log = read(LOGS / "page-micro-2.4.14-latency.txt")
 
     assert [record.payload_bytes for record in log.records] == [32, 64, 128, 256, 1024, 4096, 8192]

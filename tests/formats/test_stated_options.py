@@ -90,5 +90,5 @@ def test_sample_logs_with_different_options_have_different_conditions(name: str)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_docstring_states_the_conditions_that_separate_runs(name: str) -> None:
+def test_docstring_of_a_format_states_the_conditions_that_separate_runs(name: str) -> None:
     assert re.search(r"^(?:.* )?Conditions are ", formats()[name].__doc__ or "", re.MULTILINE)

@@ -107,7 +107,7 @@ def test_tabs_instead_of_blanks_change_no_number_or_the_message_names_the_tabs(n
 
 
 def with_tabs(text: str) -> str:
-    """Return a text as it is saved by editors that replace the blanks before each eighth column by a tab."""
+    """Return a text with tabs in place of the blanks before each eighth column, as some editors save texts."""
     return "\n".join(
         "".join(
             re.sub(r" {2,}$", "\t", line[offset : offset + 8]) if len(line) >= offset + 8 else line[offset:]

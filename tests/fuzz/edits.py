@@ -322,7 +322,7 @@ EDITS: dict[Callable[[Root], str], int] = {
 
 
 def edit(root: Root) -> str:
-    """Do an edit, and return its description; an empty text if it did not apply to these runs."""
+    """Do an edit, and return its description, or an empty text if the edit cannot be applied to these runs."""
     if len(root.runs()) < 2:  # Some edits need two runs.
         return added(root)
     chosen: Callable[[Root], str] = root.dice.choices([*EDITS], [*EDITS.values()])[0]
@@ -370,7 +370,7 @@ def _rewrite(root: Root, log: Path, content: bytes) -> str:
 
 
 def _stated(run: Path) -> dict[str, Any]:
-    """Return the manifest of a run; empty if an edit has broken it."""
+    """Return the manifest of a run, or an empty manifest if an edit has broken the file."""
     try:
         return read_toml(run / "run.toml", dict[str, Any])
     except UnreadableInput:
