@@ -148,10 +148,8 @@ def test_mean_of_catch2_is_read_in_its_printed_unit() -> None:
 def test_mean_time_of_pytest_benchmark_stands_beside_its_rate() -> None:
     log = read(ACTION / "layout-pytest.json")
 
-    assert [(record.samples, record.numbers[0].value) for record in log.records] == [
-        (510, pytest.approx(1049881.8196)),
-        (1751, pytest.approx(124433.506)),
-    ]
+    assert [record.samples for record in log.records] == [510, 1751]
+    assert [record.numbers[0].value for record in log.records] == pytest.approx([1049881.8196, 124433.506])
     assert log.problems == []
     assert log.records[0].numbers[0].line == 14
 
