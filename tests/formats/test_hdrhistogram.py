@@ -157,3 +157,10 @@ def test_rule_of_an_import_can_state_the_unit_of_the_values(tmp_path: Path) -> N
     results = load([tmp_path / "data"]).results
     row = results[results["statistic"] == "p50"].iloc[0]
     assert (row["value"], row["basis"], row["payload_bytes"]) == (15000.0, "rtt", 32)
+
+
+def test_blank_at_the_end_of_a_row_changes_nothing() -> None:
+    # The first row of the table in the README of wrk2 ends with a blank.
+    table = (LOGS / "layout-c.hgrm").read_text()
+
+    assert numbers(read_text(table.replace(" 1.00\n", " 1.00 \n"), "hdrhistogram:us")) == numbers(read_text(table, "hdrhistogram:us"))
