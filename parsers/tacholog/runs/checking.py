@@ -119,13 +119,13 @@ class _Records:
         violations: a sentence for each rule that records violate, by a name of the rule.
     """
 
-    def __init__(self, place: Path, manifest: Manifest) -> None:
+    def __init__(self, path: Path, manifest: Manifest) -> None:
         self.number_count = 0
         self.last_line_read = 0
         self.has_results = False
         self.one_way_line: int | None = None
         self.violations: dict[str, str] = {}
-        self._place, self._stated = place, stated_conditions(manifest)
+        self._path, self._stated = path, stated_conditions(manifest)
         self._lines: dict[tuple[int, bool, Record], int] = {}  # The first line of records that are judged alike.
 
     def add(self, event: Event, record: Record) -> None:
@@ -160,14 +160,14 @@ class _Records:
             conditions = record.conditions.over(in_log.over(self._stated))
             completed = msgspec.structs.asdict(with_stated_size(record, self._stated)) | msgspec.structs.asdict(conditions) | {"line": line}
             for name, words in _violated("results", completed):
-                self.violations.setdefault(name, f"results: {words}, in {self._place}{f':{line}' if line else ''}")
+                self.violations.setdefault(name, f"results: {words}, in {self._path}{f':{line}' if line else ''}")
             if conditions.definition is not None and conditions.definition not in defined:
                 words = f"the definition {conditions.definition!r} is none of the format {head.format} ({', '.join(defined) or 'none'})"
-                self.violations.setdefault(f"definition {conditions.definition}", f"{self._place}: {words}")
+                self.violations.setdefault(f"definition {conditions.definition}", f"{self._path}: {words}")
             if has_latency and conditions.basis == "one-way":
                 self.one_way_line = line if self.one_way_line is None else min(line, self.one_way_line)
         head.problems += (
-            problem("", self._place.name, line, CONTRADICTED, "", str(contradiction)) for line, contradiction in first_contradictions(conflicts)
+            problem("", self._path.name, line, CONTRADICTED, "", str(contradiction)) for line, contradiction in first_contradictions(conflicts)
         )
 
     def _keep(self, run: int, record: Record, size: int | None, line: int, *, has_latency: bool) -> None:
@@ -179,14 +179,14 @@ class _Records:
 
 
 def _read(run: str, folder: Path, manifest: Manifest, entry: LogFile, tell_text: Callable[[str, int], object]) -> _CheckedLog:
-    place = Path(run) / entry.file
-    records = _Records(place, manifest)
+    path = Path(run) / entry.file
+    records = _Records(path, manifest)
     try:
         with open_evidence(folder, entry.file) as stream:
-            head = read_log(stream, manifest, entry, records, progress=lambda count: tell_text(str(place), count))
+            head = read_log(stream, manifest, entry, records, progress=lambda count: tell_text(str(path), count))
     except UnreadableInput as error:
         head = lost_head(entry, UNREADABLE, str(error))
-    return _CheckedLog(entry, head, _Records(place, manifest) if head.is_lost else records)
+    return _CheckedLog(entry, head, _Records(path, manifest) if head.is_lost else records)
 
 
 def _problems_of_run(run: str, folder: RunFolder, manifest: Manifest, logs: Sequence[_CheckedLog]) -> Iterator[str]:
