@@ -20,10 +20,10 @@ from tests.small_runs import FIRST, LINE, add_run, messages_received, tables
 from tacholog.cli import tacholog
 from tacholog.compare.sides import find, find_all
 from tacholog.evidence import _open
+from tacholog.runs.logs import ReadingLimits
 from tacholog.site.verification.receipt import verify_data
 from tacholog.store.cache import FILE, PARTS, VARIABLE, Cache, Kind
 from tacholog.store.load import load, load_logs
-from tacholog.store.logs import ReadingLimits
 from tacholog.store.pool import Work
 
 NUMBERS = [FIRST, FIRST + 1, FIRST + 2]

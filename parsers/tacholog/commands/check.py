@@ -12,7 +12,7 @@ problem.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -47,7 +47,7 @@ def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
         sys.exit(WRONG)
 
 
-def _not_read(folder: Path, runs: Set[Path]) -> Iterator[str]:
+def _not_read(folder: Path, runs: set[Path]) -> Iterator[str]:
     """Yield a line for each file that belongs to no run. Without these lines, a folder with a missing run.toml would look correct."""
     from tacholog.compare import bands
 

@@ -55,7 +55,9 @@ class CheckedFolder(msgspec.Struct):
 
 
 def check_runs(
-    root: Path, tell_done: Callable[[int, int], object] = lambda _done, _all: None, tell_text: Callable[[str, int], object] = lambda _log, _count: None
+    root: Path,
+    tell_done: Callable[[int, int], object] = lambda _done, _all: None,
+    tell_text: Callable[[str, int], object] = lambda _log, _count: None,
 ) -> CheckedFolder:
     """Read every run below a folder, and return what is wrong.
 
