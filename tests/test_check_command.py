@@ -14,8 +14,11 @@ import pytest
 from click.testing import CliRunner
 from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, add_run, rti
+from tests.samples import FORMATS
 
 from tacholog.commands.check import check
+from tacholog.runs.manifest import Manifest
+from tacholog.schema.conditions import StatedConditions
 from tacholog.store.complaints import with_copies
 from tacholog.store.load import load
 
@@ -133,12 +136,13 @@ def test_missing_key_of_a_manifest_is_reported_once_with_a_readable_message(tmp_
         assert output.count("run.toml") == 1 + ("beside run.toml" in said)
 
 
-def test_size_of_0_is_reported_with_the_first_line_that_states_it(tmp_path: Path) -> None:
-    add_run(tmp_path, "a", FIRST + FIRST.replace("Length:    32", "Length:     0"), rti())
+def test_size_of_0_in_a_manifest_is_reported_with_the_first_line_of_a_result(tmp_path: Path) -> None:
+    log = (FORMATS / "sockperf/ping-pong-udp.log").read_text()
+    add_run(tmp_path, "a", log, Manifest(system="sockets", conditions=StatedConditions(payload_bytes=0), logs=()))
 
     done = CliRunner().invoke(check, [str(tmp_path)])
 
-    assert done.output.splitlines() == ["results: payload_bytes 0 is less than 1, in a/sub.log:4", "1 run, 6 lines, 30 numbers, 1 problem"]
+    assert done.output.splitlines() == ["results: payload_bytes 0 is less than 1, in a/sub.log:10", "1 run, 25 lines, 17 numbers, 1 problem"]
 
 
 def test_each_contradiction_is_reported_once_with_its_first_line(tmp_path: Path) -> None:

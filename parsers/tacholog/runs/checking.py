@@ -160,7 +160,7 @@ class _Records:
             if self._stated != StatedConditions():
                 conflicts.append((line, contradictions(record, in_log, self._stated)))
             conditions = record.conditions.over(in_log.over(self._stated))
-            completed = msgspec.structs.asdict(with_stated_size(record, self._stated)) | msgspec.structs.asdict(conditions) | {"line": line}
+            completed = msgspec.structs.asdict(conditions) | msgspec.structs.asdict(with_stated_size(record, self._stated)) | {"line": line}
             for name, words in _violated("results", completed):
                 self.violations.setdefault(name, f"results: {words}, in {self._path}{f':{line}' if line else ''}")
             if conditions.definition is not None and conditions.definition not in defined:
