@@ -142,7 +142,7 @@ def test_size_of_0_in_a_manifest_is_reported_with_the_first_line_of_a_result(tmp
 
     done = CliRunner().invoke(check, [str(tmp_path)])
 
-    assert done.output.splitlines() == ["results: payload_bytes 0 is less than 1, in a/sub.log:10", "1 run, 25 lines, 17 numbers, 1 problem"]
+    assert done.output.splitlines() == ["results: payload_bytes 0 is less than 1, in a/sub.log:10", "1 run, 25 lines, 18 numbers, 1 problem"]
 
 
 def test_each_contradiction_is_reported_once_with_its_first_line(tmp_path: Path) -> None:
