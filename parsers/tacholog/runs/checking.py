@@ -127,8 +127,8 @@ class _Records:
         self.has_results = False
         self.one_way_line: int | None = None
         self.violations: dict[str, str] = {}
-        self._path, self._stated = path, stated_conditions(manifest)
-        self._lines: dict[tuple[int, bool, Record], int] = {}  # The first line of records that are judged alike.
+        self._path, self._manifest_conditions = path, stated_conditions(manifest)
+        self._lines: dict[tuple[int, bool, bool, Record], int] = {}  # The first line of records that are judged alike.
 
     def add(self, event: Event, record: Record) -> None:
         """Take one record."""
@@ -155,12 +155,14 @@ class _Records:
         module = format_named(head.format) if head.format else None
         defined = tuple(getattr(module, "DEFINITIONS", ()))
         conflicts: list[tuple[int, list[Contradiction]]] = []
-        for (run, has_latency, record), line in self._lines.items():
+        for (run, has_latency, _, record), line in self._lines.items():
             in_log = account.conditions(run)
-            if self._stated != StatedConditions():
-                conflicts.append((line, contradictions(record, in_log, self._stated)))
-            conditions = record.conditions.over(in_log.over(self._stated))
-            completed = msgspec.structs.asdict(conditions) | msgspec.structs.asdict(with_stated_size(record, self._stated)) | {"line": line}
+            if self._manifest_conditions != StatedConditions():
+                conflicts.append((line, contradictions(record, in_log, self._manifest_conditions)))
+            conditions = record.conditions.over(in_log.over(self._manifest_conditions))
+            completed = (
+                msgspec.structs.asdict(conditions) | msgspec.structs.asdict(with_stated_size(record, self._manifest_conditions)) | {"line": line}
+            )
             for name, words in _violated("results", completed):
                 self.violations.setdefault(name, f"results: {words}, in {self._path}{f':{line}' if line else ''}")
             if conditions.definition is not None and conditions.definition not in defined:
@@ -174,10 +176,10 @@ class _Records:
 
     def _keep(self, run: int, record: Record, size: int | None, line: int, *, has_latency: bool) -> None:
         self.has_results |= record.scope != "resources"
-        if size and self._stated.payload_bytes is None:
+        if size and self._manifest_conditions.payload_bytes is None:
             size = 1  # Any size is possible, so all of them are judged alike.
         alike = msgspec.structs.replace(record, payload_bytes=size, numbers=(), samples=None, participant=None)
-        self._lines.setdefault((run, has_latency, alike), line)
+        self._lines.setdefault((run, has_latency, line == 0, alike), line)
 
 
 def _read(run: str, folder: Path, manifest: Manifest, entry: LogFile, tell_text: Callable[[str, int], object]) -> _CheckedLog:
