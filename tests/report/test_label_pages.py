@@ -177,7 +177,7 @@ def test_each_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
         assert all(index.part_with("S", result.conditions.transport or "", result.run) == part for part, result in shown)
 
 
-def test_list_of_pages_in_a_directive_selects_the_numbers_of_each_page(view: View) -> None:
+def test_directive_with_a_list_of_pages_states_the_fields_that_select_the_numbers_of_each_page(view: View) -> None:
     first = page_groups(view, ("system", "label.plugin"))[0].pages[0].parts[0]
 
     assert page_index([["S", "tcp", "s/calico", {"label.plugin": "calico"}]]).parts == (first,)

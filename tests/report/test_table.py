@@ -1,4 +1,4 @@
-"""A table as a value: its four writers show the same cells, and no writer lets text of strangers become markup."""
+"""A table can be written as HTML, Markdown, terminal text and CSV. All forms have the same cells, and text of strangers never becomes markup."""
 
 from __future__ import annotations
 
