@@ -109,3 +109,12 @@ def test_round_trip_that_timed_out_makes_the_series_partial() -> None:
 
     assert log.unknown == []
     assert all("partial" in number.marks for record in summaries(log) for number in record.numbers)
+
+
+def test_recorded_logs_of_zenoh_python_have_the_printed_numbers() -> None:
+    ping, rounds = (read(LOGS / f"python-1.10-{name}.log") for name in ("ping", "sub-thr"))
+    (round_trips,), (rate,) = summaries(ping), summaries(rounds)
+
+    assert [(log.broken, log.unknown) for log in (ping, rounds)] == [([], [])] * 2
+    assert (round_trips.samples, [values(round_trips)[name] for name in ("min", "mean", "max")]) == (8, [115_000, 168_125, 369_000])
+    assert [(number.metric, number.value) for number in rate.numbers] == [("message_rate", 285753.261626), ("messages_received", 849582)]
