@@ -160,7 +160,7 @@ def test_changed_log_is_read_again_even_with_the_same_size_and_times(data: Path,
 
 
 @pytest.mark.machinery
-def test_log_replaced_during_its_lookup_is_stored_under_its_own_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_that_is_replaced_during_the_lookup_is_stored_under_the_digest_of_its_new_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     received(data)
     cache, look_up = Cache(data.parent / "another cache"), Cache.get
 

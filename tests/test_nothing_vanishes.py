@@ -437,7 +437,7 @@ def test_closed_stream_is_reported_without_a_traceback(two: Path, words: tuple[s
     assert (done.returncode, done.stderr) == (2, said)
 
 
-def test_written_file_has_no_text_of_a_closed_output_stream(two: Path) -> None:
+def test_written_file_is_the_same_if_the_output_streams_are_closed(two: Path) -> None:
     words = [sys.executable, "-m", "tacholog", "export", "--data", "data", "--output", "results.csv"]
     usual = subprocess.run(words, cwd=two, capture_output=True, check=False).returncode
     before = (two / "results.csv").read_bytes()
