@@ -145,7 +145,7 @@ def test_mean_of_catch2_is_read_in_its_printed_unit() -> None:
     assert record.numbers == (Number(metric="latency", statistic="mean", value=43186.0, resolution=1.0, line=11),)
 
 
-def test_mean_time_of_pytest_benchmark_stands_beside_its_rate() -> None:
+def test_mean_time_of_pytest_benchmark_is_read_from_the_text_next_to_the_rate() -> None:
     log = read(ACTION / "layout-pytest.json")
 
     assert [record.samples for record in log.records] == [510, 1751]

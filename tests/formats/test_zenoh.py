@@ -104,7 +104,7 @@ def test_total_of_an_example_in_another_language_is_the_only_summary(line: str) 
     assert [(number.metric, number.value) for number in summary.numbers] == [("message_rate", 111111.125), ("messages_received", 250000)]
 
 
-def test_round_trip_that_timed_out_makes_the_series_partial() -> None:
+def test_summary_is_marked_as_partial_if_a_round_trip_timed_out() -> None:
     log = read_text("8 bytes: seq=0 rtt=10us lat=5us\nTIMEOUT seq=1\n")
 
     assert log.unknown == []
