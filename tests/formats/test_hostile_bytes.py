@@ -95,7 +95,7 @@ def test_line_of_ten_megabytes_is_unknown_and_affects_at_most_the_result_in_whic
 
 def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
     """Insert a line into a sample, and check that the line is unknown and that no record is changed."""
-    lines = with_line_end(path).splitlines(keepends=True)
+    lines = re.findall(rb"[^\n]*\n", with_line_end(path))  # Not splitlines: progress that is written over ends with a carriage return.
     plain = {wherever(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
     index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
 
