@@ -62,6 +62,7 @@ BROKER_ROWS = {
     "redis-benchmark": {("latency", "rtt", 64, "latency"): 8, ("latency", "rtt", 1024, "latency"): 6},
     "rabbitmq-perftest": {
         **{("latency", basis, size, "latency"): count for basis in ("one-way", "pub-to-ack") for size, count in ((64, 4), (1024, 2))},
+        **{("throughput", None, size, "message_rate"): count for size, count in ((64, 4), (1024, 2))},
     },
 }
 
