@@ -5,6 +5,7 @@
 #include <random>
 #include <sstream>
 
+#include "machine/environment.hpp"
 #include "rig/side.hpp"
 
 namespace tacholog {
@@ -180,11 +181,15 @@ Result<void> exchange_ready(const Side& side) {
     return ready ? Result<void>{} : ready.error();
 }
 
-/// The facts that the transport reports about this side.
+/// The facts that the transport reports about this side, and what the kernel reports about its shared memory.
 Facts facts_of(const Channels& channels) {
     Facts facts;
     if (channels.subscriber) add_missing(facts, channels.subscriber->facts());
     if (channels.publisher) add_missing(facts, channels.publisher->facts());
+    if (const auto shared = shared_memory_in_use()) {
+        add_fact(facts, "shared_memory_bytes", std::to_string(shared->bytes));
+        add_fact(facts, "shared_huge_page_bytes", std::to_string(shared->huge_page_bytes));
+    }
     return facts;
 }
 

@@ -364,6 +364,27 @@ TEST(Affinity, OfTwoCpusSaysWhatACacheLineTakesInTheLogOfEachSide) {
     EXPECT_EQ(value(pub.out(), "placement", "cache_line_ns"), value(sub.out(), "placement", "cache_line_ns"));
 }
 
+TEST(SharedMemory, IsStatedWithItsHugePagesByBothSides) {
+    Program both{"--test latency --transport shm --sizes 1MiB" + briefly};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    for (const std::string role : {"pub", "sub"}) {
+        const std::string line = "transport role=" + role;
+        const auto shared = std::stoull("0" + value(both.out(), line, "shared_memory_bytes"));
+        EXPECT_GE(shared, std::uint64_t{1} << 20) << both.out();
+        const auto huge = value(both.out(), line, "shared_huge_page_bytes");
+        ASSERT_NE(huge, "") << both.out();
+        EXPECT_LE(std::stoull(huge), shared);
+    }
+}
+
+TEST(SharedMemory, IsNotStatedWhereThereIsNone) {
+    Program both{"--test latency --transport tcp --sizes 64" + briefly};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    EXPECT_EQ(both.out().find("shared_memory_bytes"), std::string::npos) << both.out();
+}
+
 TEST(Null, ShowsWhatTheRigItselfCosts) {
     for (const std::string load : {"", " --rate 2000", " --rate 1000000"}) {
         Program null{"--test latency --transport null --sizes 16,64KiB --verify" + briefly + load};
