@@ -364,17 +364,17 @@ TEST(Affinity, OfTwoCpusSaysWhatACacheLineTakesInTheLogOfEachSide) {
     EXPECT_EQ(value(pub.out(), "placement", "cache_line_ns"), value(sub.out(), "placement", "cache_line_ns"));
 }
 
-TEST(SharedMemory, IsStatedWithItsHugePagesByBothSides) {
-    Program both{"--test latency --transport shm --sizes 1MiB" + briefly};
+TEST(SharedMemory, IsStatedWithItsHugePagesByBothSidesForEachSize) {
+    Program both{"--test latency --transport shm --sizes 64,1MiB" + briefly};
 
     EXPECT_EQ(both.wait(), 0) << both.err();
     for (const std::string role : {"pub", "sub"}) {
-        const std::string line = "transport role=" + role;
-        const auto shared = std::stoull("0" + value(both.out(), line, "shared_memory_bytes"));
-        EXPECT_GE(shared, std::uint64_t{1} << 20) << both.out();
-        const auto huge = value(both.out(), line, "shared_huge_page_bytes");
-        ASSERT_NE(huge, "") << both.out();
-        EXPECT_LE(std::stoull(huge), shared);
+        const auto bytes = [&](const std::string& size, const char* key) {
+            return number(both.out(), "memory role=" + role + " payload_bytes=" + size, key);
+        };
+        EXPECT_GT(bytes("64", "shared_memory_bytes"), 0U);
+        EXPECT_GE(bytes("1048576", "shared_memory_bytes"), 1048576U);
+        EXPECT_LE(bytes("1048576", "shared_huge_page_bytes"), bytes("1048576", "shared_memory_bytes"));
     }
 }
 
