@@ -313,6 +313,12 @@ def _facts_of(kind: str) -> Callable[[Fields], Facts]:
     return facts
 
 
+def _memory(fields: Fields) -> Facts:
+    """Return the facts about the shared memory of a side. They differ from size to size, so the size is part of their names."""
+    others = {key: value for key, value in fields.items() if key != "payload_bytes"}
+    return _facts_of(f"memory_{payload_bytes(fields)}")(others)
+
+
 _Reader = Callable[[Fields], Record | Facts | Histogram | None]
 _ANYWHERE: Mapping[str, _Reader] = {
     "note": _facts_of("note"),
@@ -326,6 +332,7 @@ _KINDS: Mapping[str, _Reader] = {
     "settings": _settings,
     "transport": _transport,
     "placement": _placement,
+    "memory": _memory,
     "start": _start,
     "histogram": _histogram,
     "warmup": lambda _: None,  # The outcome is a condition of later results.
