@@ -45,7 +45,7 @@ def test_value_is_found_only_under_its_own_key(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: LONG})
     cache.close()
-    with sqlite3.connect(tmp_path / FILE) as file:  # As if somebody moved the value to another key.
+    with sqlite3.connect(tmp_path / FILE) as file:  # Somebody moves the value to another key.
         file.execute("UPDATE published SET key = ?", (key_of("another"),))
     file.close()
 
@@ -105,7 +105,7 @@ def test_damaged_file_returns_correct_values_or_no_value_and_is_filled_again(tmp
     found = again.get(Kind.PUBLISHED, values)
     again.close()
     assert found.items() <= values.items()
-    if not found:  # Reading does not notice the damage. The next write does, and replaces the damaged file by a new one.
+    if not found:  # Reading does not notice the damage. The next write notices the damage, and replaces the file by a new file.
         again = Cache(folder)
         again.put(Kind.PUBLISHED, values)
         assert again.get(Kind.PUBLISHED, values).items() <= values.items()

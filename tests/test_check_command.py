@@ -37,7 +37,7 @@ def test_published_data_has_no_problem() -> None:
     assert done.exit_code == 0, done.output
 
 
-def test_missing_host_changed_log_and_broken_line_are_reported_in_one_line_each(tmp_path: Path) -> None:
+def test_missing_host_and_changed_log_and_broken_line_are_each_reported_in_one_line(tmp_path: Path) -> None:
     folder = published(tmp_path)
     (folder / "hosts/rti-benchmark-lab.toml").unlink()
     log = folder / "keyed-reliable/latency-pub.txt"
@@ -169,7 +169,7 @@ def test_impossible_value_of_a_manifest_is_named_with_its_file(tmp_path: Path) -
     assert done.output.splitlines()[0] == "runs: repetition -1 is less than 0, in two/run.toml"
 
 
-def test_nothing_else_is_reported_if_no_run_can_be_read(tmp_path: Path) -> None:
+def test_check_reports_only_the_unreadable_run_if_there_is_no_other_run(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("repetition = 'one'\n")
 
     done = CliRunner().invoke(check, [str(tmp_path)])
@@ -194,7 +194,7 @@ def test_bands_of_one_build_need_no_manifest_and_are_checked(tmp_path: Path) -> 
     assert "same-build/host-000000.csv:2: " in spoilt.output
 
 
-def test_log_in_two_own_runs_is_reported_with_the_other_run_and_on_the_quality_page(tmp_path: Path) -> None:
+def test_copy_of_a_log_in_a_second_own_run_is_reported_by_check_and_on_the_quality_page(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     shutil.copytree(example, tmp_path / "data")
     shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "second-run")
@@ -230,7 +230,7 @@ def test_equal_published_tables_and_equal_logs_with_one_or_two_numbers_are_not_c
     assert "copied" not in set(with_copies(load([tmp_path])).problems["kind"])
 
 
-def test_page_names_no_run_that_it_does_not_show(tmp_path: Path) -> None:
+def test_quality_page_does_not_name_a_run_that_the_site_leaves_out(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     shutil.copytree(example, tmp_path / "data")
     shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "a-secret-name")

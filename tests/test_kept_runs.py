@@ -74,7 +74,7 @@ def parts(data: Path) -> list[Path]:
     return sorted((data.parent / "cache" / PARTS).iterdir())
 
 
-def test_each_sample_log_from_the_cache_equals_the_log_as_read(tmp_path: Path) -> None:
+def test_each_sample_log_from_the_cache_equals_the_log_read_from_its_file(tmp_path: Path) -> None:
     first, second = Work(cache=Cache(tmp_path)), Work(cache=Cache(tmp_path))
 
     read = tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=first))
@@ -131,7 +131,7 @@ def test_only_added_and_changed_runs_are_opened(data: Path, opened: list[str]) -
 
 
 @pytest.mark.parametrize("change", ["manifest", "name"])
-def test_run_with_a_changed_manifest_is_read_again_and_a_renamed_run_is_not(data: Path, change: str) -> None:
+def test_run_with_a_changed_manifest_is_read_again_and_a_renamed_run_is_taken_from_the_cache(data: Path, change: str) -> None:
     received(data)
     if change == "manifest":
         add_run(data / "2", NUMBERS[2], release="2")
@@ -160,7 +160,7 @@ def test_changed_log_is_read_again_even_with_the_same_size_and_times(data: Path,
 
 
 @pytest.mark.machinery
-def test_log_replaced_during_its_lookup_is_stored_under_its_own_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_that_is_replaced_during_the_lookup_is_stored_under_the_digest_of_its_new_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     received(data)
     cache, look_up = Cache(data.parent / "another cache"), Cache.get
 
@@ -195,7 +195,7 @@ def test_unreadable_manifest_is_reported_each_time_the_runs_are_loaded(data: Pat
         assert [run for run, log in zip(problems["run"], problems["log"], strict=True) if log == "run.toml"] == ["0"]
 
 
-def test_copies_of_a_run_are_taken_from_the_cache_independently(tmp_path: Path) -> None:
+def test_each_copy_of_a_run_is_taken_from_the_cache(tmp_path: Path) -> None:
     for number in range(4):
         add_run(tmp_path / "data" / str(number), FIRST + number % 2, clocks="several")
 
@@ -203,7 +203,7 @@ def test_copies_of_a_run_are_taken_from_the_cache_independently(tmp_path: Path) 
     assert received(tmp_path / "data") == ([FIRST, FIRST + 1] * 2, 0, 4)
 
 
-def test_unreadable_log_is_tried_again(tmp_path: Path) -> None:
+def test_unreadable_log_is_read_again_by_the_next_command(tmp_path: Path) -> None:
     data = add_run(tmp_path / "data" / "0", "no log of any tool\n").parent
 
     assert load([data], work=work_for(data)).problems["kind"].tolist() == ["unreadable"]
@@ -290,7 +290,7 @@ def test_published_runs_without_results_can_be_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "gone", "of others"])
-def test_damaged_or_foreign_part_is_made_again(data: Path, damage: str) -> None:
+def test_part_that_is_missing_damaged_or_made_from_other_runs_is_made_again(data: Path, damage: str) -> None:
     assert received(data) == (NUMBERS, 3, 0)
     assert received(data) == (NUMBERS, 0, 3)
     (part,) = parts(data)
@@ -325,7 +325,7 @@ def test_only_the_owner_can_read_parts(data: Path) -> None:
     assert (data.parent / "cache" / PARTS).stat().st_mode & 0o777 == 0o700
 
 
-def test_simultaneous_commands_print_and_store_the_same(data: Path) -> None:
+def test_simultaneous_commands_print_and_store_the_same_results(data: Path) -> None:
     words = [sys.executable, "-m", "tacholog", "export", "--data", str(data), "--output"]
     environment = {**os.environ, VARIABLE: str(data.parent / "cache")}
     commands = [subprocess.Popen([*words, str(data.parent / f"{number}.csv")], env=environment) for number in range(3)]
@@ -384,7 +384,7 @@ def test_numbers_are_read_and_no_partial_file_is_stored_if_the_disk_of_the_cache
     assert received(data) == (NUMBERS, 3, 0)
 
 
-def test_parts_are_deleted_at_the_end_without_a_cache(data: Path, tmp_path: Path) -> None:
+def test_temporary_parts_are_deleted_at_the_end_of_a_command_if_there_is_no_cache(data: Path, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "no folder").write_text("")
     environment = {"TMPDIR": str(tmp_path / "tmp"), VARIABLE: str(tmp_path / "no folder")}

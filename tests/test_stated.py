@@ -82,7 +82,7 @@ def test_size_printed_by_the_log_is_not_replaced_and_has_no_mark(tmp_path: Path)
         ({"flags": ["--a", "--b"]}, {"flags": ["--b", "--a"]}, True),
     ],
 )
-def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_the_measurement(
+def test_runs_that_differ_in_an_option_are_pooled_only_if_the_option_does_not_change_the_measurement(
     tmp_path: Path, first: dict[str, Any], second: dict[str, Any], pooled: bool
 ) -> None:
     run(tmp_path, "a", options=first)
@@ -94,7 +94,7 @@ def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_the
     assert [cell.run_count for cell in cells] == ([2] if pooled else [1, 1])
 
 
-def test_series_that_differ_in_an_option_are_named_by_it(tmp_path: Path) -> None:
+def test_series_that_differ_in_an_option_are_named_by_this_option(tmp_path: Path) -> None:
     run(tmp_path, "a", options={"msg": 64})
     run(tmp_path, "b", options={"msg": 1024})
 
@@ -124,7 +124,7 @@ def test_diff_notices_an_option_that_only_one_side_sets(tmp_path: Path) -> None:
     assert "options: none -> colour blue" in done.stdout
 
 
-def test_server_on_another_machine_is_another_measurement(tmp_path: Path) -> None:
+def test_runs_whose_servers_were_on_different_machines_are_not_compared(tmp_path: Path) -> None:
     for name, machine, day in (("old", "host-1a2b3c", 1), ("new", "host-4d5e6f", 2)):
         server = Command(role="subscriber", argv=("sockperf", "server"), name="server", host=machine)
         client = Command(role="publisher", argv=("sockperf", "ping-pong"), name="client")
@@ -138,7 +138,7 @@ def test_server_on_another_machine_is_another_measurement(tmp_path: Path) -> Non
     assert len(series_of(latencies)) == 2
 
 
-def test_server_with_another_kernel_on_the_same_hardware_is_compared(tmp_path: Path) -> None:
+def test_runs_whose_servers_had_different_kernels_on_the_same_hardware_are_compared(tmp_path: Path) -> None:
     for name, machine, kernel, day in (("old", "host-1a2b3c", "6.1", 1), ("new", "host-4d5e6f", "6.2", 2)):
         (tmp_path / name / "hosts").mkdir(parents=True)
         write(tmp_path / name / "hosts" / f"{machine}.toml", Host(name="Some CPU", source="x", cpu={"model": "Some CPU"}, system={"kernel": kernel}))

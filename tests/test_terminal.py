@@ -84,7 +84,7 @@ def test_no_command_lets_a_name_control_the_terminal(
     assert [sign for sign in OBEYED if sign in said] == []
     if "jsonl" in command:
         assert json.loads(said.splitlines()[0])["system"] == NAME
-    elif command != "report":  # Its pages contain the names, but it prints only names of paths.
+    elif command != "report":  # The pages of the command report contain the names, but the command prints only paths.
         assert DRAWN.replace("\\u", "\\\\u") in said.replace("\\u", "\\\\u") or "a\\x1b]0;PWNED" in said, said
 
 
@@ -104,7 +104,7 @@ def test_data_for_programs_is_unchanged_unless_it_is_printed_on_a_terminal(runs:
     assert not [sign for sign in OBEYED if sign in done.stderr.decode()]
 
 
-def test_terminal_that_shows_only_ascii_is_not_controlled_either(runs: Path) -> None:
+def test_terminal_that_shows_only_ascii_is_not_controlled_by_a_name(runs: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tacholog", "check", str(runs)],
         capture_output=True,
@@ -133,7 +133,7 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("form", ["csv", "table"])
-def test_control_characters_of_data_are_drawn_on_a_terminal_but_not_those_of_our_own_style(
+def test_terminal_shows_control_characters_in_data_as_text_and_executes_only_the_control_characters_of_our_own_style(
     runs: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     terminal = Terminal()
@@ -210,7 +210,7 @@ def as_left(sent: str) -> list[str]:
 
 
 @pytest.mark.site
-def test_report_shows_its_steps_on_a_terminal_and_leaves_only_its_result(tmp_path: Path) -> None:
+def test_report_shows_its_steps_on_a_terminal_and_only_the_result_remains_at_the_end(tmp_path: Path) -> None:
     code, sent = on_a_terminal("report", EXAMPLES, "--output", tmp_path / "site")
 
     assert code == 0
@@ -220,7 +220,9 @@ def test_report_shows_its_steps_on_a_terminal_and_leaves_only_its_result(tmp_pat
 
 
 @pytest.mark.parametrize(("options", "variables"), [(["--quiet"], {}), ([], {"TERM": "dumb"})])
-def test_progress_is_not_drawn_if_it_is_not_wanted_or_the_terminal_cannot_show_it(options: list[str], variables: dict[str, str]) -> None:
+def test_progress_is_not_drawn_if_an_option_switches_it_off_or_the_terminal_cannot_move_its_cursor(
+    options: list[str], variables: dict[str, str]
+) -> None:
     for command in (["check", EXAMPLES], ["formats", "native"], ["parse", "--summary", EXAMPLES], ["diff", *LOGS]):
         code, sent = on_a_terminal(*command, *options, **variables)
 

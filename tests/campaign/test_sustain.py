@@ -15,7 +15,7 @@ from tacholog.campaign.sustain import SearchPlan, SearchResult, SustainSearch, T
 from tacholog.formats.reading import Log, read
 
 CAPACITY = 20_000
-# It prints like `sockperf under-load`. Above its capacity, a queue grows during the trial.
+# A program with the output of `sockperf under-load`. At rates above its capacity, a queue grows during the trial.
 PROGRAM = """
 import sys
 rate, seconds, capacity = float(sys.argv[1]), float(sys.argv[2]), 20000
@@ -67,7 +67,7 @@ def test_search_requests_the_same_trials_as_perftest() -> None:
 
 
 @pytest.mark.parametrize("capacity", [1001, 4_321, 50_000, 777_777, 9_500_000])
-def test_known_capacity_is_found_within_the_width_of_the_goal(capacity: int) -> None:
+def test_known_capacity_is_found_with_an_error_of_about_one_percent(capacity: int) -> None:
     found, _ = search(SearchPlan(), lambda order, _: order.rate_per_s <= capacity)
 
     assert found.outcome == "found"
@@ -155,7 +155,7 @@ print("For additional information visit our website")
 """
 
 
-def test_output_of_a_program_without_a_result_is_shown_even_if_it_ended_without_an_error(tmp_path: Path) -> None:
+def test_output_of_a_program_without_a_result_is_shown_even_if_the_program_ended_without_an_error(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=HELP)
 
     assert done.returncode == 1
@@ -189,7 +189,7 @@ def test_log_without_the_statistic_of_the_goal_does_not_pass(tmp_path: Path) -> 
         (("--trial-duration", "9"), "must not be longer than --duration"),
     ],
 )
-def test_options_without_a_possible_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_options_that_allow_no_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     done = sustain(tmp_path, *arguments)
 
     assert done.returncode == 2

@@ -20,7 +20,7 @@ from tacholog.runs.manifest import read_manifest
         ("perftest --test latency", "perftest", ()),
         ("/opt/tool/bin/ping -q", "/opt/tool/bin/ping", ()),
         ("env MODE=fast ./ping -q", "./ping", ("env",)),
-        ("env -u perf tool", "tool", ("env",)),  # Here, perf is a variable. In other commands, it is a program.
+        ("env -u perf tool", "tool", ("env",)),  # In this command, perf is a variable. In other commands, perf is a program.
         ("env -uperf -i A=b C= tool", "tool", ("env",)),
         ("env - PATH=/bin tool", "tool", ("env",)),
         ("env --unset perf --chdir=/tmp tool", "tool", ("env",)),
@@ -55,7 +55,7 @@ from tacholog.runs.manifest import read_manifest
         ("ip netns exec a taskset -c 1 env -u time nice prog 9", "prog", ("ip", "taskset", "env", "nice")),
     ],
 )
-def test_program_behind_wrappers_is_found_by_the_grammar_of_each_wrapper(command: str, program: str, wrappers: tuple[str, ...]) -> None:
+def test_program_that_wrappers_start_is_found_by_the_options_of_each_wrapper(command: str, program: str, wrappers: tuple[str, ...]) -> None:
     words = shlex.split(command)
     found = behind_wrappers(words)
 

@@ -76,7 +76,7 @@ def test_runs_with_different_labels_are_different_series_whose_names_contain_the
         ("kernel 6.1, plugin flannel", 1),
         ("kernel 6.1, plugin calico", 1),
         ("kernel 6.10, plugin flannel", 1),
-        ("kernel 6.1", 1),  # The name does not state the missing plugin, because all other names state a plugin.
+        ("kernel 6.1", 1),  # All other names state a plugin, so this name need not state that the plugin is missing.
     }
 
 
@@ -127,7 +127,7 @@ def test_rows_with_different_labels_are_in_one_table_and_state_their_labels(view
     assert len({group_of(one) for one in system_series(view, PageIndex())}) == 4
 
 
-def test_default_pages_are_for_each_system_and_transport(view: View) -> None:
+def test_each_transport_of_a_system_has_a_page_by_default(view: View) -> None:
     assert documents(view, "system", "transport") == {"S": [("s/tcp", "S over tcp"), ("s/udp", "S over udp")]}
     assert SiteSettings().pages == ("system", "transport")
 
@@ -177,7 +177,7 @@ def test_each_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
         assert all(index.part_with("S", result.conditions.transport or "", result.run) == part for part, result in shown)
 
 
-def test_list_of_pages_in_a_directive_selects_the_numbers_of_each_page(view: View) -> None:
+def test_directive_with_a_list_of_pages_states_the_fields_that_select_the_numbers_of_each_page(view: View) -> None:
     first = page_groups(view, ("system", "label.plugin"))[0].pages[0].parts[0]
 
     assert page_index([["S", "tcp", "s/calico", {"label.plugin": "calico"}]]).parts == (first,)
@@ -273,7 +273,7 @@ def dead_links(site: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.site
-def test_each_page_offers_its_own_numbers_and_the_page_side_by_side_links_to_each_page(tmp_path: Path) -> None:
+def test_each_page_offers_its_own_numbers_for_download_and_the_side_by_side_page_links_to_each_page(tmp_path: Path) -> None:
     for plugin in ("flannel", "calico"):
         for transport in ("udp", "tcp"):
             for repetition in range(2 if transport == "udp" else 3):
@@ -292,7 +292,7 @@ def test_each_page_offers_its_own_numbers_and_the_page_side_by_side_links_to_eac
     assert dead_links(site, pages) == []
 
 
-def test_label_that_splits_pages_but_that_no_run_has_is_reported_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_label_in_the_setting_pages_is_reported_on_the_terminal_if_no_run_has_this_label(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from tacholog.commands.report import _mention_missing_labels
 
     add(tmp_path / "data", "a", kernel="6.1")

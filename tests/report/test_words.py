@@ -28,7 +28,7 @@ from tacholog.view.series import series_of
     ("payload_bytes", "shown"),
     [(32, "32 B"), (1024, "1 KiB"), (63000, "63 000 B"), (1048576, "1 MiB"), (1548576, "1 548 576 B"), (33554432, "32 MiB"), (None, "not stated")],
 )
-def test_size_is_a_whole_number_of_units_or_in_bytes(payload_bytes: int | None, shown: str) -> None:
+def test_size_is_written_as_a_whole_number_of_units_or_in_bytes(payload_bytes: int | None, shown: str) -> None:
     assert size(payload_bytes).replace("\u00a0", " ").replace("\u202f", " ") == shown
 
 
@@ -78,7 +78,7 @@ def test_decimals_are_counted_in_the_shown_text() -> None:
     assert [decimals(text) for text in ("16", "16.5", "1\u202f222", "0.323")] == [0, 1, 0, 3]
 
 
-def test_bound_is_shown_with_the_number() -> None:
+def test_sign_of_a_bound_is_shown_before_the_number() -> None:
     assert with_bound("1", "<") == "<\u202f1"
     assert with_bound("2", "~") == "~2"
     assert with_bound("4", "range-high") == "to 4"
@@ -110,7 +110,7 @@ def test_ticks_of_sizes_have_short_labels() -> None:
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["100 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
 
 
-def test_axis_of_sizes_labels_the_first_and_the_last_size_and_no_size_close_to_them() -> None:
+def test_axis_of_sizes_labels_the_first_and_the_last_size_and_no_size_close_to_these_sizes() -> None:
     axis = size_axis([28, 100_000, 100 << 10])
 
     assert (axis.ticks[0], axis.ticks[-1]) == (28, 100 << 10)
@@ -120,7 +120,7 @@ def test_axis_of_sizes_labels_the_first_and_the_last_size_and_no_size_close_to_t
     assert share_axis([0.0, 0.98], "Loss").ticks[0] == 0
 
 
-def test_each_additional_nine_of_a_percentile_has_the_same_width() -> None:
+def test_axis_of_percentiles_has_the_same_width_for_each_additional_nine() -> None:
     axis = percentile_axis(10_000)
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]
@@ -167,7 +167,7 @@ def test_script_of_perftest_can_run_with_a_shorter_duration_and_states_this() ->
     assert "# Set DURATION_S to another time per size, in seconds" in script
 
 
-def test_command_with_values_runs_once_for_each_value() -> None:
+def test_script_runs_a_command_once_for_each_set_of_values_of_its_placeholders() -> None:
     each = ({"payload_bytes": 100, "rate": 500}, {"payload_bytes": 1000, "rate": 50})
     ping = Command(role="pub", argv=("ping", "{rate}", "-s{payload_bytes}"), result="3.1", machine="a", each=each)
     pong = Command(role="sub", argv=("pong",), result="3.1", machine="b")
@@ -192,12 +192,12 @@ def test_no_text_of_a_manifest_can_end_a_comment_of_the_script() -> None:
     assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
 
 
-def test_property_of_a_host_that_is_stated_within_another_value_is_not_called_missing() -> None:
+def test_property_of_a_host_is_not_called_missing_if_it_is_stated_within_the_value_of_another_property() -> None:
     assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 
 
-def test_number_for_a_range_of_sizes_is_shown_with_both_sizes_and_not_for_the_smallest_size_alone() -> None:
+def test_number_for_a_range_of_sizes_is_shown_with_the_smallest_and_the_largest_size() -> None:
     run = RunRow(run="published", published=True)
     facts = [
         ResultRow(
