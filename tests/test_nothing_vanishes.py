@@ -357,6 +357,16 @@ def test_unknown_definition_of_a_format_is_reported(tmp_path: Path) -> None:
     assert "odd/odd.log: the definition 'no-such' is none of the format odd (odd-rtt)\n" in done.stdout
 
 
+def test_record_of_a_format_without_a_line_is_reported(tmp_path: Path) -> None:
+    record = "Record(test='latency', payload_bytes=64, numbers=(number,), conditions=conditions)"
+    _, plugin = odd(tmp_path, then=f"yield Finding(None, {record})")
+
+    done = tacholog("check", "data", cwd=tmp_path, path=plugin)
+
+    assert done.returncode == 1
+    assert "results: line 0 is less than 1, in odd/odd.log\n" in done.stdout
+
+
 def test_exception_in_a_format_affects_only_the_log_that_the_format_reads(two: Path) -> None:
     log, plugin = odd(two, then='{}["banana"]')
     said = f"{log}: the format odd of tacholog-odd 1 failed at line 2: KeyError: 'banana'\n"
