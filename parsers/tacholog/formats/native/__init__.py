@@ -304,8 +304,8 @@ def _end(fields: Fields) -> Facts:
     return Facts(status="failed" if fields["status"] == "failed" else "ok")
 
 
-def _facts_of(kind: str) -> Callable[[Fields], Facts]:
-    def facts(fields: Fields) -> Facts:
+def _facts_of(kind: str) -> Callable[[Mapping[str, str]], Facts]:
+    def facts(fields: Mapping[str, str]) -> Facts:
         scope = fields.get("participant") or fields.get("role") or fields.get("at")
         prefix = f"{kind}_{scope}" if scope else kind
         return Facts(environment={f"{prefix}_{key}": value for key, value in fields.items() if key not in ("participant", "role", "at")})
