@@ -34,7 +34,7 @@ SLEEPS = "sleeps"  # until the kernel reports a message
 _WAITING = {"busy-poll": "polls", "block": SLEEPS, "spin-then-block": "polls, then sleeps"}
 _LEAST = 2  # own measurements need this many transports for a choice; published figures need this many sizes for a line
 _ALIKE = "one by one"  # Rates of batches are not comparable with rates of single messages.
-_UNDER_LOAD = ("open", "paced")
+UNDER_LOAD = ("open", "paced")
 
 
 class GroupMembers(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ def widest(by_group: Mapping[Group, Sequence[SystemSeries]], metric: str) -> Gro
 
     def breadth(group: Group) -> tuple[bool, int, int, float]:
         members = of_metric[group]
-        return group["load_mode"] not in _UNDER_LOAD, len({(member.system, member.transport) for member in members}), len(members), _newest(members)
+        return group["load_mode"] not in UNDER_LOAD, len({(member.system, member.transport) for member in members}), len(members), _newest(members)
 
     group = max(of_metric, key=breadth)
     return GroupMembers(group, tuple(of_metric[group]))
@@ -294,7 +294,7 @@ def choices(machine: HomeMachine) -> Choices | None:
     columns = tuple(column for column in all_columns if column.is_choice) or all_columns
     sizes = {size for column in columns for member in column.members for size in member.series.sizes() if size is not None}
     rows = [(size, use) for wanted, use in USES if (size := _nearest(wanted, sizes)) is not None]
-    has_loaded = any(dict(member.series.key)["load_mode"] in _UNDER_LOAD for member in machine.everything)
+    has_loaded = any(dict(member.series.key)["load_mode"] in UNDER_LOAD for member in machine.everything)
     return Choices(columns, tuple(rows), has_loaded) if rows else None
 
 
