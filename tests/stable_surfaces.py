@@ -79,7 +79,7 @@ def changes(recorded: Surfaces, current: Surfaces) -> tuple[list[str], list[str]
     """Compare the surfaces with their record.
 
     Returns:
-        The broken promises: items that were removed or changed although the version is the same. And all other changes, which must be recorded.
+        The broken promises (items that were removed or changed although the version is the same), and all other changes, which must be recorded.
     """
     broken: list[str] = []
     unrecorded: list[str] = []
@@ -92,7 +92,7 @@ def changes(recorded: Surfaces, current: Surfaces) -> tuple[list[str], list[str]
             if before == after:
                 continue
             words = f"{name}: {item} is {after or 'removed'}, was {before or 'absent'}"
-            # Existing transports do not define a new function without a body, and existing files lack a new key that must be stated.
+            # A new function without a body breaks existing transports, and a new required key breaks existing files.
             is_burden = _must_be_met(after) and any(other.startswith(re.split(r"[.:]", item)[0]) for other in old["items"])
             is_promise = not is_burden if before is None else before == _MUST_BE_STATED and after is None
             (unrecorded if is_promise or is_raised else broken).append(words)

@@ -1,4 +1,4 @@
-"""The action for the CI of other projects: the scripts of action.yml run here in their order, with the variables and files of a runner."""
+"""The action for the CI of other projects. The tests run the scripts of action.yml in their order, with the variables and files of a runner."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FUNCTIONS = {"contains": lambda text, part: part in text, "success": lambda: Tru
 
 
 def evaluated(expression: str, context: dict[str, str]) -> Any:  # noqa: ANN401 - a text or a truth value
-    """Return the value of an expression of GitHub. The expressions of action.yml are those of Python, but for && and ||."""
+    """Return the value of an expression of GitHub Actions. Only && and || must be replaced to make the expressions of action.yml valid Python."""
     python = NAMES.sub(lambda name: repr(context.get(name[0], "")), expression).replace("&&", "and").replace("||", "or")
     return eval(python, dict(FUNCTIONS))  # noqa: S307 - of our own action
 
@@ -41,7 +41,7 @@ def filled(text: str, context: dict[str, str]) -> str:
 
 
 class Ran(NamedTuple):
-    """What an action did: its exit code, its outputs, what it printed, the folder with its report, and the summary of the job."""
+    """The result of an action: its exit code, its outputs, the printed text, the folder with its report, and the summary of the job."""
 
     code: int
     outputs: dict[str, str]
@@ -55,13 +55,13 @@ class Ran(NamedTuple):
 
 
 def run_action(folder: Path, inputs: dict[str, str], more: Mapping[str, str] = MappingProxyType({}), *, installs: bool = False) -> Ran:
-    """Run the scripts of the action in a folder, until one fails; those of a step whose condition does not hold are left out.
+    """Run the scripts of the action in a folder, until a script fails. Steps whose condition is false are left out.
 
     Args:
-        folder: the workspace of the job. What the runner gives is beside it.
+        folder: the workspace of the job. The files of the runner are in a folder beside it.
         inputs: the inputs that the workflow states.
-        more: values of the context, such as ``github.token``; and variables of the environment, which have no point.
-        installs: run the step that installs Tacholog, instead of the package of the tests.
+        more: values of the context (names with a dot, such as ``github.token``), and environment variables (names without a dot).
+        installs: whether to run the step that installs Tacholog. Otherwise the action uses the package that is tested.
     """
     unknown = inputs.keys() - ACTION["inputs"].keys()
     assert not unknown
@@ -94,7 +94,7 @@ def run_action(folder: Path, inputs: dict[str, str], more: Mapping[str, str] = M
         script = runner / "files/script.sh"
         script.write_text(step["run"])
         done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],  # as the runner does for `shell: bash`
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],  # The runner uses the same command for `shell: bash`.
             cwd=folder,
             env=environment | {name: filled(str(value), context) for name, value in step.get("env", {}).items()},
             stdout=subprocess.PIPE,
@@ -120,7 +120,7 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def test_logs_are_compared_with_the_baseline_and_the_comment_is_the_summary_of_the_job(workspace: Path) -> None:
+def test_logs_are_compared_with_the_baseline_and_the_summary_of_the_job_equals_the_comment(workspace: Path) -> None:
     ran = run_action(workspace, {"logs": str(PAIRS / "new"), "baseline": str(PAIRS / "old")})
 
     assert ran.code == 0, ran.printed
@@ -131,7 +131,7 @@ def test_logs_are_compared_with_the_baseline_and_the_comment_is_the_summary_of_t
     assert sorted(path.name for path in ran.report.iterdir()) == ["comment.md", "diff.html", "diff.md"]
 
 
-def test_row_of_a_named_kind_fails_the_job_after_the_comment_was_written(workspace: Path) -> None:
+def test_row_with_a_verdict_of_the_input_fail_on_fails_the_job_after_the_comment_was_written(workspace: Path) -> None:
     ran = run_action(workspace, WORSE | {"fail-on": "worse implausible"})
 
     assert (ran.code, ran.outputs["diff"]) == (3, "3"), ran.printed
@@ -139,7 +139,7 @@ def test_row_of_a_named_kind_fails_the_job_after_the_comment_was_written(workspa
 
 
 @pytest.mark.parametrize(("fail_on", "diff", "code"), [("", "0", 0), ("worse", "4", 4)])
-def test_single_logs_only_fail_a_job_that_asks_for_a_verdict(workspace: Path, fail_on: str, diff: str, code: int) -> None:
+def test_comparison_of_two_single_logs_fails_the_job_only_if_the_input_fail_on_is_set(workspace: Path, fail_on: str, diff: str, code: int) -> None:
     ran = run_action(workspace, {"logs": str(LOG), "baseline": str(OTHER_LOG), "fail-on": fail_on})
 
     assert (ran.code, ran.outputs["diff"]) == (code, diff), ran.printed
@@ -161,7 +161,7 @@ def test_only_a_failed_requirement_fails_the_job(workspace: Path, logs: str, mos
     assert "shm is fast" in ran.comment
 
 
-def test_requirements_come_before_the_comparison_and_a_named_file_counts(workspace: Path) -> None:
+def test_comment_states_the_requirements_of_the_given_file_before_the_comparison(workspace: Path) -> None:
     (workspace / "limits.toml").write_text(REQUIREMENT.format(most=0.001))
 
     ran = run_action(workspace, {"logs": str(PAIRS / "new"), "baseline": str(PAIRS / "old"), "requirements": "limits.toml"})
@@ -209,7 +209,7 @@ TOOL = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
 
 @pytest.fixture
 def campaign(workspace: Path) -> Path:
-    """A workspace with a campaign, and two folders with its program. It is not called perftest, because a checkout may have built one."""
+    """A workspace with a campaign, and two folders with its program. It has another name than perftest, because the checkout may have a perftest."""
     for name in ("old", "new"):
         (workspace / name).mkdir()
         (workspace / name / "probe").write_text(TOOL.format(log=LOG))
@@ -228,7 +228,7 @@ def test_campaign_is_measured_and_its_runs_are_compared_with_the_baseline(campai
     assert ran.comment.startswith("### ")
 
 
-def test_candidate_is_measured_in_turns_with_the_baseline(campaign: Path) -> None:
+def test_candidate_and_baseline_are_measured_in_turns(campaign: Path) -> None:
     ran = run_action(campaign, {"campaign": "small.toml", "baseline": "old", "candidate": "new", "pairs": "6"})
 
     assert ran.code == 0, ran.printed
@@ -247,7 +247,7 @@ def test_campaign_that_cannot_run_fails_the_job(campaign: Path) -> None:
 
 
 @pytest.mark.site
-def test_site_of_both_sides_is_built_if_it_is_uploaded(workspace: Path) -> None:
+def test_site_of_both_sides_is_built_if_the_input_upload_names_the_site(workspace: Path) -> None:
     ran = run_action(workspace, {"logs": str(PAIRS / "new"), "baseline": str(PAIRS / "old"), "upload": "report site"})
 
     assert ran.code == 0, ran.printed
@@ -268,7 +268,8 @@ def test_action_installs_tacholog_from_its_own_commit(workspace: Path) -> None:
 
 
 GH = """#!/bin/sh
-# Stands for the program of GitHub: it lists the comments of COMMENTS, filters them as it is asked to, and notes what is written.
+# A replacement for gh, the program of GitHub. It prints the comments in the file COMMENTS with the requested filter, and notes all other calls in the
+# file CALLS.
 case "$*" in
   *--paginate*) for last; do :; done; jq -r "$last" "$COMMENTS" ;;
   *) echo "$*" >> "$CALLS" ;;
@@ -285,7 +286,7 @@ Commented = Callable[..., tuple[Ran, list[str]]]
 
 @pytest.fixture
 def commented(workspace: Path, tmp_path: Path) -> Commented:
-    """Run the action for a pull request with these comments, and return what it did and its calls of gh."""
+    """A function that runs the action for a pull request with the given comments. It returns the result of the action and its calls of gh."""
     if shutil.which("jq") is None:
         leave_out("jq is not installed")
     (tmp_path / "bin").mkdir()
@@ -321,7 +322,7 @@ NEW_COMMENT = "pr comment 7 --repo o/r --body-file tacholog-comment.md"
         ),
     ],
 )
-def test_only_the_comment_of_this_workflow_is_changed(commented: Commented, comments: list[tuple[int, str, str]], call: str) -> None:
+def test_action_changes_its_own_earlier_comment_and_no_other_comment(commented: Commented, comments: list[tuple[int, str, str]], call: str) -> None:
     ran, calls = commented(comments, logs=str(PAIRS / "new"), baseline=str(PAIRS / "old"), comment="true")
 
     assert ran.code == 0, ran.printed
@@ -329,7 +330,7 @@ def test_only_the_comment_of_this_workflow_is_changed(commented: Commented, comm
     assert (ran.report.parent / "tacholog-comment.md").read_text() == f"<!-- tacholog: performance -->\n{ran.comment}"
 
 
-def test_second_job_posts_the_comment_of_the_first_and_does_nothing_else(commented: Commented, tmp_path: Path) -> None:
+def test_second_job_posts_the_comment_that_the_first_job_wrote_and_compares_nothing(commented: Commented, tmp_path: Path) -> None:
     report = tmp_path / "work-runner/temp/tacholog-report"
     report.mkdir(parents=True)
     (report / "comment.md").write_text("### a -> b\n")
@@ -349,13 +350,13 @@ def test_pull_request_of_a_fork_gets_no_comment(commented: Commented) -> None:
     assert (ran.code, calls) == (0, []), ran.printed
 
 
-def test_failed_job_has_its_comment(commented: Commented) -> None:
+def test_comment_is_posted_even_if_the_job_fails(commented: Commented) -> None:
     ran, calls = commented([], **WORSE, comment="true", **{"fail-on": "worse"})
 
     assert (ran.code, calls) == (3, [NEW_COMMENT]), ran.printed
 
 
-def test_page_about_ci_names_each_input_and_its_workflows_use_no_other() -> None:
+def test_page_about_ci_names_each_input_and_its_workflows_use_only_existing_inputs() -> None:
     page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
     workflows = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)]
     steps = [step for workflow in workflows for job in workflow["jobs"].values() for step in job["steps"]]

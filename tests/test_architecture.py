@@ -124,7 +124,7 @@ def test_rooms_for_the_content_of_pages_do_not_use_sphinx_and_do_not_open_logs()
     assert found == []
 
 
-#: These files contain the single time limit of the tests. Measurements and fuzzers get a duration instead.
+#: These files contain the single time limit of the tests. Measurements and fuzzers have durations instead of a time limit.
 WAITING = {TESTS / "waiting.py", TESTS / "command.py"}
 MEASURING = (TESTS / "perf", TESTS / "fuzz")
 #: Functions that wait for a time, or read a clock to see whether a time has passed.

@@ -194,7 +194,7 @@ def test_bands_of_one_build_need_no_manifest_and_are_checked(tmp_path: Path) -> 
     assert "same-build/host-000000.csv:2: " in spoilt.output
 
 
-def test_log_in_two_own_runs_is_reported_with_the_other_run_and_on_the_quality_page(tmp_path: Path) -> None:
+def test_copy_of_a_log_in_a_second_own_run_is_reported_by_check_and_on_the_quality_page(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     shutil.copytree(example, tmp_path / "data")
     shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "second-run")
@@ -230,7 +230,7 @@ def test_equal_published_tables_and_equal_logs_with_one_or_two_numbers_are_not_c
     assert "copied" not in set(with_copies(load([tmp_path])).problems["kind"])
 
 
-def test_page_names_no_run_that_it_does_not_show(tmp_path: Path) -> None:
+def test_quality_page_does_not_name_a_run_that_the_site_leaves_out(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     shutil.copytree(example, tmp_path / "data")
     shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "a-secret-name")

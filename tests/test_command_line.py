@@ -48,7 +48,9 @@ def test_help_imports_no_command_and_no_pandas() -> None:
 
 
 @pytest.mark.parametrize(("command", "given", "threads"), [("diff", None, "1"), ("diff", "3", "3"), ("bench", None, "None")])
-def test_calculations_use_one_thread_and_measurements_do_not_change_the_environment(command: str, given: str | None, threads: str) -> None:
+def test_command_that_calculates_uses_one_thread_and_command_that_measures_does_not_change_the_environment(
+    command: str, given: str | None, threads: str
+) -> None:
     script = f"import os, sys; from tacholog.cli import main\ntry: main([{command!r}, '--help'])\n"
     script += "except SystemExit: print(os.environ.get('OPENBLAS_NUM_THREADS'), file=sys.stderr)"
     others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
@@ -228,7 +230,7 @@ main(["export", "--data", {str(tmp_path / "data")!r}, "--output", {str(tmp_path 
 def test_two_exports_at_the_same_time_do_not_write_into_one_file(tmp_path: Path) -> None:
     path = tmp_path / "all.csv"
 
-    with whole_file(path) as stream:  # In place of another process that is writing the file.
+    with whole_file(path) as stream:  # This open file stands for another process that is writing the file.
         stream.write(b"of the first")
         second = run_tacholog_text("export", "--data", EXAMPLE, "--output", path)
         stream.write(b", whole")
@@ -260,7 +262,7 @@ def test_report_interrupted_in_sphinx_reports_the_interruption(tmp_path: Path, n
 
 
 @pytest.mark.parametrize("name", ["complaints.json"])
-def test_folder_in_place_of_one_of_our_files_is_named_with_advice(tmp_path: Path, name: str) -> None:
+def test_folder_with_the_name_of_a_file_of_the_report_is_named_with_advice(tmp_path: Path, name: str) -> None:
     place = tmp_path / ".site-build" / name
     (place / "of somebody else").mkdir(parents=True)
 

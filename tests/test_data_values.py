@@ -95,7 +95,7 @@ HMBDC = [
 
 
 @pytest.mark.parametrize(("run", "size", "cells"), [(run, size, cells) for run, size, *cells in RTI_THROUGHPUT])
-def test_throughput_of_rti(run: str, size: int, cells: list[float], dataset: Dataset) -> None:
+def test_throughput_of_rti_equals_the_document(run: str, size: int, cells: list[float], dataset: Dataset) -> None:
     packets, rate, mbit, lost, percent = cells
     expected = {
         ("messages_received", "total"): packets,
@@ -109,27 +109,27 @@ def test_throughput_of_rti(run: str, size: int, cells: list[float], dataset: Dat
 
 
 @pytest.mark.parametrize(("run", "size", "cells"), [(run, size, cells) for run, size, *cells in RTI_LATENCY])
-def test_latency_of_rti(run: str, size: int, cells: list[float], dataset: Dataset) -> None:
+def test_latency_of_rti_equals_the_document(run: str, size: int, cells: list[float], dataset: Dataset) -> None:
     statistics = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99.99", "p99.9999")
     for statistic, cell in zip(statistics, cells, strict=True):
         assert number(dataset, f"rti/udpv4-wan/{run}", "latency", statistic, payload_bytes=size, basis="rtt/2") == pytest.approx(cell * 1000)
 
 
 @pytest.mark.parametrize(("version", "kilobytes", "cells"), ECAL)
-def test_latency_of_ecal(version: str, kilobytes: int, cells: tuple[int, ...], dataset: Dataset) -> None:
+def test_latency_of_ecal_equals_the_document(version: str, kilobytes: int, cells: tuple[int, ...], dataset: Dataset) -> None:
     for (platform, path), cell in zip(ECAL_COLUMNS, cells, strict=True):
         where = {"payload_bytes": kilobytes * 1024, "participant": platform, "data_path": path, "basis": "one-way"}
         assert number(dataset, f"ecal/{version}", "latency", "mean", **where) == cell * 1000
 
 
 @pytest.mark.parametrize(("version", "kilobytes", "windows", "ubuntu"), ECAL_EARLY)
-def test_latency_of_early_ecal(version: str, kilobytes: int, windows: int, ubuntu: int, dataset: Dataset) -> None:
+def test_latency_of_early_versions_of_ecal_equals_the_document(version: str, kilobytes: int, windows: int, ubuntu: int, dataset: Dataset) -> None:
     for platform, cell in (("Win10 AMD64", windows), ("Ubuntu16 AMD64", ubuntu)):
         assert number(dataset, f"ecal/{version}", "latency", "mean", payload_bytes=kilobytes * 1024, participant=platform) == cell * 1000
 
 
 @pytest.mark.parametrize(("size", "demand", "cells"), [(size, demand, cells) for size, demand, *cells in FASTRTPS])
-def test_bursts_of_fast_rtps(size: int, demand: int, cells: list[float], dataset: Dataset) -> None:
+def test_figures_of_bursts_of_fast_rtps_equal_the_document(size: int, demand: int, cells: list[float], dataset: Dataset) -> None:
     sent, send_us, offered_mbit, received, lost, receive_us, mbit = cells
     expected = {
         ("messages_sent", "total"): sent,
@@ -148,7 +148,7 @@ def test_bursts_of_fast_rtps(size: int, demand: int, cells: list[float], dataset
 @pytest.mark.parametrize(
     ("edition", "row"), [*itertools.product(("14-2", "15-17-1"), HMBDC)], ids=lambda value: value if isinstance(value, str) else value[0]
 )
-def test_bounds_of_hmbdc(edition: str, row: tuple[Any, ...], dataset: Dataset) -> None:
+def test_bounds_of_latencies_of_hmbdc_equal_the_document(edition: str, row: tuple[Any, ...], dataset: Dataset) -> None:
     _, transport, path, low, high, bounds = row
     rows = found(dataset, f"hmbdc/{edition}", transport=transport, data_path=path, payload_bytes=low, payload_bytes_high=high)
 
@@ -179,7 +179,7 @@ def test_figures_that_were_published_again_are_marked_as_one_measurement(dataset
 
 
 @pytest.mark.parametrize("edition", ["14-2", "15-17-1"])
-def test_commands_of_hmbdc_are_fields_by_result_and_machine(edition: str) -> None:
+def test_manifests_of_hmbdc_have_a_command_for_each_result_machine_and_role(edition: str) -> None:
     commands = {(command.result, command.machine, command.role): command for command in read_manifest(DATA / f"hmbdc/{edition}/run.toml").commands}
     of_4_1 = commands["4.1", "a", "pub"]
 

@@ -161,7 +161,7 @@ def test_dataset_stays_the_same_after_saving_and_opening(tmp_path: Path) -> None
     assert again.results["value"].tolist() == dataset.results["value"].tolist()
 
 
-def test_dataset_without_distributions_has_none_in_memory(tmp_path: Path) -> None:
+def test_distributions_that_a_dataset_drops_are_removed_from_memory(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data/perftest/0.3.0/latency-shm/01", tmp_path / "run")
     data = load([tmp_path])
     bins = weakref.ref(data.histograms["bins"].iloc[0])
@@ -355,7 +355,7 @@ def full_log_without_a_size(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_dataset_can_be_saved_with_many_distributions_with_none_and_with_empty_distributions(tmp_path: Path, packed: bool) -> None:
+def test_dataset_can_be_saved_with_many_distributions_with_no_distribution_and_with_an_empty_distribution(tmp_path: Path, packed: bool) -> None:
     dataset = load_logs([LATENCY])
     bins = PackedDistribution(packed_bins(np.array([[1, 2, 3], [4, 5, 6]])))
     several = dataset.histograms.assign(bins=pd.Series([bins, PackedDistribution()], dtype="object"))
@@ -421,7 +421,7 @@ def test_distribution_needs_no_message_size(tmp_path: Path) -> None:
     assert "Tag=bytes-unknown-line-" in next((tmp_path / "hdr").rglob("*.hlog")).read_text()
 
 
-def test_distribution_without_a_message_size_gets_that_of_its_manifest(tmp_path: Path) -> None:
+def test_distribution_without_a_message_size_gets_the_message_size_of_its_manifest(tmp_path: Path) -> None:
     log = full_log_without_a_size(tmp_path)
     entry = LogFile(file=log.name, sha256=hashlib.sha256(log.read_bytes()).hexdigest())
     write(tmp_path / "run.toml", Manifest(system="Sockets", conditions=StatedConditions(payload_bytes=14), logs=(entry,)))

@@ -61,9 +61,9 @@ def tacholog(command: str, folder: Path, path: Path | None = None, status: int =
     return done.stdout.decode()
 
 
-def test_page_about_formats_shows_what_its_commands_write_and_read(tmp_path: Path) -> None:
+def test_page_about_formats_shows_the_files_and_the_output_of_its_commands(tmp_path: Path) -> None:
     page, package = ROOT / "docs/add-a-format.md", tmp_path / "tacholog-pingbench"
-    written, parsed, _ = shown_commands(page)  # The last command is that of the example in JSON: see tests/formats/test_example_json.py.
+    written, parsed, _ = shown_commands(page)  # The last command belongs to the example in JSON: see tests/formats/test_example_json.py.
 
     assert tacholog(written[0], tmp_path) == written[1]
     assert (package / "src/tacholog_pingbench/__init__.py").read_text() == blocks(page, "python")[0]
@@ -75,14 +75,14 @@ def test_page_about_formats_shows_what_its_commands_write_and_read(tmp_path: Pat
     assert tacholog(parsed[0], tmp_path, package / "src") == parsed[1]
 
 
-def test_command_of_the_page_about_what_a_reader_gets_prints_the_shown_output() -> None:
+def test_command_on_the_page_what_you_get_prints_the_shown_output() -> None:
     ((command, shown),) = shown_commands(ROOT / "docs/what-you-get.md")
 
     assert tacholog(command, ROOT) == shown
 
 
 @pytest.mark.site
-def test_commands_of_the_tutorial_print_the_shown_output(tmp_path: Path) -> None:
+def test_commands_in_the_tutorial_print_the_shown_output(tmp_path: Path) -> None:
     page = ROOT / "docs/tutorial.md"
     copy, describe = blocks(page, "sh")
     exit_codes = {"tacholog import logs": 2}  # Without a pattern, nothing is imported.
@@ -99,7 +99,7 @@ def test_commands_of_the_tutorial_print_the_shown_output(tmp_path: Path) -> None
 
 @pytest.mark.site
 @pytest.mark.parametrize("page", READERS, ids=lambda page: page.stem)
-def test_commands_on_the_page_of_a_reader_succeed(page: Path, tmp_path: Path) -> None:
+def test_commands_on_the_page_for_each_kind_of_reader_succeed(page: Path, tmp_path: Path) -> None:
     commands = [line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("tacholog ")]
     imported = next(command for command, _ in shown_commands(ROOT / "docs/tutorial.md") if " --to data" in command)
     shutil.copytree(ROOT / "docs/example-logs/sockperf", tmp_path / "logs")
@@ -113,7 +113,7 @@ def test_commands_on_the_page_of_a_reader_succeed(page: Path, tmp_path: Path) ->
     assert commands
 
 
-def test_readme_and_front_page_lead_to_the_page_of_each_reader() -> None:
+def test_readme_and_front_page_link_to_the_page_for_each_kind_of_reader() -> None:
     readme, front = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/index.md"))
 
     assert [page.name for page in READERS if f"](docs/{page.name})" not in readme or f"]({page.name})" not in front] == []
@@ -222,7 +222,7 @@ def test_json_schema_of_the_results_is_up_to_date() -> None:
     assert stored == results_schema(), "run: python docs/make_tables.py"
 
 
-def test_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_on_the_page_about_notebooks_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plot, question, others = blocks(ROOT / "docs/notebook.md", "python")
     for folder in ("data", "tests"):
         (tmp_path / folder).symlink_to(ROOT / folder)

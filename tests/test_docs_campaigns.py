@@ -102,7 +102,7 @@ def test_campaign_of_a_tool_states_all_conditions_that_comparisons_need(path: Pa
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns/tools/templates").glob("*.toml")), ids=lambda path: path.stem)
-def test_template_states_at_the_top_that_it_was_not_run_and_lacks_no_required_condition(path: Path) -> None:
+def test_template_states_at_the_top_that_it_was_not_run_and_has_all_required_conditions(path: Path) -> None:
     done = run_tacholog_text("bench", "--no-control", "--plan", path)
 
     assert "NOT RUN by this project" in " ".join(path.read_text().splitlines()[:2])

@@ -80,7 +80,7 @@ def test_read_evidence_refuses_an_entry_that_is_not_a_regular_file(place: Path, 
         read_evidence(place, "some.log")
 
 
-def test_file_is_read_up_to_the_limit(place: Path) -> None:
+def test_file_is_read_only_up_to_the_given_limit(place: Path) -> None:
     (place / "some.log").write_bytes(b"0123456789" * 1000)
 
     assert read_evidence(place, "some.log") == b"0123456789" * 1000
@@ -152,7 +152,9 @@ def test_file_that_is_replaced_after_it_was_opened_is_read_with_its_old_content(
 
 @pytest.mark.parametrize("read", [read_manifest, read_host, read_plan, read_bands], ids=["run.toml", "host", "plan.toml", "bands"])
 @pytest.mark.parametrize("kind", ["link", "named pipe"])
-def test_manifests_and_other_files_next_to_logs_must_be_regular_files(place: Path, read: Callable[[Path], object], kind: str) -> None:
+def test_manifest_and_other_files_beside_logs_are_refused_if_they_are_not_regular_files(
+    place: Path, read: Callable[[Path], object], kind: str
+) -> None:
     make, said = MAKERS[kind]
     make(place / "it")
 

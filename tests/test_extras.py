@@ -1,4 +1,4 @@
-"""``pip install tacholog`` is small: reading logs needs no packages of an extra, and each other command states the extra that it lacks."""
+"""``pip install tacholog`` is small: reading logs needs no package of an extra. A command that needs an extra names it if it is missing."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tacholog.installation import PACKAGES, Extra
 
 MOST_MB = 40
 NOT_INSTALLED = sorted({name for names in PACKAGES.values() for name in names})
-#: A program with the words of `tacholog` as arguments. For it, the packages of all extras are not installed.
+#: A program with the same arguments as `tacholog`, for which no package of an extra is installed.
 BASE_ALONE = f"""
 import sys
 sys.modules.update(dict.fromkeys({NOT_INSTALLED}))
 from tacholog.cli import main
 main()
 """
-#: Words that a command accepts, for commands that need no extra.
+#: Valid arguments of each command that needs no extra.
 ACCEPTED = {
     "parse": ("{checkout}/tests/formats/native/latency-udp.log",),
     "formats": (),
@@ -45,7 +45,7 @@ def without_extras(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=LIMIT_S)
 
 
-def test_each_command_either_needs_an_extra_or_is_tried_without() -> None:
+def test_each_command_either_needs_an_extra_or_is_tested_without_extras() -> None:
     assert sorted([*EXTRAS, *ACCEPTED]) == sorted(COMMANDS)
 
 
@@ -64,7 +64,7 @@ def test_command_that_reads_or_measures_needs_no_extra(command: str, checkout: P
 
 
 @pytest.mark.parametrize("command", EXTRAS)
-def test_command_without_its_extra_says_in_a_line_what_to_type(command: str, tmp_path: Path) -> None:
+def test_command_without_its_extra_prints_one_line_with_the_command_to_install_the_extra(command: str, tmp_path: Path) -> None:
     done = without_extras(command, "some", "words", cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -82,7 +82,7 @@ def test_help_of_each_command_needs_no_extra(command: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("function", ["load", "diff"])
-def test_function_without_its_extra_says_what_to_type(function: str, tmp_path: Path) -> None:
+def test_function_without_its_extra_raises_an_error_with_the_command_to_install_the_extra(function: str, tmp_path: Path) -> None:
     program = f"import sys; sys.modules.update(dict.fromkeys({NOT_INSTALLED})); import tacholog; tacholog.{function}('a', 'b')"
 
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S)
@@ -91,7 +91,7 @@ def test_function_without_its_extra_says_what_to_type(function: str, tmp_path: P
     assert done.stderr.endswith(': pip install "tacholog[diff]"\n')
 
 
-def test_logs_have_the_same_records_with_and_without_arrays(tmp_path: Path) -> None:
+def test_logs_have_the_same_records_with_and_without_numpy(tmp_path: Path) -> None:
     words = ["parse", "--format", "jsonl", *map(str, SAMPLE_LOGS)]
     with_arrays = subprocess.run(
         [sys.executable, "-m", "tacholog", *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S
@@ -126,7 +126,7 @@ def needed_by(names: set[str]) -> set[str]:
     return needed
 
 
-def test_base_takes_at_most_40_mb_with_bytecode(checkout: Path) -> None:
+def test_packages_of_an_installation_without_extras_take_at_most_40_mb_including_bytecode(checkout: Path) -> None:
     paths = [Path(str(path.locate())) for name in needed_by(declared(checkout)) for path in importlib.metadata.files(name) or ()]
     occupied = sum(path.stat().st_size for path in paths if path.is_file() and path.suffix != ".pyc")
     occupied += sum(path.stat().st_size for path in paths if path.suffix == ".py")  # Bytecode is about as large as its source.
@@ -136,7 +136,7 @@ def test_base_takes_at_most_40_mb_with_bytecode(checkout: Path) -> None:
     assert 1 < occupied / 1e6 < MOST_MB
 
 
-def test_extras_contain_the_packages_that_commands_look_for(checkout: Path) -> None:
+def test_extras_declare_exactly_the_packages_that_commands_check_for(checkout: Path) -> None:
     modules = {"hdrhistogram": "hdrh", "tacholog": ""}
     for extra in ("diff", "site"):
         names = {modules.get(name, name).replace("-", "_") for name in declared(checkout, "diff", extra) - declared(checkout)} - {""}

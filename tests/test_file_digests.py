@@ -60,7 +60,7 @@ def page(tmp_path: Path, memory: Path) -> Path:
     return tmp_path / "page"
 
 
-def test_file_is_recognised_by_its_path_from_the_current_folder_too(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_recognised_by_a_path_that_is_relative_to_the_current_folder(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(page.parent)
 
     assert digest(Path(page.name), memory) == (sha256("one"), False)

@@ -64,7 +64,7 @@ def test_file_of_no_format_in_a_folder_of_logs_affects_only_itself(tmp_path: Pat
     assert dataset.problems[["log", "kind"]].to_numpy().tolist() == [["notes.txt", "unreadable"]]
 
 
-def test_file_given_by_name_must_be_readable(tmp_path: Path) -> None:
+def test_unreadable_file_that_is_given_by_its_name_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello world\n")
 
     with pytest.raises(UnreadableInput, match=r"notes\.txt: no format fits"):

@@ -1,4 +1,4 @@
-"""Whatever the format of a stranger does, only its own log is affected, and the message names its package."""
+"""An error in the format of a stranger affects only the log that the format reads, and the message names the package of the format."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_impossible_value_affects_only_its_line_and_names_the_package(place: Pla
     assert f"some.log:2: broken: the format sometool of {PACKAGE} says that latency mean is " in done.stderr
 
 
-def test_lines_that_a_format_does_not_request_are_counted_as_unknown(place: Place) -> None:
+def test_lines_that_a_format_does_not_read_are_counted_as_unknown(place: Place) -> None:
     done = tacholog(place, "parse", "--summary", "--strict", place.runs / "nothing/some.log")
 
     assert done.returncode == 1

@@ -131,7 +131,7 @@ def test_only_added_and_changed_runs_are_opened(data: Path, opened: list[str]) -
 
 
 @pytest.mark.parametrize("change", ["manifest", "name"])
-def test_run_with_a_changed_manifest_is_read_again_and_a_renamed_run_is_not(data: Path, change: str) -> None:
+def test_run_with_a_changed_manifest_is_read_again_and_a_renamed_run_is_taken_from_the_cache(data: Path, change: str) -> None:
     received(data)
     if change == "manifest":
         add_run(data / "2", NUMBERS[2], release="2")
@@ -195,7 +195,7 @@ def test_unreadable_manifest_is_reported_each_time_the_runs_are_loaded(data: Pat
         assert [run for run, log in zip(problems["run"], problems["log"], strict=True) if log == "run.toml"] == ["0"]
 
 
-def test_copies_of_a_run_are_taken_from_the_cache_independently(tmp_path: Path) -> None:
+def test_each_copy_of_a_run_is_taken_from_the_cache(tmp_path: Path) -> None:
     for number in range(4):
         add_run(tmp_path / "data" / str(number), FIRST + number % 2, clocks="several")
 
@@ -203,7 +203,7 @@ def test_copies_of_a_run_are_taken_from_the_cache_independently(tmp_path: Path) 
     assert received(tmp_path / "data") == ([FIRST, FIRST + 1] * 2, 0, 4)
 
 
-def test_unreadable_log_is_tried_again(tmp_path: Path) -> None:
+def test_unreadable_log_is_read_again_by_the_next_command(tmp_path: Path) -> None:
     data = add_run(tmp_path / "data" / "0", "no log of any tool\n").parent
 
     assert load([data], work=work_for(data)).problems["kind"].tolist() == ["unreadable"]
@@ -384,7 +384,7 @@ def test_numbers_are_read_and_no_partial_file_is_stored_if_the_disk_of_the_cache
     assert received(data) == (NUMBERS, 3, 0)
 
 
-def test_parts_are_deleted_at_the_end_without_a_cache(data: Path, tmp_path: Path) -> None:
+def test_temporary_parts_are_deleted_at_the_end_of_a_command_if_there_is_no_cache(data: Path, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "no folder").write_text("")
     environment = {"TMPDIR": str(tmp_path / "tmp"), VARIABLE: str(tmp_path / "no folder")}

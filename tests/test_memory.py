@@ -50,7 +50,9 @@ print(hasattr(ctypes.CDLL(None), "mallopt"), faults * resource.getpagesize() / 1
 def test_freed_memory_is_used_again() -> None:
     can, made_mb = subprocess.run([sys.executable, "-c", MADE_AGAIN], check=True, capture_output=True, text=True).stdout.split()
 
-    assert can == "False" or float(made_mb) < 300  # Python itself, and 120 MB of arrays that are made ten times: 1200 MB if no memory is used again.
+    assert (
+        can == "False" or float(made_mb) < 300
+    )  # Python, and arrays of 120 MB that are made ten times. If no memory were used again, this would be 1200 MB.
 
 
 SEARCHES = """

@@ -85,7 +85,7 @@ def test_run_with_an_unreadable_manifest_is_reported(two: Path, unprivileged: tu
     assert done.stderr.count("run.toml") == 1
 
 
-def test_site_shows_an_unreadable_run_and_states_nothing_about_its_numbers(two: Path) -> None:
+def test_site_lists_an_unreadable_run_and_does_not_claim_that_all_runs_and_lines_are_good(two: Path) -> None:
     unknown_key(two / "data/bad/run.toml")
 
     first, second = reading("report", two), reading("report", two)
@@ -222,7 +222,9 @@ def test_missing_histograms_are_reported(two: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "tacholog: no log has a distribution: nothing to write\n")
 
 
-def test_newest_folder_with_a_run_is_used_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_uses_and_names_the_newest_folder_of_own_runs_that_contains_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from tacholog.commands import report
 
     monkeypatch.chdir(tmp_path)
@@ -236,7 +238,7 @@ def test_newest_folder_with_a_run_is_used_and_named(tmp_path: Path, monkeypatch:
     assert capsys.readouterr().err == f"own runs: {tmp_path}/build/runs/b\n"
 
 
-def test_data_and_build_are_in_the_current_folder_unless_it_is_in_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_folders_are_in_the_current_folder_or_within_the_checkout_at_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacholog.commands.shared.arguments import home
 
     root = Path(__file__).parent.parent

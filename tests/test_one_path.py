@@ -1,4 +1,4 @@
-"""A statement of a log about its run applies to all its records, at any position in the log: in ``parse`` and on the site."""
+"""If a log states a fact about its run, at any position, the fact applies to all records of the log: in ``parse`` and on the site."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_metadata_after_the_results_applies_to_the_results(tmp_path: Path) -> No
     assert [record["reliability"]] == loaded["reliability"].unique().tolist()
 
 
-def test_records_stored_in_a_file_while_waiting_come_back_unchanged() -> None:
+def test_records_that_wait_in_a_temporary_file_are_returned_unchanged() -> None:
     events = [event for event in read(FORMATS / "native/latency-udp.log").events if isinstance(event.what, Record)]
     held = HeldRecords(in_memory=3)
     for event in events:

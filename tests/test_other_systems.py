@@ -1,4 +1,4 @@
-"""Logs are read and runs are compared on Windows and macOS too: no module, flag or signal that only POSIX has, and the paths of Windows."""
+"""Logs are read and runs are compared on Windows and macOS too: without modules, flags and signals that only POSIX has, and with paths of Windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence
 
 ONLY_POSIX = ("fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty")
-#: A program with the words of `tacholog` as arguments. Our package gets neither the modules nor the functions, flags and signals that only POSIX has.
+#: A program with the same arguments as `tacholog`. Our package cannot use the modules, functions, flags and signals that only POSIX has.
 LIKE_WINDOWS = f"""
 import builtins, importlib.util, multiprocessing, os, signal, sys
 os.supports_dir_fd.clear()
@@ -65,7 +65,9 @@ def run(folder: Path, *command: str) -> tuple[int, str, str, list[str]]:
     ],
     ids=" ".join,
 )
-def test_command_needs_nothing_that_only_posix_has(words: tuple[str, ...], checkout: Path, tmp_path: Path) -> None:
+def test_command_gives_the_same_result_without_the_modules_and_functions_that_only_posix_has(
+    words: tuple[str, ...], checkout: Path, tmp_path: Path
+) -> None:
     words = tuple(word.format(data=checkout / "docs/example/data") for word in words)
 
     usual = run(tmp_path / "usual", "-m", "tacholog", *words)
@@ -74,7 +76,7 @@ def test_command_needs_nothing_that_only_posix_has(words: tuple[str, ...], check
 
 
 @pytest.mark.parametrize("command", ["bench", "ab", "noise", "host", "publish"])
-def test_command_that_needs_linux_says_so_elsewhere(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_that_needs_linux_states_this_on_other_systems(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 
     done = CliRunner().invoke(tacholog, [command, "some", "words"])
@@ -84,7 +86,7 @@ def test_command_that_needs_linux_says_so_elsewhere(command: str, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", ["..\\run.toml", "folder\\some.log", "C:some.log", "some.log:hidden"])
-def test_name_that_leads_elsewhere_on_windows_is_refused_there(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_that_is_a_path_to_another_folder_on_windows_is_refused_on_windows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / name).write_text("content")
     assert read_evidence(tmp_path, name) == b"content"
 
@@ -101,7 +103,7 @@ def without_open_folders(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_open_folders")
-def test_file_is_opened_by_its_path_without_open_folders(tmp_path: Path) -> None:
+def test_file_is_opened_by_its_path_if_the_system_cannot_look_up_names_in_an_open_folder(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder/some.log").write_bytes(b"a\r\n")
 
@@ -111,7 +113,7 @@ def test_file_is_opened_by_its_path_without_open_folders(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("without_open_folders")
 @pytest.mark.parametrize("name", ["link/some.log", "link.log", "../outside/some.log"])
-def test_link_and_name_of_another_folder_are_refused_without_open_folders(name: str, tmp_path: Path) -> None:
+def test_links_and_names_in_another_folder_are_refused_if_the_system_cannot_look_up_names_in_an_open_folder(name: str, tmp_path: Path) -> None:
     outside, folder = tmp_path / "outside", tmp_path / "inside"
     outside.mkdir()
     folder.mkdir()

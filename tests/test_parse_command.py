@@ -77,7 +77,7 @@ def test_broken_line_without_strict_affects_only_itself() -> None:
     assert tacholog("parse", FORMATS / "rti/cut-short.log").returncode == 0
 
 
-def test_explain_shows_each_line_with_its_class() -> None:
+def test_option_explain_shows_each_line_with_its_class() -> None:
     done = tacholog("parse", "--explain", FORMATS / "rti/document.md")
 
     assert [line.split(":")[1] for line in done.stdout.splitlines()] == [str(number) for number in range(1, 19)]
@@ -86,7 +86,7 @@ def test_explain_shows_each_line_with_its_class() -> None:
     assert "document.md:11: record " in done.stdout
 
 
-def test_explain_names_the_facts_that_a_line_states_about_the_run() -> None:
+def test_option_explain_names_the_facts_that_a_line_states_about_the_run() -> None:
     done = tacholog("parse", "--explain", FORMATS / "native/latency-udp.log")
 
     lines = done.stdout.splitlines()

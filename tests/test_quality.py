@@ -57,14 +57,14 @@ def marked(
 
 
 @pytest.mark.parametrize(("samples", "expected"), [(99_999, {"p99.99": ("undersampled",)}), (100_000, {})])
-def test_percentile_needs_ten_samples_beyond_it(samples: int, expected: dict[str, tuple[str, ...]]) -> None:
+def test_percentile_with_fewer_than_ten_samples_beyond_its_value_is_marked(samples: int, expected: dict[str, tuple[str, ...]]) -> None:
     assert marked(latency(samples, p99=5, p99_99=6)) == expected
 
 
 @pytest.mark.parametrize(
     ("load", "processors", "expected"), [(2.4, 2, {}), (2.6, 2, {"p50": ("busy_machine",)}), (12.0, 64, {}), (12.0, None, {}), (None, 2, {})]
 )
-def test_machine_is_busy_above_the_load_of_the_run_plus_a_quarter_of_its_processors(
+def test_machine_is_called_busy_if_its_load_exceeds_the_load_of_the_run_by_more_than_a_quarter_of_its_processors(
     load: float | None, processors: float | None, expected: dict[str, tuple[str, ...]]
 ) -> None:
     assert marked(latency(10**9, p50=20), run=RunContext(load=load, processors=processors)) == expected
@@ -127,7 +127,7 @@ def test_maximum_of_100_ms_of_another_tool_is_not_a_time_out() -> None:
     assert marked(latency(max=100_057_000), Conditions(definition="perftest-rtt")) == {}
 
 
-def test_only_the_two_statistics_out_of_order_are_marked() -> None:
+def test_two_statistics_in_the_wrong_order_are_marked_and_no_other_statistic_is_marked() -> None:
     assert marked(latency(10**9, p50=20, p90=10, max=30)) == {"p50": ("out_of_order",), "p90": ("out_of_order",)}
 
 

@@ -1,4 +1,4 @@
-"""What a tag publishes: all places state one version, and the notes of a release are its section of CHANGELOG.md."""
+"""The release that a tag publishes: all places state the same version, and the notes of the release are its section of CHANGELOG.md."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def places(tmp_path: Path) -> Path:
     ("version", "notes"),
     [("1.10.0", "Ten.\n\n### Added\n\n- One thing.\n"), ("1.1.0", "One.\n"), ("1.1", None), ("1x10.0", None), ("2.0.0", None)],
 )
-def test_notes_are_the_section_of_exactly_this_version(version: str, notes: str | None) -> None:
+def test_notes_of_a_release_are_the_section_of_exactly_this_version(version: str, notes: str | None) -> None:
     assert SCRIPT["notes"](CHANGELOG, version) == notes
 
 
-def test_all_places_of_this_checkout_state_one_version(places: Path) -> None:
+def test_all_places_in_this_checkout_state_the_same_version(places: Path) -> None:
     assert SCRIPT["disagreements"](places, None) == []
     assert SCRIPT["disagreements"](places, f"v{SCRIPT['version_of'](places)}") == []
 

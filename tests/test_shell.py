@@ -101,7 +101,7 @@ def test_python_project_has_its_defaults_in_its_own_file(project: Path) -> None:
     assert run_tacholog_text("table", "--subject", "release", cwd=project).stdout.startswith("Median latency of each release")
 
 
-def test_unknown_default_is_refused_with_its_file(project: Path) -> None:
+def test_unknown_key_in_a_file_of_defaults_is_refused_and_the_file_is_named(project: Path) -> None:
     (project / "tacholog.toml").write_text('dat = "perf"\n')
 
     done = run_tacholog_text("diff", "1.0", "2.0-rc1", cwd=project)

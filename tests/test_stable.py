@@ -1,4 +1,4 @@
-"""What docs/stability.md calls stable does not change without its version."""
+"""A surface that docs/stability.md calls stable changes only together with its version."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def altered(current: Surfaces, surface: str, item: str, form: str | None, versio
         ("addresses and anchors", "anchor of a comparison", "diff-1", True),
     ],
 )
-def test_removal_or_change_is_broken_and_an_addition_is_recorded(
+def test_removed_or_changed_item_breaks_a_promise_and_an_added_item_must_be_recorded(
     current: Surfaces, surface: str, item: str, form: str | None, is_broken: bool
 ) -> None:
     other = altered(current, surface, item, form)

@@ -124,7 +124,7 @@ def test_diff_notices_an_option_that_only_one_side_sets(tmp_path: Path) -> None:
     assert "options: none -> colour blue" in done.stdout
 
 
-def test_server_on_another_machine_is_another_measurement(tmp_path: Path) -> None:
+def test_runs_whose_servers_were_on_different_machines_are_not_compared(tmp_path: Path) -> None:
     for name, machine, day in (("old", "host-1a2b3c", 1), ("new", "host-4d5e6f", 2)):
         server = Command(role="subscriber", argv=("sockperf", "server"), name="server", host=machine)
         client = Command(role="publisher", argv=("sockperf", "ping-pong"), name="client")
@@ -138,7 +138,7 @@ def test_server_on_another_machine_is_another_measurement(tmp_path: Path) -> Non
     assert len(series_of(latencies)) == 2
 
 
-def test_server_with_another_kernel_on_the_same_hardware_is_compared(tmp_path: Path) -> None:
+def test_runs_whose_servers_had_different_kernels_on_the_same_hardware_are_compared(tmp_path: Path) -> None:
     for name, machine, kernel, day in (("old", "host-1a2b3c", "6.1", 1), ("new", "host-4d5e6f", "6.2", 2)):
         (tmp_path / name / "hosts").mkdir(parents=True)
         write(tmp_path / name / "hosts" / f"{machine}.toml", Host(name="Some CPU", source="x", cpu={"model": "Some CPU"}, system={"kernel": kernel}))

@@ -104,7 +104,7 @@ def test_data_for_programs_is_unchanged_unless_it_is_printed_on_a_terminal(runs:
     assert not [sign for sign in OBEYED if sign in done.stderr.decode()]
 
 
-def test_terminal_that_shows_only_ascii_is_not_controlled_either(runs: Path) -> None:
+def test_terminal_that_shows_only_ascii_is_not_controlled_by_a_name(runs: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tacholog", "check", str(runs)],
         capture_output=True,
@@ -210,7 +210,7 @@ def as_left(sent: str) -> list[str]:
 
 
 @pytest.mark.site
-def test_report_shows_its_steps_on_a_terminal_and_leaves_only_its_result(tmp_path: Path) -> None:
+def test_report_shows_its_steps_on_a_terminal_and_only_the_result_remains_at_the_end(tmp_path: Path) -> None:
     code, sent = on_a_terminal("report", EXAMPLES, "--output", tmp_path / "site")
 
     assert code == 0
@@ -220,7 +220,9 @@ def test_report_shows_its_steps_on_a_terminal_and_leaves_only_its_result(tmp_pat
 
 
 @pytest.mark.parametrize(("options", "variables"), [(["--quiet"], {}), ([], {"TERM": "dumb"})])
-def test_progress_is_not_drawn_if_it_is_not_wanted_or_the_terminal_cannot_show_it(options: list[str], variables: dict[str, str]) -> None:
+def test_progress_is_not_drawn_if_an_option_switches_it_off_or_the_terminal_cannot_move_its_cursor(
+    options: list[str], variables: dict[str, str]
+) -> None:
     for command in (["check", EXAMPLES], ["formats", "native"], ["parse", "--summary", EXAMPLES], ["diff", *LOGS]):
         code, sent = on_a_terminal(*command, *options, **variables)
 

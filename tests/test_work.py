@@ -158,7 +158,7 @@ def test_task_of_a_killed_process_raises_and_the_next_task_is_done() -> None:
     pool.close()
 
 
-def test_several_processes_give_the_result_of_one_process_and_fill_the_cache_in_the_same_way(tmp_path: Path) -> None:
+def test_several_processes_give_the_same_tables_as_one_process_and_put_each_run_into_the_cache(tmp_path: Path) -> None:
     runs(tmp_path / "data", 400)
     work, again = Work(2, cache=Cache(tmp_path / "several")), Work(1, cache=Cache(tmp_path / "several"))
 
@@ -170,7 +170,7 @@ def test_several_processes_give_the_result_of_one_process_and_fill_the_cache_in_
     assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
-def test_log_of_many_numbers_gives_the_same_from_this_process_from_another_process_and_from_the_cache(
+def test_log_of_many_numbers_gives_the_same_tables_read_in_this_process_in_another_process_and_from_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))

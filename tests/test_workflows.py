@@ -39,7 +39,7 @@ def test_action_has_the_same_commit_and_version_everywhere() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_no_expression_becomes_a_part_of_a_script_and_no_checkout_keeps_its_token(path: Path) -> None:
+def test_scripts_contain_no_expression_and_each_checkout_that_does_not_push_keeps_no_token(path: Path) -> None:
     steps = steps_of(path)
 
     assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
@@ -47,7 +47,7 @@ def test_no_expression_becomes_a_part_of_a_script_and_no_checkout_keeps_its_toke
     assert len(keeping) == path.read_text(encoding="utf-8").count("- it pushes\n")
 
 
-def test_job_that_runs_code_of_strangers_cannot_write_and_the_job_that_writes_runs_no_such_code() -> None:
+def test_job_that_runs_code_of_strangers_cannot_write_and_job_that_can_write_runs_no_code_of_strangers() -> None:
     text, jobs = (ROOT / ".github/workflows/performance.yml").read_text(encoding="utf-8"), jobs_of("performance.yml")
     [checkout] = [step for step in jobs["comment"]["steps"] if "checkout" in step["uses"]]
 
@@ -67,7 +67,7 @@ def test_code_of_strangers_gets_no_secret() -> None:
     assert "github.token" not in text
 
 
-def test_release_publishes_nothing_that_was_not_checked_and_each_job_has_only_its_rights() -> None:
+def test_jobs_of_a_release_publish_only_after_the_checks_and_each_job_has_only_the_rights_that_it_needs() -> None:
     jobs = jobs_of("release.yml")
 
     assert yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["permissions"] == {}

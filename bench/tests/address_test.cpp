@@ -9,7 +9,7 @@
 namespace tacholog {
 namespace {
 
-TEST(Address, IsReadAsItWasWritten) {
+TEST(Address, EndpointTextStaysTheSameAfterReadingAndWriting) {
     for (const std::string text : {"127.0.0.1:7420", "[::1]:7420", "[fd00:99::1]:65535", "[::ffff:10.0.0.1]:1"}) {
         const auto endpoint = parse_endpoint(text + "/1234");
         ASSERT_TRUE(endpoint) << text;
@@ -17,7 +17,7 @@ TEST(Address, IsReadAsItWasWritten) {
     }
 }
 
-TEST(Address, OfIpv6NeedsNoBracketsWhereNoPortFollows) {
+TEST(Address, OfIpv6WithoutAPortNeedsNoBrackets) {
     for (const char* text : {"::1", "[::1]"}) {
         const auto address = parse_address(text, 80);
         ASSERT_TRUE(address) << text;
@@ -26,7 +26,7 @@ TEST(Address, OfIpv6NeedsNoBracketsWhereNoPortFollows) {
     }
 }
 
-TEST(Address, OfOneLinkHasItsInterfaceByNameOrIndex) {
+TEST(Address, LinkLocalNamesItsInterfaceByNameOrIndex) {
     const std::string lo = std::to_string(::if_nametoindex("lo"));
     for (const std::string text : {"fe80::1%lo", "[fe80::1%lo]"}) {
         const auto address = parse_address(text, 80);
@@ -39,7 +39,7 @@ TEST(Address, OfOneLinkHasItsInterfaceByNameOrIndex) {
     }
 }
 
-TEST(Address, OfOneLinkIsRefusedAsAnOptionWithoutItsInterface) {
+TEST(Address, LinkLocalWithoutAnInterfaceIsRefusedAsAnOption) {
     const auto whole = resolve("fe80::1%lo");
     const auto without = resolve("fe80::1");
     const auto with_none = resolve("fe80::1%nosuch");
@@ -50,26 +50,26 @@ TEST(Address, OfOneLinkIsRefusedAsAnOptionWithoutItsInterface) {
     EXPECT_NE(with_none.error().text.find("an interface of this host"), std::string::npos);
 }
 
-TEST(Address, OfOneLinkIsToldWithoutTheInterfaceWhichThePeerPutsIn) {
+TEST(Address, LinkLocalIsSentWithoutItsInterfaceAndThePeerAddsItsOwnInterface) {
     EXPECT_EQ((IpEndpoint{*parse_address("fe80::1%lo", 7420), 5}.text()), "[fe80::1]:7420/5");
     EXPECT_EQ(to_text(parse_endpoint("[fe80::1]:7420/5", "fe80::2%lo")->address), "[fe80::1%lo]:7420");
     EXPECT_EQ(to_text(parse_endpoint("[fd00::1]:7420/5", "fe80::2%lo")->address), "[fd00::1]:7420");
     EXPECT_FALSE(parse_endpoint("[fe80::1%lo]:7420/5", "fe80::2%lo"));
 }
 
-TEST(Address, GoesIntoSixteenBytesAndBack) {
+TEST(Address, StaysTheSameAfterConversionToSixteenBytesAndBack) {
     for (const std::string text : {"239.192.0.1", "ff12::1:2"}) {
         EXPECT_EQ(to_text(from_bytes(to_bytes(*parse_address(text, 1)), 80)), to_text(*parse_address(text, 80)));
     }
 }
 
-TEST(Address, IsFoundAtItsInterface) {
+TEST(Address, BelongsToAnInterfaceOfThisHostOrToNone) {
     EXPECT_EQ(interface_with(*parse_address("127.0.0.1", 0)), "lo");
     EXPECT_EQ(interface_with(*parse_address("192.0.2.77", 0)), "");
     EXPECT_EQ(interface_with(*parse_address("fe80::1:2:3%lo", 0)), "");
 }
 
-TEST(Address, AnythingElseIsNone) {
+TEST(Address, OtherTextIsRefused) {
     for (const char* text : {"", "localhost", "1.2.3", "::g", "[::1", "::1]", "[127.0.0.1]:1", "1.2.3.4 "}) {
         EXPECT_FALSE(parse_address(text, 0)) << text;
     }
@@ -78,7 +78,7 @@ TEST(Address, AnythingElseIsNone) {
     }
 }
 
-TEST(Address, AHostNameBecomesOne) {
+TEST(Address, HostNameIsResolvedToAnAddress) {
     const auto found = resolve("localhost");
 
     ASSERT_TRUE(found) << found.error().text;
@@ -93,7 +93,7 @@ protected:
     }
 };
 
-TEST_P(OverIpv6, BothRolesMeetAndTheLogSaysWhere) {
+TEST_P(OverIpv6, BothRolesConnectAndTheLogStatesTheAddress) {
     const std::string common =
         "--test latency --verify --sizes 64,100KiB --duration 0.1 --warmup 0.05 --address [::1]" +
         (" --port " + std::to_string(free_port())) + " --transport " + GetParam();
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Sockets, OverIpv6, testing::Values("tcp", "udp", "udp-r
                              return name;
                          });
 
-TEST(Ipv6, BatchesTravelOverIt) {
+TEST(Ipv6, BatchesArrive) {
     if (!Listener::open("::1", 0)) LEAVE_OUT << "needs IPv6 on the loopback";
     for (const std::string transport : {"tcp", "udp"}) {
         Program both{
@@ -139,7 +139,7 @@ TEST(Ipv6, BatchesTravelOverIt) {
     }
 }
 
-TEST(Ipv6, MulticastSaysThatTheLoopbackHasNoWayForIt) {
+TEST(Ipv6, MulticastOverTheLoopbackIsRefusedWithAdvice) {
     if (!Listener::open("::1", 0)) LEAVE_OUT << "needs IPv6 on the loopback";
     Program both{"--test latency --transport udp-multicast --sizes 64 --address ::1"};
 

@@ -69,7 +69,7 @@ TEST_P(EveryTransportWithBatches, HoldsMessagesBackUntilTheBatchIsFull) {
     expect_nothing_more(*subscriber_);
 }
 
-TEST_P(EveryTransportWithBatches, SendsWhatItHoldsBackWhenItIsTold) {
+TEST_P(EveryTransportWithBatches, SendsAnIncompleteBatchWhenItIsFlushed) {
     join(64, 100);
     flush();
     for (const std::uint64_t number : {1U, 3U}) {
@@ -108,7 +108,7 @@ TEST_P(EveryTransportWithBatches, DeliversAStreamFromAnotherThreadInOrder) {
     EXPECT_GT(received, 0U);
 }
 
-TEST_P(EveryTransportWithBatches, ALoanThatIsNotPublishedLeavesTheOthersInTheBatch) {
+TEST_P(EveryTransportWithBatches, ALoanThatIsNotPublishedDoesNotAffectOtherMessagesOfTheBatch) {
     join(64, 3);
     send(*publisher_, 1, 64);
     {
@@ -121,7 +121,7 @@ TEST_P(EveryTransportWithBatches, ALoanThatIsNotPublishedLeavesTheOthersInTheBat
     for (const std::uint64_t number : {1U, 3U, 4U}) expect(*subscriber_, number, 64);
 }
 
-TEST_P(EveryTransportWithBatches, AFullTransportSaysSoAndLosesNothingOfItsBatches) {
+TEST_P(EveryTransportWithBatches, AFullTransportReportsThisAndLosesNoMessageOfItsBatches) {
     if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
     join(4096, 7);
     expect_full_without_loss(*publisher_, *subscriber_, 4096, 7);
@@ -139,14 +139,14 @@ std::string text_of(const SegmentGroups& groups) {
     return text.str();
 }
 
-TEST(SegmentGroups, AShorterDatagramEndsItsGroupAndALongerOneBeginsTheNext) {
+TEST(SegmentGroups, AShorterDatagramEndsItsGroupAndALongerDatagramBeginsANewGroup) {
     SegmentGroups groups;
     for (const std::size_t bytes : {88, 88, 40, 40, 40, 88}) groups.add(bytes);
 
     EXPECT_EQ(text_of(groups), "0+216/88 216+80/40 296+88/88");
 }
 
-TEST(SegmentGroups, NoGroupIsMoreThanTheKernelTakes) {
+TEST(SegmentGroups, NoGroupExceedsTheLimitsOfTheKernel) {
     SegmentGroups groups;
     for (int count = 0; count < 129; ++count) groups.add(88);
     EXPECT_EQ(text_of(groups), "0+11264/88 11264+88/88");
@@ -155,7 +155,7 @@ TEST(SegmentGroups, NoGroupIsMoreThanTheKernelTakes) {
     EXPECT_EQ(text_of(groups), "0+60000/30000 60000+30000/30000");
 }
 
-TEST(SegmentGroups, WhatIsNotSentIsGroupedAnewUnderALowerLimit) {
+TEST(SegmentGroups, UnsentDatagramsAreGroupedAgainAfterTheLimitIsLowered) {
     SegmentGroups groups;
     for (const std::size_t bytes : {50, 90, 90, 90, 90, 40}) groups.add(bytes);
     groups.sent(1);
@@ -165,7 +165,7 @@ TEST(SegmentGroups, WhatIsNotSentIsGroupedAnewUnderALowerLimit) {
     EXPECT_EQ(text_of(groups), "50+90/90 140+90/90 230+90/90 320+90/90 410+40/40");
 }
 
-TEST(SegmentGroups, TheLastDatagramCanBeTakenBack) {
+TEST(SegmentGroups, TheLastDatagramCanBeRemovedAgain) {
     SegmentGroups groups;
     for (const std::size_t bytes : {90, 90, 100}) groups.add(bytes);
     groups.take_back(100);
@@ -175,7 +175,7 @@ TEST(SegmentGroups, TheLastDatagramCanBeTakenBack) {
     EXPECT_EQ(text_of(groups), "0+180/90");
 }
 
-TEST(WholeMessage, OfAnotherStreamOrOfPartOfAMessageIsNotOurs) {
+TEST(WholeMessage, IsNotReadFromAnotherStreamOrFromAPartOfAMessage) {
     std::array<std::byte, sizeof(FragmentHeader) + 32> datagram{};
     const auto taken = [&](FragmentHeader header, std::size_t bytes) {
         std::memcpy(datagram.data(), &header, sizeof header);
@@ -193,7 +193,7 @@ TEST(WholeMessage, OfAnotherStreamOrOfPartOfAMessageIsNotOurs) {
 }
 
 /// The datagrams go to a socket in place of the subscriber's, which receives them one by one.
-TEST(BatchedUdp, LosesAndRepeatsSingleMessages) {
+TEST(BatchedUdp, LostOrRepeatedDatagramAffectsOnlyItsOwnMessage) {
     const Fd between = open_relay_socket();
     const Topic topic = topic_of(64, 10);
     auto subscriber = transports::udp.subscribe(topic);
@@ -225,7 +225,7 @@ public:
     }
 };
 
-TEST(BatchedUdp, GoesOnWithoutTheKernelsHelpWhereThePathIsTooNarrow) {
+TEST(BatchedUdp, SendsSingleDatagramsIfTheMtuIsTooSmallForSegments) {
     const NarrowPath path;
     if (!path.missing().empty()) LEAVE_OUT << "needs " << path.missing();
     Result<std::unique_ptr<Subscriber>> subscriber{Error{"not there"}};
@@ -244,7 +244,7 @@ TEST(BatchedUdp, GoesOnWithoutTheKernelsHelpWhereThePathIsTooNarrow) {
     EXPECT_EQ((*publisher)->batched_by(), "sendmmsg");
 }
 
-TEST(Batching, TheLogSaysWhatWasAskedForAndWhatTravelledTogether) {
+TEST(Batching, TheLogStatesTheRequestedBytesAndTheMessagesOfABatch) {
     Program both{"--test throughput --transport udp --sizes 64,3000 --batch-bytes 4KiB --duration 0.05 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err();
     const std::string log = both.out();
@@ -257,7 +257,7 @@ TEST(Batching, TheLogSaysWhatWasAskedForAndWhatTravelledTogether) {
     EXPECT_EQ(value(log.substr(log.find("throughput payload_bytes=3000")), "throughput", "batch_messages"), "1");
 }
 
-TEST(Batching, EachOfSeveralSubscribersGetsAllOfIt) {
+TEST(Batching, EachOfSeveralSubscribersGetsAllMessages) {
     Program all{
         "--test throughput --transport tcp --subscribers 3 --sizes 64 --batch-bytes 8KiB --duration 0.05 --warmup 0 "
         "--verify"};
@@ -269,7 +269,7 @@ TEST(Batching, EachOfSeveralSubscribersGetsAllOfIt) {
               3 * std::stoull(value(all.out(), "aggregate", "sent")));
 }
 
-TEST(Batching, NothingIsHeldBackWhenTheRunEnds) {
+TEST(Batching, AllMessagesAreSentBeforeTheRunEnds) {
     Program both{
         "--test throughput --transport tcp --sizes 64 --batch-bytes 64KiB --rate 100 --duration 0.2 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err();
@@ -277,7 +277,7 @@ TEST(Batching, NothingIsHeldBackWhenTheRunEnds) {
     EXPECT_EQ(value(both.out(), "throughput", "received"), value(both.out(), "throughput", "sent"));
 }
 
-TEST(Batching, NothingIsHeldBackWhenTheBurstsAreOver) {
+TEST(Batching, AllMessagesAreSentBeforeTheLastBurstEnds) {
     Program both{
         "--test demand --transport uds --sizes 64 --demands 3 --recovery 20 --batch-bytes 64KiB --duration 0.1 "
         "--warmup 0"};
@@ -288,21 +288,21 @@ TEST(Batching, NothingIsHeldBackWhenTheBurstsAreOver) {
     EXPECT_EQ(value(both.out(), "demand", "batch_messages"), "1024");
 }
 
-TEST(Batching, WhoCannotHoldMessagesBackSaysWhoCan) {
+TEST(Batching, TransportWithoutBatchesIsRefusedAndTheOthersAreNamed) {
     Program both{"--test throughput --transport shm --batch-bytes 4KiB"};
 
     EXPECT_EQ(both.wait(), 2);
     EXPECT_EQ(both.err(), "perftest: --batch-bytes: shm has no batches; those that have are tcp, udp, uds\n");
 }
 
-TEST(Batching, IsNoLargerThanADatagramOverUdp) {
+TEST(Batching, OverUdpIsLimitedToTheSizeOfADatagram) {
     Program both{"--test throughput --transport udp --batch-bytes 65KiB"};
 
     EXPECT_EQ(both.wait(), 2);
     EXPECT_EQ(both.err(), "perftest: --batch-bytes: udp takes up to 64KiB\n");
 }
 
-TEST(Batching, JoinsLargeMessagesOverAStream) {
+TEST(Batching, PutsLargeMessagesIntoOneBatchOverAStream) {
     Program both{"--test throughput --transport tcp --sizes 64KiB --batch-bytes 256KiB --duration 0.05 --warmup 0"};
 
     EXPECT_EQ(both.wait(), 0) << both.err();

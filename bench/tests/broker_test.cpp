@@ -17,7 +17,7 @@ class WithABroker : public testing::TestWithParam<const Transport*> {};
 
 // The broker is stopped beyond the end of the phase, for longer than a subscriber waits in silence. If the subscriber
 // then sent its counts, all messages that the broker still holds would count as lost.
-TEST_P(WithABroker, WhatItHasNotPassedOnYetIsNotLost) {
+TEST_P(WithABroker, MessagesThatTheBrokerHasNotForwardedYetAreNotLost) {
     for (const std::string test : {"throughput", "latency --basis one-way"}) {
         SCOPED_TRACE(test);
         Program perftest{"--test " + test + " --rate 500 --duration 0.5 --warmup 0.05 --sizes 64 --transport " +
@@ -35,7 +35,7 @@ TEST_P(WithABroker, WhatItHasNotPassedOnYetIsNotLost) {
     }
 }
 
-TEST_P(WithABroker, ThatNeverGoesOnEndsTheRunWhichSaysSo) {
+TEST_P(WithABroker, AStoppedBrokerEndsTheRunWithAnErrorMessage) {
     for (const std::string test : {"throughput", "latency --basis one-way"}) {
         SCOPED_TRACE(test);
         const bool was_stopped = within_some_limit([&](const std::string& limit) {

@@ -55,7 +55,7 @@ TEST_F(ControlTest, AFrameArrivesAsItWasSent) {
     EXPECT_EQ(frame->number(7), 0U);
 }
 
-TEST_F(ControlTest, APeerMayNotSayForEverThatItIsAtWork) {
+TEST_F(ControlTest, APeerThatOnlySaysThatItIsAtWorkIsRefusedAfterATimeLimit) {
     const std::string alive = wire({FrameKind::alive});
     const std::string other = wire({FrameKind::ready});
     control_->limit_work(0);
@@ -96,7 +96,7 @@ TEST_F(ControlTest, AWebBrowserIsRefused) {
     EXPECT_NE(frame.error().text.find("not a perftest"), std::string::npos);
 }
 
-TEST_F(ControlTest, EvenAShortForeignGreetingIsRefusedAtOnce) {
+TEST_F(ControlTest, AForeignGreetingOfTwoBytesIsRefusedWithoutWaiting) {
     peer_says("hi");
 
     EXPECT_FALSE(control_->receive(plenty));
@@ -115,7 +115,7 @@ TEST_F(ControlTest, RandomBytesNeverCrashOrHang) {
     }
 }
 
-TEST_F(ControlTest, AnOversizedLengthIsRefusedBeforeAnythingIsAllocated) {
+TEST_F(ControlTest, AnOversizedLengthIsRefusedBeforeMemoryIsAllocated) {
     std::string bytes = wire({FrameKind::hello});
     bytes[8] = bytes[9] = bytes[10] = static_cast<char>(0xFF);  // the length of the text
     peer_says(bytes);
@@ -125,14 +125,14 @@ TEST_F(ControlTest, AnOversizedLengthIsRefusedBeforeAnythingIsAllocated) {
     EXPECT_NE(frame.error().text.find("too large"), std::string::npos);
 }
 
-TEST_F(ControlTest, SilenceIsAnErrorOnceTheLimitIsOver) {
+TEST_F(ControlTest, SilenceIsAnErrorAfterTheTimeLimit) {
     const auto frame = control_->receive(brief);
 
     ASSERT_FALSE(frame);
     EXPECT_NE(frame.error().text.find("time limit"), std::string::npos);
 }
 
-TEST_F(ControlTest, APeerThatIsGoneIsNoticedWithoutWaiting) {
+TEST_F(ControlTest, AClosedConnectionIsNoticedWithoutWaiting) {
     peer_ = Fd{};
     const auto frame = control_->poll();
 
@@ -140,7 +140,7 @@ TEST_F(ControlTest, APeerThatIsGoneIsNoticedWithoutWaiting) {
     EXPECT_NE(frame.error().text.find("closed the connection"), std::string::npos);
 }
 
-TEST_F(ControlTest, APeerThatGivesUpSaysWhy) {
+TEST_F(ControlTest, TheReasonOfAPeerThatGivesUpIsInTheError) {
     peer_says(wire({FrameKind::abort, {}, "disk on fire"}));
     const auto frame = control_->expect(FrameKind::ready, plenty);
 
@@ -148,7 +148,7 @@ TEST_F(ControlTest, APeerThatGivesUpSaysWhy) {
     EXPECT_NE(frame.error().text.find("disk on fire"), std::string::npos);
 }
 
-TEST_F(ControlTest, AnotherProtocolVersionIsRefusedByName) {
+TEST_F(ControlTest, AnotherProtocolVersionIsRefusedAndBothVersionsAreNamed) {
     peer_says(wire({FrameKind::hello, {protocol_version + 1}, "--test=latency"}));
     const auto greeted = greet_subscriber(*control_, "--test=latency", plenty);
 
@@ -158,7 +158,7 @@ TEST_F(ControlTest, AnotherProtocolVersionIsRefusedByName) {
     EXPECT_NE(greeted.error().text.find(both), std::string::npos) << greeted.error().text;
 }
 
-TEST_F(ControlTest, AnAgreementOfAHundredKilobytesIsCarriedWhole) {
+TEST_F(ControlTest, AnAgreementOfAHundredKilobytesArrivesComplete) {
     const std::string words = "--sizes=" + std::string(100'000, '7');
     Control subscriber{std::move(peer_), *stop_};
     std::thread other{[&] { EXPECT_TRUE(greet_publisher(subscriber, words, plenty)); }};
@@ -169,7 +169,7 @@ TEST_F(ControlTest, AnAgreementOfAHundredKilobytesIsCarriedWhole) {
 }
 
 // Regression: each write started the time limit again, so that a peer could block a side for hours.
-TEST_F(ControlTest, APeerThatReadsALittleNowAndThenDoesNotKeepASenderForLong) {
+TEST_F(ControlTest, APeerThatReadsSlowlyBlocksASenderOnlyUntilTheTimeLimit) {
     const int little = 1;  // the kernel raises this to its minimum
     ::setsockopt(control_->descriptor(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
     std::atomic<bool> is_over{false};
@@ -191,7 +191,7 @@ TEST_F(ControlTest, APeerThatReadsALittleNowAndThenDoesNotKeepASenderForLong) {
     EXPECT_GT(read, 0U);
 }
 
-TEST_F(ControlTest, ATextThatIsTooLongIsRefusedAndNotCut) {
+TEST_F(ControlTest, ATextThatIsTooLongIsRefusedAndNotTruncated) {
     const auto sent = control_->send({FrameKind::hello, {}, std::string(longest_text + 1, 'x')});
 
     ASSERT_FALSE(sent);
@@ -199,7 +199,7 @@ TEST_F(ControlTest, ATextThatIsTooLongIsRefusedAndNotCut) {
         << sent.error().text;
 }
 
-TEST_F(ControlTest, DifferentOptionsAreRefusedByName) {
+TEST_F(ControlTest, DifferentOptionsAreRefusedAndNamed) {
     peer_says(wire({FrameKind::hello, {protocol_version}, "--test=latency --sizes=64"}));
     const auto greeted = greet_subscriber(*control_, "--test=latency --sizes=16", plenty);
 
@@ -235,7 +235,7 @@ protected:
     std::vector<Control> theirs_;
 };
 
-TEST_F(ExplainedTest, WhoDiedIsNamedWhereTheTransportOnlySawThatSomebodyIsGone) {
+TEST_F(ExplainedTest, ASubscriberThatDiedIsNamedEvenIfTheTransportDoesNotKnowWhichOneIsGone) {
     dies(1);
 
     EXPECT_EQ(explanation("publish on 127.0.0.1:5: the subscriber is gone"),
@@ -245,7 +245,7 @@ TEST_F(ExplainedTest, WhoDiedIsNamedWhereTheTransportOnlySawThatSomebodyIsGone) 
 }
 
 // The publisher closes its end of the transport before it tells the other subscribers why.
-TEST_F(ExplainedTest, WhoGaveUpBecauseAnotherDiedIsNotToBlame) {
+TEST_F(ExplainedTest, ASubscriberThatGaveUpBecauseAnotherDiedIsNotNamedAsTheCause) {
     gives_up(0, "take from ring: the publisher is gone");
     dies(1);
 
@@ -254,20 +254,20 @@ TEST_F(ExplainedTest, WhoGaveUpBecauseAnotherDiedIsNotToBlame) {
     EXPECT_TRUE(explanation("publish: nobody is there").starts_with("control channel: sub2 closed"));
 }
 
-TEST_F(ExplainedTest, WhoGaveUpSaysWhyWhereNobodyDied) {
+TEST_F(ExplainedTest, TheReasonOfASubscriberThatGaveUpIsStatedIfNoSubscriberDied) {
     gives_up(2, "out of memory");
 
     EXPECT_EQ(explanation("publish: nobody is there"), "sub3 gave up: out of memory");
 }
 
-TEST_F(ExplainedTest, WhoIsDoneIsNotTakenForDead) {
+TEST_F(ExplainedTest, ASubscriberThatHasFinishedIsNotTreatedAsDead) {
     dies(0);  // this subscriber has said goodbye before
 
     EXPECT_EQ(explanation(channels_[2].error("no answer from sub3 within the time limit")),
               "control channel: no answer from sub3 within the time limit");
 }
 
-TEST_F(ExplainedTest, WhereNobodySaysAnythingItIsWhatWasSeen) {
+TEST_F(ExplainedTest, TheOriginalErrorIsStatedIfNoSubscriberGivesAReason) {
     EXPECT_EQ(explanation("publish: no room"), "publish: no room");
 }
 
@@ -280,14 +280,14 @@ TEST(Listener, APortInUseIsAnErrorWithItsName) {
     EXPECT_NE(second.error().text.find(first->name()), std::string::npos);
 }
 
-TEST(Listener, ASubscriberThatNeverComesIsAnError) {
+TEST(Listener, ASubscriberThatDoesNotConnectIsAnError) {
     const auto stop = Stop::watch();
     const auto listener = Listener::open("127.0.0.1", 0);
 
     EXPECT_FALSE(listener->accept(brief, *stop));
 }
 
-TEST(Listener, APublisherThatIsNotThereIsAnErrorAfterTheLimit) {
+TEST(Listener, AMissingPublisherIsAnErrorAfterTheTimeLimit) {
     const auto stop = Stop::watch();
     int port = 0;
     {

@@ -8,7 +8,7 @@
 namespace tacholog {
 namespace {
 
-TEST(Schedule, AShortBurstIsFollowedByARest) {
+TEST(Schedule, AShortBurstIsFollowedByAPause) {
     Schedule bursts{1000, Demand{100, 5000}};
 
     EXPECT_EQ(bursts.due_ns(0), 1000);
@@ -21,7 +21,7 @@ TEST(Schedule, AShortBurstIsFollowedByARest) {
     EXPECT_EQ(bursts.begin(100, 6000), 100U);
 }
 
-TEST(Schedule, ALongBurstIsFollowedAtOnce) {
+TEST(Schedule, ABurstLongerThanTheRecoveryTimeIsFollowedWithoutAPause) {
     Schedule bursts{1000, Demand{100, 5000}};
     bursts.begin(0, 1000);
 
@@ -30,14 +30,14 @@ TEST(Schedule, ALongBurstIsFollowedAtOnce) {
     EXPECT_EQ(bursts.due_ns(200), 14000);
 }
 
-TEST(Schedule, WithoutARecoveryTimeThereIsNoRest) {
+TEST(Schedule, WithoutARecoveryTimeThereIsNoPause) {
     Schedule bursts{1000, Demand{1, 0}};
     bursts.begin(0, 1000);
 
     EXPECT_EQ(bursts.due_ns(1), 1000);
 }
 
-TEST(Schedule, ARateNeverShifts) {
+TEST(Schedule, ARateIsKeptAfterALateMessage) {
     Schedule rate{1000, 1e6};
 
     EXPECT_EQ(rate.due_ns(3), 4000);
@@ -46,7 +46,7 @@ TEST(Schedule, ARateNeverShifts) {
     EXPECT_EQ(rate.due_before(5000), 4U);
 }
 
-TEST(Schedule, AsFastAsItGoesAllIsDue) {
+TEST(Schedule, AtTheMaximumRateAllMessagesAreDueAtTheStart) {
     Schedule none{1000};
 
     EXPECT_EQ(none.due_ns(1'000'000), 1000);
@@ -68,7 +68,7 @@ struct WrongTable {
 
 class WrongTables : public testing::TestWithParam<WrongTable> {};
 
-TEST_P(WrongTables, AreNamedByLine) {
+TEST_P(WrongTables, AreRefusedWithTheLineOfTheError) {
     const auto table = parse_demand_table(GetParam().text);
 
     ASSERT_FALSE(table);
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
                     WrongTable{"16;5;5", "1: '5' is there twice"},
                     WrongTable{"16;5\n16;6", "2: payload 16 is there twice"}));
 
-TEST(DemandTable, OfAThousandPairsAtMost) {
+TEST(DemandTable, HasAtMostAThousandPairs) {
     std::string line = "16";
     for (int demand = 1; demand <= 1001; ++demand) (line += ';') += std::to_string(demand);
     const auto table = parse_demand_table(line);
@@ -136,7 +136,7 @@ TEST(DemandFile, IsMeasuredLineByLineForEachRecoveryTime) {
     EXPECT_EQ(value(log, "end", "demand"), "6");
 }
 
-TEST(DemandFile, ItsMistakesAreOneLineWithFileAndLine) {
+TEST(DemandFile, MistakeIsReportedInOneLineWithFileAndLine) {
     const TableFile file{"64;10\n12;10\n"};
     Program perftest{"--test demand --transport inter-thread --demands-file " + file.path()};
 
@@ -145,14 +145,14 @@ TEST(DemandFile, ItsMistakesAreOneLineWithFileAndLine) {
               "perftest: --demands-file " + file.path() + ":2: '12' is not a payload in bytes (16 to 268435456)\n");
 }
 
-TEST(DemandFile, ThatIsNotThereIsSaid) {
+TEST(DemandFile, MissingFileIsNamed) {
     Program perftest{"--test demand --transport inter-thread --demands-file /nowhere/table.csv"};
 
     EXPECT_EQ(perftest.wait(), 2);
     EXPECT_EQ(perftest.err(), "perftest: --demands-file /nowhere/table.csv: No such file or directory\n");
 }
 
-TEST(Demand, BurstsAreWholeAndNoCloserThanTheRecoveryTime) {
+TEST(Demand, BurstsAreCompleteAndStartAtLeastARecoveryTimeApart) {
     Program perftest{
         "--test demand --transport inter-thread --sizes 64 --demands 7 --recovery 20 --duration 0.5 "
         "--warmup 0"};
@@ -166,7 +166,7 @@ TEST(Demand, BurstsAreWholeAndNoCloserThanTheRecoveryTime) {
     EXPECT_GE(duration_ns, (sent / 7 - 1) * 20'000'000);
 }
 
-TEST(Demand, ASignalDuringARestEndsTheRunInOrder) {
+TEST(Demand, ASignalDuringAPauseEndsTheRunWithACompleteLog) {
     Program perftest{"--test demand --transport shm --sizes 64 --demands 1 --recovery 60000 --duration 600 --warmup 0"};
     ASSERT_TRUE(perftest.says("\nwarmup"));
     ::kill(perftest.pid(), SIGTERM);
@@ -187,7 +187,7 @@ TEST(Demand, OneMessageHasNoRate) {
 
 // Bursts of one message, each at least 20 ms after the previous one. If the rate were the number of messages divided by
 // the whole time, it would be too high.
-TEST(Demand, RatesAreOfThePeriodsBetweenMessages) {
+TEST(Demand, RatesAreComputedFromThePeriodsBetweenMessages) {
     Program both{"--test demand --transport inter-thread --sizes 64 --demands 1 --recovery 20 --duration 1 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
     const std::string log = both.out();

@@ -17,7 +17,7 @@ namespace {
 
 class EndsBySignal : public testing::TestWithParam<int> {};
 
-TEST_P(EndsBySignal, InOrder) {
+TEST_P(EndsBySignal, LogIsComplete) {
     Program perftest{"--test throughput --transport shm --sizes 64" + endlessly};
     ASSERT_TRUE(perftest.says("affinity "));
     ::kill(perftest.pid(), GetParam());
@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Each, EndsBySignal, testing::Values(SIGINT, SIGTERM, SI
                          [](const auto& tested) { return "signal_" + std::to_string(tested.param); });
 
 // A program that is started by nohup ignores SIGHUP.
-TEST(SignalsThatAreIgnored, EndNothing) {
+TEST(SignalsThatAreIgnored, DoNotEndTheRun) {
     const auto ignore = [] { return ::signal(SIGHUP, SIG_IGN) != SIG_ERR; };
     Program perftest{"--test throughput --transport shm --sizes 64 --duration 1.5 --warmup 0", PERFTEST, ignore};
     ASSERT_TRUE(perftest.says("start "));
@@ -42,7 +42,7 @@ TEST(SignalsThatAreIgnored, EndNothing) {
 
 // The sanitizers need more address space than the limit allows.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(WithoutMemory, ALogSaysSo) {
+TEST(WithoutMemory, TheLogStatesThatMemoryIsMissing) {
     const auto little = [] {
         constexpr rlim_t bytes = rlim_t{400} << 20;
         const rlimit limit{bytes, bytes};
@@ -70,7 +70,7 @@ TEST(MoreMemoryThanThereIs, IsRefusedBeforeTheRun) {
     EXPECT_EQ(perftest.out(), "");
 }
 
-TEST(MemoryOfAControlGroup, IsWhatItsLimitLeavesBesidesPageCache) {
+TEST(MemoryOfAControlGroup, IsItsLimitMinusItsMemoryInUseWithoutPageCache) {
     std::string folder = std::filesystem::temp_directory_path() / "tacholog-group-XXXXXX";
     ASSERT_NE(::mkdtemp(folder.data()), nullptr);
     const auto write = [&](const char* name, const char* text) { std::ofstream{folder + "/" + name} << text; };
@@ -87,7 +87,7 @@ TEST(MemoryOfAControlGroup, IsWhatItsLimitLeavesBesidesPageCache) {
     EXPECT_TRUE(available_memory_bytes());
 }
 
-TEST(MemoryOfThisProcess, IsTheLeastThatItsGroupOrOneAboveLeaves) {
+TEST(MemoryOfThisProcess, IsTheSmallestAmountThatItsGroupOrAParentGroupLeaves) {
     const FilesOfTheKernel files;
     files.write("/proc/meminfo", "MemTotal: 8 kB\nMemAvailable:       4 kB\n");
     EXPECT_EQ(available_memory_bytes(files.root()), 4096U);
@@ -102,7 +102,7 @@ TEST(MemoryOfThisProcess, IsTheLeastThatItsGroupOrOneAboveLeaves) {
 
 // The files of kernel 5.10 in a container started with `docker run -m`: the path is that of the host, and does not
 // exist in the container.
-TEST(MemoryOfThisProcess, IsReadFromGroupsOfVersion1) {
+TEST(MemoryOfThisProcess, IsReadFromControlGroupsOfVersion1) {
     const FilesOfTheKernel files;
     files.write("/proc/meminfo", "MemAvailable:       4 kB\n");
     files.write("/proc/self/cgroup",
@@ -151,7 +151,7 @@ private:
 };
 
 // Regression: a message that was sent too early had a lateness of 1.8e19 ns.
-TEST(ASleep, LastsToItsEndWhateverSignalsCome) {
+TEST(ASleep, LastsToItsEndEvenIfSignalsInterruptIt) {
     const InterruptedBySignals signals;
     const Nanoseconds end_ns = now_ns() + 50'000'000;
     sleep_until(end_ns);
@@ -160,7 +160,7 @@ TEST(ASleep, LastsToItsEndWhateverSignalsCome) {
 }
 
 // Regression: the run first waited for the program to start, for up to a minute.
-TEST(AProgramThatTheRunNeeds, IsNotWaitedForOnceASignalHasCome) {
+TEST(AProgramThatTheRunNeeds, IsNotWaitedForAfterASignal) {
     sigset_t ending;
     ::sigemptyset(&ending);
     ::sigaddset(&ending, SIGTERM);
@@ -177,7 +177,7 @@ TEST(AProgramThatTheRunNeeds, IsNotWaitedForOnceASignalHasCome) {
 }
 
 // Regression: an unreadable answer was subtracted twice, so that the log said lost=18446744073709551566.
-TEST(LostMessages, AreNeverFewerThanNone) {
+TEST(LostMessages, AreNeverNegative) {
     for (const char* faults : {"hold=100ms,duplicate=1,corrupt-answer=2:0", "hold=100ms,duplicate=2,corrupt-answer=1:0",
                                "hold=50ms,lose=3,duplicate=2,reorder=4,corrupt=5,corrupt-answer=2:0",
                                "stall=50ms/60ms,duplicate=1,lose=4,corrupt-answer=3:0,reorder=2"}) {

@@ -53,7 +53,7 @@ class EveryTransportOnce : public EveryTransport {};
 
 // The log states how far a transport reaches, and comparisons use it to decide on which facts of a machine a figure
 // depends.
-TEST(Transports, ReachNoFurtherThanTheirSidesAreApart) {
+TEST(Transports, DeclareAReachThatFitsTheDistanceOfTheirSides) {
     for (const Transport* transport : all_transports()) {
         EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
         // Only checked in this direction: middleware may find its peers on other hosts by a name alone, without
@@ -73,7 +73,7 @@ TEST_P(EveryTransportOnce, DeliversEverySizeIntactAndInOrder) {
     }
 }
 
-TEST_P(EveryTransportOnce, CarriesSmallerMessagesThanTheLargest) {
+TEST_P(EveryTransportOnce, CarriesMessagesSmallerThanTheLargestMessageOfTheTopic) {
     const std::size_t largest = carries(transport(), 200'000) ? 200'000 : transport().most_bytes;
     join(largest);
     for (const std::size_t bytes : {largest, std::size_t{16}, std::size_t{70'000}, std::size_t{64}}) {
@@ -108,7 +108,7 @@ TEST_P(EveryTransport, DeliversAStreamFromAnotherThreadInOrder) {
     EXPECT_GT(received, 0U);
 }
 
-TEST_P(EveryTransport, ASubscriberThatHasLongWaitedGetsTheMessage) {
+TEST_P(EveryTransport, ASubscriberThatWaitsForALongTimeGetsTheMessage) {
     join(64);
     for (std::uint64_t number = 1; number <= 3; ++number) {
         std::thread sender{[this, number] {
@@ -120,7 +120,7 @@ TEST_P(EveryTransport, ASubscriberThatHasLongWaitedGetsTheMessage) {
     }
 }
 
-TEST_P(EveryTransport, APublisherThatHasLongWaitedFindsRoom) {
+TEST_P(EveryTransport, APublisherThatWaitsForALongTimeGetsSpace) {
     if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
     join(100'000);
     std::thread sender{[this] {
@@ -133,7 +133,7 @@ TEST_P(EveryTransport, APublisherThatHasLongWaitedFindsRoom) {
     sender.join();
 }
 
-TEST_P(EveryTransport, PatienceEnds) {
+TEST_P(EveryTransport, WaitingEndsAtItsTimeLimit) {
     join(64);
     const Nanoseconds start = now_ns();
     const auto sample = subscriber_->take(Patience{50});
@@ -145,7 +145,7 @@ TEST_P(EveryTransport, PatienceEnds) {
 
 // An open loop waits only for the time until its next message is due, which may be nearly nothing. A library that
 // counts in larger units may round this to 0, and 0 may mean: for ever.
-TEST_P(EveryTransport, PatienceOfLessThanAMicrosecondEnds) {
+TEST_P(EveryTransport, WaitingWithATimeLimitBelowAMicrosecondEnds) {
     join(64);
     for (const double nanoseconds : {1.0, 400.0, 999.0}) {
         const auto sample = subscriber_->take(Patience{nanoseconds / 1e6});
@@ -167,7 +167,7 @@ TEST_P(EveryTransportOnce, ALoanThatIsNotPublishedIsNotSent) {
     expect(64, 2);
 }
 
-TEST_P(EveryTransport, APublisherThatLeftIsNoticedOrPatienceEnds) {
+TEST_P(EveryTransport, AMissingPublisherIsNoticedOrWaitingEndsAtItsTimeLimit) {
     join(64);
     send(64, 1);
     publisher_.reset();
@@ -187,7 +187,7 @@ TEST_P(EveryTransport, APublisherThatLeftIsNoticedOrPatienceEnds) {
     }
 }
 
-TEST_P(EveryTransport, APublisherThatLeavesEndsTheWaitForIt) {
+TEST_P(EveryTransport, APublisherThatLeavesEndsTheWaitingOfItsSubscriber) {
     if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "nobody says that it leaves";
     if (waiting() == Waiting::busy_poll) GTEST_SKIP() << "who polls looks when the patience is over";
     join(64);
@@ -204,7 +204,7 @@ TEST_P(EveryTransport, APublisherThatLeavesEndsTheWaitForIt) {
     EXPECT_LT(now_ns() - start, to_nanoseconds(plenty) / 2);
 }
 
-TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
+TEST_P(EveryTransport, APublisherDoesNotHangAfterItsSubscriberHasLeft) {
     join(4096);
     subscriber_.reset();
     bool failed = false;
@@ -221,13 +221,13 @@ TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
     EXPECT_TRUE(failed);
 }
 
-TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
+TEST_P(EveryTransport, AFullTransportReportsThisAndLosesNoMessage) {
     if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
     join(4096);
     expect_full_without_loss(*publisher_, *subscriber_, 4096);
 }
 
-TEST_P(EveryTransportOnce, AnEndpointThatIsNobodysIsAnError) {
+TEST_P(EveryTransportOnce, AnEndpointWithoutASubscriberIsAnError) {
     const Topic topic = topic_for(transport(), "test-nobody", 64);
 
     EXPECT_FALSE(transport().advertise(topic, {"nobody-listens-here"}));
@@ -242,13 +242,13 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportOnce,
 /// The common base of all transports, tested over one of them.
 class AnyTransport : public EveryTransport {};
 
-TEST_P(AnyTransport, RefusesALoanAboveTheTopicsLargest) {
+TEST_P(AnyTransport, RefusesALoanLargerThanTheLargestMessageOfTheTopic) {
     join(64);
 
     EXPECT_FALSE(publisher_->loan(65));
 }
 
-TEST_P(AnyTransport, SaysThatAMessageIsTooShortForItsNumber) {
+TEST_P(AnyTransport, RefusesAMessageThatIsTooShortForItsNumber) {
     join(64);
     {
         auto loan = publisher_->loan(message_header_bytes - 1);

@@ -29,13 +29,13 @@ namespace {
 
 // ---- impossible numbers ----
 
-TEST(PossibleFrames, HaveNoMoreNumbersThanTheirKind) {
+TEST(PossibleFrames, HaveNoMoreNumbersThanTheirKindOfFrameAllows) {
     EXPECT_TRUE(is_possible({FrameKind::ready}));
     EXPECT_FALSE(is_possible({FrameKind::ready, {0}}));
     EXPECT_FALSE(is_possible({FrameKind::resources, {0, 0, 0, 0, 0, 0, 0, 0}}));
 }
 
-TEST(PossibleFrames, HaveCountsAndTimesThatCanBeAddedUp) {
+TEST(PossibleFrames, HaveCountsAndTimesWhoseSumsDoNotOverflow) {
     for (const auto kind : {FrameKind::phase_end, FrameKind::interval, FrameKind::phase_done, FrameKind::resources}) {
         for (std::size_t place = 0; place < 3; ++place) {
             Frame frame{kind, {0, 0, 0}};
@@ -48,13 +48,13 @@ TEST(PossibleFrames, HaveCountsAndTimesThatCanBeAddedUp) {
     }
 }
 
-TEST(PossibleFrames, NameADemandThatFits) {
+TEST(PossibleFrames, HaveADemandWithinItsRange) {
     EXPECT_TRUE(is_possible({FrameKind::open, {64, 100, 0}}));
     EXPECT_FALSE(is_possible({FrameKind::open, {64, (std::uint64_t{1} << 32) + 100, 0}})) << "was taken for 100";
     EXPECT_FALSE(is_possible({FrameKind::open, {64, 100, UINT64_MAX}}));
 }
 
-TEST(PossibleFrames, HavePartsThatAreNoMoreThanTheWhole) {
+TEST(PossibleFrames, HavePartsThatDoNotExceedTheirTotal) {
     EXPECT_TRUE(is_possible({FrameKind::phase_done, {5, 0, 0, 5, 0, 0, 1}}));
     EXPECT_FALSE(is_possible({FrameKind::phase_done, {5, 0, 0, 6}})) << "more out of order than came";
     EXPECT_FALSE(is_possible({FrameKind::phase_done, {0, 0, 0, 0, 0, 0, 1}})) << "an instance of which nothing came";
@@ -64,14 +64,14 @@ TEST(PossibleFrames, HavePartsThatAreNoMoreThanTheWhole) {
     EXPECT_FALSE(is_possible({FrameKind::histogram, {1, 0, 1, 0, 0, std::uint64_t{1} << 48}}));
 }
 
-TEST(SideCpusOfAPeer, AreEachThereOnce) {
+TEST(SideCpusOfAPeer, AreRefusedIfACpuIsListedTwice) {
     EXPECT_TRUE(parse_side_cpus("0-3/1/1/boot"));
     EXPECT_FALSE(parse_side_cpus("0-3,2/1/1/boot"));
     EXPECT_FALSE(parse_side_cpus("0/0-1023,0-1023/1/boot"));
     EXPECT_FALSE(parse_side_cpus("0/0/18446744073709551615/boot"));
 }
 
-TEST(AnAgreement, HasItsNumbersInFull) {
+TEST(AnAgreement, StatesNumbersWithAllDigits) {
     const std::string search =
         "--test sustain --transport mock --sizes 64 --latency-goal p50=1ms --rate-range 1000,2000 --loss-goal ";
     EXPECT_NE(agreement_of(search + "0.0000001"), agreement_of(search + "0"));
@@ -81,7 +81,7 @@ TEST(AnAgreement, HasItsNumbersInFull) {
 
 // ---- text of other programs ----
 
-TEST(ForeignText, IsShownWithoutWhatCouldChangeTheTerminal) {
+TEST(ForeignText, IsShownWithoutCharactersThatControlTheTerminal) {
     EXPECT_EQ(shown("plain, \xC3\xA4, \xE2\x82\xAC, \xF0\x9F\x98\x80"),
               "plain, \xC3\xA4, \xE2\x82\xAC, \xF0\x9F\x98\x80");
     EXPECT_EQ(shown("\x1B[2J\x07\n\t\r\x7F"), "\\x1B[2J\\x07\\n\\t\\x0D\\x7F");
@@ -96,7 +96,7 @@ TEST(ForeignText, IsShownWithoutWhatCouldChangeTheTerminal) {
     EXPECT_EQ(shown(std::string(5000, 'x'), 400).size(), 403U);
 }
 
-TEST(ForeignText, OfAPeerThatGivesUpIsShownSoAndCut) {
+TEST(ForeignText, OfAPeerThatGivesUpIsShownShortenedAndWithoutControlCharacters) {
     const std::string line = "--test throughput --transport shm --sizes 64 --duration 0.05 --warmup 0";
     const auto stop = Stop::watch();
     const auto listener = Listener::open("127.0.0.1", 0);
@@ -147,7 +147,7 @@ std::string name_of(const testing::TestParamInfo<Flooded>& tested) {
 
 class FloodOfASubscriber : public testing::TestWithParam<Flooded> {};
 
-TEST_P(FloodOfASubscriber, EndsTheRunInOrder) {
+TEST_P(FloodOfASubscriber, EndsTheRunWithAnErrorAndACompleteLog) {
     const std::string line = "--transport udp --sizes 64 --warmup 0 " + std::string{GetParam().options};
     const Fd target{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     const auto here = parse_address("127.0.0.1", 0);
@@ -210,7 +210,7 @@ void lead(Control& control, bool into_a_phase) {
 
 class FloodOfAPublisher : public testing::TestWithParam<Flooded> {};
 
-TEST_P(FloodOfAPublisher, EndsTheRunInOrder) {
+TEST_P(FloodOfAPublisher, EndsTheRunWithAnErrorAndACompleteLog) {
     const std::string line = "--transport udp --sizes 64 --warmup 0 " + std::string{GetParam().options};
     const auto stop = Stop::watch();
     const auto listener = Listener::open("127.0.0.1", 0);
@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 // Regression: each sign of life restarted the time limit. (The text of the error depends on how busy the machine is.)
-TEST(SignsOfLife, WithoutAnythingElseEndTheRunInOrder) {
+TEST(SignsOfLife, WithoutOtherFramesEndTheRunAtTheTimeLimit) {
     const auto stop = Stop::watch();
     const auto listener = Listener::open("127.0.0.1", 0);
     Program subscriber{
@@ -283,7 +283,7 @@ void send_junk(const Subscriber& subscriber) {
 class DatagramsOfOthers : public testing::TestWithParam<const char*> {};
 
 // Regression: the time limit was not checked as long as foreign datagrams arrived.
-TEST_P(DatagramsOfOthers, DoNotKeepTheTimeLimitFromBeingLookedAt) {
+TEST_P(DatagramsOfOthers, DoNotPreventTheCheckOfTheTimeLimit) {
     const Topic topic = small_topic();
     auto subscriber = transport_called(GetParam()).subscribe(topic);
     ASSERT_TRUE(subscriber);
@@ -306,7 +306,7 @@ INSTANTIATE_TEST_SUITE_P(Each, DatagramsOfOthers, testing::Values("udp", "udp-re
 
 class DatagramsBeforeAPublisher : public testing::TestWithParam<const char*> {};
 
-TEST_P(DatagramsBeforeAPublisher, DoNotKeepTheTimeLimitFromBeingLookedAt) {
+TEST_P(DatagramsBeforeAPublisher, DoNotPreventTheCheckOfTheTimeLimit) {
     const Topic topic = small_topic();
     auto subscriber = transport_called(GetParam()).subscribe(topic);
     ASSERT_TRUE(subscriber);
@@ -345,7 +345,7 @@ Fd false_publisher(const Subscriber& subscriber, std::size_t max_bytes, bool kno
 class StreamsOfLittle : public testing::TestWithParam<const char*> {};
 
 // Regression: each byte restarted the time limit.
-TEST_P(StreamsOfLittle, DoNotKeepTheTimeLimitFromBeingLookedAt) {
+TEST_P(StreamsOfLittle, DoNotPreventTheCheckOfTheTimeLimit) {
     Topic topic = small_topic(Waiting::block);
     topic.max_bytes = 4096;
     auto subscriber = transport_called(GetParam()).subscribe(topic);
@@ -375,7 +375,7 @@ TEST_P(StreamsOfLittle, DoNotKeepTheTimeLimitFromBeingLookedAt) {
 INSTANTIATE_TEST_SUITE_P(Each, StreamsOfLittle, testing::Values("tcp", "uds"), words_of);
 
 // Regression: foreign connections were rejected one after another, and the time limit was not checked between them.
-TEST(StrangersAtAStream, DoNotKeepTheTimeLimitFromBeingLookedAt) {
+TEST(StrangersAtAStream, DoNotPreventTheCheckOfTheTimeLimit) {
     const Topic topic = small_topic();
     auto subscriber = transport_called("tcp").subscribe(topic);
     ASSERT_TRUE(subscriber);
@@ -391,7 +391,7 @@ TEST(StrangersAtAStream, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     expect_match(**publisher, **subscriber);
 }
 
-TEST(SocketWaitForOthers, ComesToAnEndThoughSomethingAlwaysComes) {
+TEST(SocketWaitForOthers, EndsAtTheTimeLimitEvenIfDataAlwaysArrives) {
     for (const auto waiting : {Waiting::busy_poll, Waiting::block, Waiting::spin_then_block}) {
         const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
         SocketWait wait{waiting, SocketWait::For::receiving};
@@ -406,7 +406,7 @@ TEST(SocketWaitForOthers, ComesToAnEndThoughSomethingAlwaysComes) {
 
 // Regression: the clock was read only after 64 datagrams. If one arrives just before the end of each sleep, this can
 // take a minute.
-TEST(SocketWaitForOthers, LooksAtTheClockAfterEachSleep) {
+TEST(SocketWaitForOthers, ChecksTheClockAfterEachSleep) {
     const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     SocketWait wait{Waiting::block, SocketWait::For::receiving};
     wait.begin(socket, Patience{20});
@@ -415,7 +415,7 @@ TEST(SocketWaitForOthers, LooksAtTheClockAfterEachSleep) {
     EXPECT_FALSE(wait.goes_on());
 }
 
-TEST(Descriptors, OfWhichThereAreTwoAreNotTakenAndNotKept) {
+TEST(Descriptors, AreRefusedAndClosedIfAMessageHasTwo) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
     const Fd from{ends[0]};

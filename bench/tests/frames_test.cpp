@@ -6,7 +6,7 @@
 namespace tacholog {
 namespace {
 
-TEST(Frames, AHelloNamesVersionPlaceSecretAndAgreement) {
+TEST(Frames, AHelloHasVersionPlaceSecretAndAgreement) {
     const Frame frame = frame_of(HelloFrame{.place = 2, .secret = 99, .agreement = "--test=latency"});
     const auto hello = read_frame<HelloFrame>(frame);
 
@@ -18,7 +18,7 @@ TEST(Frames, AHelloNamesVersionPlaceSecretAndAgreement) {
     EXPECT_EQ(hello.agreement, "--test=latency");
 }
 
-TEST(Frames, APlacementSaysWhetherToReportLiveAndWhetherCpusAreShared) {
+TEST(Frames, APlacementStatesLiveReportingAndSharedCpus) {
     const auto placement = read_frame<PlacementFrame>(frame_of(PlacementFrame{true, false, "3,4"}));
 
     EXPECT_TRUE(placement.live);
@@ -27,7 +27,7 @@ TEST(Frames, APlacementSaysWhetherToReportLiveAndWhetherCpusAreShared) {
     EXPECT_TRUE(read_frame<PlacementFrame>(frame_of(PlacementFrame{false, true, ""})).shared);
 }
 
-TEST(Frames, APlacementSaysWhatTheCpusOfBothSidesShare) {
+TEST(Frames, APlacementStatesWhatTheCpusOfBothSidesShare) {
     const MeasuringCpus cpus{CpuRelation::two_nodes, 0, 1, -1, 123'456};
     const auto told = read_frame<PlacementFrame>(frame_of(PlacementFrame{true, false, "3", cpus})).cpus;
 
@@ -39,14 +39,14 @@ TEST(Frames, APlacementSaysWhatTheCpusOfBothSidesShare) {
     EXPECT_EQ(to_text(read_frame<PlacementFrame>({FrameKind::affinity, {1, 0, 200}}).cpus.relation), "unknown");
 }
 
-TEST(Frames, ARunHasANumberAndMaybeACompanion) {
+TEST(Frames, ARunHasANumberAndTheAddressOfACompanion) {
     const auto run = read_frame<RunFrame>(frame_of(RunFrame{0xFEDCBA9876543210, "127.0.0.1:1883"}));
 
     EXPECT_EQ(run.number, 0xFEDCBA9876543210);
     EXPECT_EQ(run.companion, "127.0.0.1:1883");
 }
 
-TEST(Frames, FactsTravelAsText) {
+TEST(Frames, FactsAreSentAsText) {
     const auto facts = parse_facts(to_text(Facts{{"library", "a=b c"}, {"note", "two\nlines"}}));
 
     ASSERT_TRUE(facts) << facts.error().text;
@@ -56,7 +56,7 @@ TEST(Frames, FactsTravelAsText) {
     EXPECT_TRUE(parse_facts("")->empty());
 }
 
-TEST(Frames, WhatIsNoFactIsRefused) {
+TEST(Frames, TextThatIsNotAFactIsRefused) {
     for (const char* text : {"library\n", "=x\n", "Library=x\n", "role=pub\n", "participant=x\n", "a b=c\n",
                              "a=1\na=2\n", "1a=x\n", "a-b=x\n"})
         EXPECT_FALSE(parse_facts(text)) << text;
@@ -65,7 +65,7 @@ TEST(Frames, WhatIsNoFactIsRefused) {
     EXPECT_FALSE(parse_facts(many));
 }
 
-TEST(Frames, AnOpenNamesTheCase) {
+TEST(Frames, AnOpenFrameHasTheCaseAndTheEndpoint) {
     const Case burst{4096, Demand{100, 5'000'000}};
     const Case plain{64, std::nullopt};
 
@@ -74,7 +74,7 @@ TEST(Frames, AnOpenNamesTheCase) {
     EXPECT_EQ(read_frame<OpenFrame>(frame_of(OpenFrame{plain, "10.0.0.1:5/6"})).endpoint, "10.0.0.1:5/6");
 }
 
-TEST(Frames, AnIntervalCountsWhatCame) {
+TEST(Frames, AnIntervalHasItsCountsOfReceivedAndLostMessages) {
     const auto interval = read_frame<IntervalFrame>(frame_of(IntervalFrame{7, 1'000'000, 500, 3}));
 
     EXPECT_EQ(interval.index, 7U);
@@ -83,11 +83,11 @@ TEST(Frames, AnIntervalCountsWhatCame) {
     EXPECT_EQ(interval.lost, 3U);
 }
 
-TEST(Frames, APhaseEndsOncePerPublisher) {
+TEST(Frames, APhaseEndHasANumberForEachPublisher) {
     EXPECT_EQ(read_frame<PhaseEndFrame>(frame_of(PhaseEndFrame{{10, 20}})).ends, (std::vector<std::uint64_t>{10, 20}));
 }
 
-TEST(Frames, TheCountsOfAPhaseKeepTheirNames) {
+TEST(Frames, EachCountOfAPhaseArrivesUnderItsName) {
     const auto counts = read_frame<PhaseDoneFrame>(frame_of(PhaseDoneFrame{1, 2, 3, 4, 5, 6, 7, 8}));
 
     EXPECT_EQ(counts.received, 1U);
@@ -100,7 +100,7 @@ TEST(Frames, TheCountsOfAPhaseKeepTheirNames) {
     EXPECT_EQ(counts.early, 8U);
 }
 
-TEST(Frames, AHistogramKeepsItsSumsBeyond64Bits) {
+TEST(Frames, SumsOfAHistogramBeyond64BitsArriveUnchanged) {
     constexpr Wide sum = static_cast<Wide>(5) << 64 | 6;
     constexpr Wide squares = static_cast<Wide>(7) << 64 | 8;
     const auto part =
@@ -117,7 +117,7 @@ TEST(Frames, AHistogramKeepsItsSumsBeyond64Bits) {
     EXPECT_EQ(part.bins, "10:1,");
 }
 
-TEST(Frames, WhatARoleUsedKeepsItsNames) {
+TEST(Frames, EachResourceOfARoleArrivesUnderItsName) {
     Resources used;
     used.duration_ns = 1;
     used.user_ns = 2;
@@ -137,7 +137,7 @@ TEST(Frames, WhatARoleUsedKeepsItsNames) {
     EXPECT_TRUE(told.peak_is_own);
 }
 
-TEST(Frames, NumbersThatAPeerLeavesOutAreZero) {
+TEST(Frames, MissingNumbersAreZero) {
     EXPECT_EQ(read_frame<PhaseDoneFrame>({FrameKind::phase_done, {1, 2}}).corrupted, 0U);
     EXPECT_EQ(read_frame<OpenFrame>({FrameKind::open}).measured.payload_bytes, 0U);
     EXPECT_FALSE(read_frame<PlacementFrame>({FrameKind::affinity}).live);

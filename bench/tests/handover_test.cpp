@@ -12,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-TEST(HandOver, GoesRoundInOrder) {
+TEST(HandOver, ReturnsRecordsInTheirOrder) {
     HandOver<int> records{3};
     EXPECT_EQ(records.oldest(), nullptr);
     records.current() = 1;
@@ -72,21 +72,21 @@ TEST(HandOver, LosesNoSampleBetweenTwoThreads) {
     EXPECT_GT(intervals, 0U);
 }
 
-TEST(IntervalPlan, IsOfAFewRecordsWhereTheyAreReportedAtOnce) {
+TEST(IntervalPlan, HasThreeRecordsIfIntervalsAreReportedLive) {
     const auto plan = plan_intervals(1'000'000'000, 86'400'000'000'000, true, 256);
 
     EXPECT_EQ(plan.length_ns, 1'000'000'000);
     EXPECT_EQ(plan.records, 3U);
 }
 
-TEST(IntervalPlan, KeepsARecordForEachIntervalAndTheCurrentOne) {
+TEST(IntervalPlan, HasARecordForEachIntervalIfIntervalsAreReportedLater) {
     const auto plan = plan_intervals(1'000'000'000, 5'000'000'000, false, 256);
 
     EXPECT_EQ(plan.length_ns, 1'000'000'000);
     EXPECT_EQ(plan.records, 5U + 2U);
 }
 
-TEST(IntervalPlan, MakesIntervalsLongerWhereTooManyWouldBeKept) {
+TEST(IntervalPlan, HasLongerIntervalsIfTooManyWouldBeKept) {
     const auto plan = plan_intervals(100'000'000, 60'000'000'000, false, 256);  // 600 intervals of 0.1 s
 
     EXPECT_EQ(plan.length_ns, 300'000'000);
@@ -156,7 +156,7 @@ struct Begun : CountIntervals {
 // Regression: a message that was missing at the edge of an interval arrived a little later, but a later loss was then
 // counted as well. So a stream that lost nothing, but was out of order at every edge, seemed to lose one message in
 // every second interval.
-TEST(CountIntervals, AMessageThatWasOnlyLateIsNotCountedAsLostAgain) {
+TEST(CountIntervals, ALateMessageIsNotCountedAsLostInTheNextInterval) {
     Begun intervals;
     intervals.hand_over(2 * second, {99, 1});
     intervals.hand_over(3 * second, {200, 0});
@@ -167,7 +167,7 @@ TEST(CountIntervals, AMessageThatWasOnlyLateIsNotCountedAsLostAgain) {
     EXPECT_FALSE(intervals.rest(5 * second, 6 * second, {397, 3}));
 }
 
-TEST(CountIntervals, WhatIsLeftAtTheEndLastsUntilTheLastMessage) {
+TEST(CountIntervals, TheLastIntervalEndsAtTheLastMessage) {
     Begun intervals;
     intervals.hand_over(2 * second, {100, 0});
     const auto rest = intervals.rest(2 * second + 300, 4 * second, {130, 7});
@@ -178,7 +178,7 @@ TEST(CountIntervals, WhatIsLeftAtTheEndLastsUntilTheLastMessage) {
     EXPECT_EQ(rest->lost, 7U);
 }
 
-TEST(CountIntervals, WhatIsLostBehindTheLastMessageIsLeftAtTheEnd) {
+TEST(CountIntervals, MessagesLostAfterTheLastMessageAreInTheLastInterval) {
     Begun intervals;
     intervals.hand_over(2 * second, {100, 0});
     const auto rest = intervals.rest(2 * second - 1, 2 * second + 200, {100, 7});
@@ -189,7 +189,7 @@ TEST(CountIntervals, WhatIsLostBehindTheLastMessageIsLeftAtTheEnd) {
     EXPECT_EQ(rest->lost, 7U);
 }
 
-TEST(CountIntervals, WhereNothingCameThereIsNone) {
+TEST(CountIntervals, NoIntervalExistsIfNoMessageArrived) {
     CountIntervals intervals{{second, 8}};
     intervals.begin();
 
@@ -218,7 +218,7 @@ private:
     cpu_set_t before_{};
 };
 
-TEST(Reporting, KeepsIntervalsWhereNoCpuIsFreeAndSaysSo) {
+TEST(Reporting, NotesThatIntervalsAreKeptIfNoCpuIsFree) {
     const OneCpu cpu;
     Program both{"--test throughput --transport shm --sizes 64,128 --warmup 0 --duration 0.2 --interval-length 0.05"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
@@ -228,7 +228,7 @@ TEST(Reporting, KeepsIntervalsWhereNoCpuIsFreeAndSaysSo) {
     EXPECT_NE(both.out().find("\ninterval payload_bytes=128 "), std::string::npos) << both.out();
 }
 
-TEST(Reporting, ShowsTheLastWholePhaseOfARunThatIsKilled) {
+TEST(Reporting, ShowsTheLastCompletePhaseOfAKilledRun) {
     const OneCpu cpu;
     Program both{"--test latency --transport shm --sizes 64,128 --warmup 0 --duration 1 --interval-length 0.25"};
     ASSERT_TRUE(both.says("\nwarmup payload_bytes=128")) << both.err() << both.out();
@@ -240,7 +240,7 @@ TEST(Reporting, ShowsTheLastWholePhaseOfARunThatIsKilled) {
         << both.out();
 }
 
-TEST(Reporting, SaysThatIntervalsAreLongerWhereSoManyAreNotKept) {
+TEST(Reporting, NotesThatIntervalsAreLongerIfTooManyWouldBeKept) {
     const OneCpu cpu;
     Program both{"--test latency --transport shm --sizes 64 --warmup 0 --duration 600 --interval-length 0.1"};
     ASSERT_TRUE(both.says("\nwarmup ")) << both.err() << both.out();

@@ -23,7 +23,7 @@ bool exists(pid_t pid) {
     return ::kill(pid, 0) == 0;
 }
 
-TEST(PrivateFolder, IsGoneWithAllThatIsInIt) {
+TEST(PrivateFolder, IsRemovedWithItsContent) {
     std::string path;
     {
         const auto folder = PrivateFolder::make();
@@ -37,7 +37,7 @@ TEST(PrivateFolder, IsGoneWithAllThatIsInIt) {
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(HelperProgram, IsReadyWhenItSaysSoAndEndsWithTheRun) {
+TEST(HelperProgram, IsReadyAfterItsOutputStatesThisAndEndsWithTheRun) {
     const auto folder = PrivateFolder::make();
     ASSERT_TRUE(folder);
     pid_t pid = 0;
@@ -71,7 +71,7 @@ TEST(HelperProgram, ThatIgnoresSigtermIsKilled) {
 
 // The rig blocks SIGTERM, because it watches for it on a descriptor. A program that inherited this would never end
 // cleanly.
-TEST(HelperProgram, BlocksNoSignalThoughThisProcessDoes) {
+TEST(HelperProgram, InheritsNoBlockedSignal) {
     sigset_t both;
     ::sigemptyset(&both);
     ::sigaddset(&both, SIGTERM);
@@ -87,7 +87,7 @@ TEST(HelperProgram, BlocksNoSignalThoughThisProcessDoes) {
     EXPECT_EQ((*program)->output(), "SigBlk:\t0000000000000000\n");
 }
 
-TEST(HelperProgram, ThatEndsBeforeItIsReadyIsAnErrorWithItsLastWords) {
+TEST(HelperProgram, ThatEndsBeforeItIsReadyIsAnErrorThatQuotesItsLastLine) {
     const auto folder = PrivateFolder::make();
     ASSERT_TRUE(folder);
     const auto program = HelperProgram::start({{"/bin/sh", "-c", "echo; echo cannot open the port >&2; exit 3"}},
@@ -105,7 +105,7 @@ TEST(HelperProgram, ThatIsNeverReadyIsAnError) {
     EXPECT_EQ(program.error().text, "sleep is not ready after 20 ms");
 }
 
-TEST(HelperProgram, ThatDiesLaterIsTold) {
+TEST(HelperProgram, ThatEndsDuringTheRunIsReported) {
     const auto folder = PrivateFolder::make();
     ASSERT_TRUE(folder);
     const auto program = HelperProgram::start({{"/bin/cat", "-"}}, *folder, at_once);  // its input has ended
@@ -116,7 +116,7 @@ TEST(HelperProgram, ThatDiesLaterIsTold) {
     EXPECT_EQ(trouble, "cat has ended with exit status 0");
 }
 
-TEST(HelperProgram, DiesWithTheProcessThatStartedIt) {
+TEST(HelperProgram, IsKilledIfTheProcessThatStartedItIsKilled) {
     int ends[2] = {};
     ASSERT_EQ(::pipe(ends), 0);
     const pid_t parent = ::fork();
@@ -140,7 +140,7 @@ TEST(HelperProgram, DiesWithTheProcessThatStartedIt) {
     ::close(ends[1]);
 }
 
-TEST(HelperProgram, GetsItsEnvironmentAndItsFolder) {
+TEST(HelperProgram, IsStartedWithItsEnvironmentInItsFolder) {
     const auto folder = PrivateFolder::make();
     ASSERT_TRUE(folder);
     const auto program =
@@ -150,7 +150,7 @@ TEST(HelperProgram, GetsItsEnvironmentAndItsFolder) {
     EXPECT_EQ((*program)->output(), "hello " + folder->path() + "\n");
 }
 
-TEST(Ports, AreFreeAndThenTaken) {
+TEST(Ports, AcceptConnectionsOnlyWhileAListenerExists) {
     const auto port = free_port("127.0.0.1");
     ASSERT_TRUE(port) << port.error().text;
     EXPECT_GT(*port, 0);
@@ -161,7 +161,7 @@ TEST(Ports, AreFreeAndThenTaken) {
     EXPECT_FALSE(free_port("nowhere"));
 }
 
-TEST(Programs, AreFoundOrThePackageIsNamed) {
+TEST(Programs, AreFoundOrThePackageToInstallIsNamed) {
     const auto shell = find_program("sh", "dash");
     ASSERT_TRUE(shell) << shell.error().text;
     EXPECT_EQ(shell->substr(shell->size() - 3), "/sh");

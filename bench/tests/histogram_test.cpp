@@ -22,7 +22,7 @@ TEST(Histogram, PercentilesAreNearestRankAndExactForSmallValues) {
     EXPECT_EQ(histogram.percentile_ns(999'000), 999);
 }
 
-TEST(Histogram, RanksBetweenTwoValuesTakeTheUpperOne) {
+TEST(Histogram, ARankBetweenTwoValuesGivesTheLargerValue) {
     Histogram histogram;
     for (const std::uint64_t value : {10, 20, 30}) histogram.record(value);
 
@@ -62,7 +62,7 @@ TEST(Histogram, BinsAreAscendingAndDoNotOverlap) {
     for (std::size_t at = 1; at < bins.size(); ++at) EXPECT_EQ(bins[at].lower_ns, bins[at - 1].upper_ns + 1);
 }
 
-TEST(Histogram, AValueAboveTheTopIsCountedAndIsTheMaximumButInNoBin) {
+TEST(Histogram, AValueAboveTheRangeIsCountedAndCanBeTheMaximumButIsInNoBin) {
     Histogram histogram;
     histogram.record(5);
     histogram.record(120'000'000'000);
@@ -89,7 +89,7 @@ TEST(Histogram, MeanAndStdAreExact) {
     EXPECT_DOUBLE_EQ(histogram.std_ns(), 2);
 }
 
-TEST(Histogram, StdSurvivesASmallSpreadAroundALargeMean) {
+TEST(Histogram, StdIsExactForASmallSpreadAroundALargeMean) {
     Histogram histogram;
     for (int pair = 0; pair < 1'000'000; ++pair) {
         histogram.record(50'000'000'000);
@@ -99,7 +99,7 @@ TEST(Histogram, StdSurvivesASmallSpreadAroundALargeMean) {
     EXPECT_NEAR(histogram.std_ns(), 5, 0.1);
 }
 
-TEST(Histogram, MergingEqualsRecordingBoth) {
+TEST(Histogram, MergingTwoHistogramsEqualsRecordingAllTheirValues) {
     auto merged = one_to(3000);
     Histogram tail;
     Histogram both = one_to(3000);
@@ -118,7 +118,7 @@ TEST(Histogram, MergingEqualsRecordingBoth) {
     EXPECT_EQ(merged.bins().size(), both.bins().size());
 }
 
-TEST(Histogram, NothingIsLeftAfterClearing) {
+TEST(Histogram, IsEmptyAfterClearing) {
     auto histogram = one_to(5000);
     histogram.record(90'000'000'000);
     histogram.clear();
@@ -130,7 +130,7 @@ TEST(Histogram, NothingIsLeftAfterClearing) {
     EXPECT_EQ(histogram.bins().size(), 1U);
 }
 
-TEST(Histogram, TravelsInFramesAndArrivesWhole) {
+TEST(Histogram, ArrivesCompleteAfterSendingInFrames) {
     Histogram sent;
     for (std::uint64_t value = 1; value < 3'000'000; value = value * 101 / 100 + 1) sent.record(value);
     sent.record(Histogram::top_ns + 1);
@@ -156,7 +156,7 @@ TEST(Histogram, TravelsInFramesAndArrivesWhole) {
     EXPECT_EQ(arrived.bins().size(), sent.bins().size());
 }
 
-TEST(Histogram, AnEmptyOneTravelsToo) {
+TEST(Histogram, AnEmptyHistogramCanBeSent) {
     HistogramReader reader;
     const auto frames = frames_of(Histogram{}, 1);
 
@@ -167,7 +167,7 @@ TEST(Histogram, AnEmptyOneTravelsToo) {
     EXPECT_TRUE(reader.histogram.bins().empty());
 }
 
-TEST(Histogram, BinsThatThereAreNotAreRefused) {
+TEST(Histogram, ImpossibleBinsAreRefused) {
     for (const char* bins : {"x,", "99999999999999999999:1,", "60000000001:5,", "18446744073709551615:1,", "1:1:1,",
                              ":,", "5:0,", "5:1", "5:1,5:1,", "2049:1,"}) {
         HistogramReader reader;
@@ -186,7 +186,7 @@ Frame one_number_changed(std::size_t place, std::uint64_t number) {
     return frame;
 }
 
-TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
+TEST(Histogram, NumbersThatContradictTheBinsAreRefused) {
     HistogramReader honest;
     const auto whole = honest.add(one_number_changed(0, 1));
     ASSERT_TRUE(whole.has_value() && *whole);
@@ -208,7 +208,7 @@ TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
 
 // Regression: clearing went from the bin of the smallest to that of the largest value, so the next frame wrote far
 // beyond the last bin.
-TEST(Histogram, ASmallestAboveTheLargestHarmsNothing) {
+TEST(Histogram, AMinimumAboveTheMaximumIsRefusedAndTheNextHistogramIsRead) {
     HistogramReader reader;
     EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, ""}).has_value());
     EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, "5:1,"}).has_value());
@@ -216,7 +216,7 @@ TEST(Histogram, ASmallestAboveTheLargestHarmsNothing) {
     EXPECT_TRUE(next.has_value() && *next);
 }
 
-TEST(Histogram, PartsWithoutEndAreRefused) {
+TEST(Histogram, AnEndlessSequenceOfPartsIsRefused) {
     HistogramReader reader;
     EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}).has_value());
     EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, ""}).has_value());
@@ -233,7 +233,7 @@ Histogram many(std::uint64_t value_ns, unsigned doublings) {
 }
 
 // Their sum is 2^65.1 ns; the square of it does not fit into 128 bits.
-TEST(Histogram, TheDeviationOfASumBeyond64BitsIsRight) {
+TEST(Histogram, TheDeviationIsExactIfTheSumExceeds64Bits) {
     Histogram histogram = many(10'000'000'000, 31);
     histogram.merge(many(10'000'002'000, 31));
 
@@ -244,14 +244,14 @@ TEST(Histogram, TheDeviationOfASumBeyond64BitsIsRight) {
 }
 
 // Regression: the count times the deviation exceeds 64 bits, so the result overflowed.
-TEST(Histogram, ALargeDeviationOfManyValuesIsRight) {
+TEST(Histogram, ALargeDeviationOfManyValuesIsExact) {
     Histogram histogram = many(1, 31);
     histogram.merge(many(20'000'000'001, 31));
 
     EXPECT_EQ(histogram.std_ns(), 10'000'000'000.0);
 }
 
-TEST(Histogram, TheDeviationAroundAMeanThatIsNoWholeNumberIsRight) {
+TEST(Histogram, TheDeviationIsExactIfTheMeanIsNotAnInteger) {
     Histogram histogram;
     for (const std::uint64_t value : {1, 2, 4}) histogram.record(value);
 
@@ -260,11 +260,11 @@ TEST(Histogram, TheDeviationAroundAMeanThatIsNoWholeNumberIsRight) {
 
 // Regression: all values share one bin, which holds both p99.9 and the maximum. The whole bin was counted as the tail,
 // so the tail seemed to take all of the time.
-TEST(Histogram, TheLargestThousandthOfEqualValuesIsAThousandthOfTheTime) {
+TEST(Histogram, TheLargestThousandthOfEqualValuesTakesAThousandthOfTheTime) {
     EXPECT_NEAR(many(250'000'000, 12).share_of_largest(), 0.001, 0.0001);
 }
 
-TEST(Histogram, TheLargestThousandthHasItsShareOfTheTime) {
+TEST(Histogram, TheShareOfTimeOfTheLargestThousandthIsComputed) {
     Histogram histogram;
     for (int count = 0; count < 9990; ++count) histogram.record(1000);
     for (int count = 0; count < 10; ++count) histogram.record(1'000'000);
@@ -274,7 +274,7 @@ TEST(Histogram, TheLargestThousandthHasItsShareOfTheTime) {
     EXPECT_EQ(Histogram{}.share_of_largest(), 0);
 }
 
-TEST(Histogram, TheLargestThousandthMayBeAboveItsTop) {
+TEST(Histogram, TheLargestThousandthMayBeAboveTheRange) {
     Histogram histogram;
     for (int count = 0; count < 999; ++count) histogram.record(60'000'000);
     histogram.record(120'000'000'000);

@@ -74,19 +74,19 @@ protected:
     }
 };
 
-TEST_P(HostileMemory, ThatIsTooSmallIsRefusedBeforeItIsTouched) {
+TEST_P(HostileMemory, ThatIsTooSmallIsRefusedBeforeAnyAccess) {
     EXPECT_NE(answer_to(4096, F_SEAL_SHRINK, right_head()).find("not as agreed"), std::string::npos);
 }
 
-TEST_P(HostileMemory, ThatCouldBeMadeSmallerIsRefused) {
+TEST_P(HostileMemory, WhoseSizeIsNotSealedIsRefused) {
     EXPECT_NE(answer_to(off_t{64} << 20, 0, right_head()).find("not as agreed"), std::string::npos);
 }
 
-TEST_P(HostileMemory, ThatIsLargeEnoughAndStaysSoIsTaken) {
+TEST_P(HostileMemory, ThatIsLargeEnoughAndSealedIsAccepted) {
     EXPECT_EQ(answer_to(off_t{64} << 20, F_SEAL_SHRINK, right_head()), "");
 }
 
-TEST_P(HostileMemory, OfAnotherLayoutIsRefusedByItsVersion) {
+TEST_P(HostileMemory, OfAnotherLayoutIsRefusedAndBothVersionsAreNamed) {
     MemoryHead head = right_head();
     head.version = MemoryHead::right_version + 1;
     const std::string versions = "version " + std::to_string(MemoryHead::right_version + 1) + ", this program has " +
@@ -192,7 +192,7 @@ protected:
     LocalEndpoint endpoint_;
 };
 
-TEST_P(LocalNeighbours, OfAnotherUserAreTurnedAwayEvenIfTheyKnewTheToken) {
+TEST_P(LocalNeighbours, OfAnotherUserAreRejectedEvenIfTheySendTheToken) {
     if (::geteuid() != 0) LEAVE_OUT << "needs root, to become another user";
     Neighbour stranger{Neighbour::User::nobody, [this] {
                            if (!is_seen(endpoint_.name)) return false;
@@ -207,7 +207,7 @@ TEST_P(LocalNeighbours, OfAnotherUserAreTurnedAwayEvenIfTheyKnewTheToken) {
     expect_the_true_publisher_to_be_let_in();
 }
 
-TEST_P(LocalNeighbours, WithoutTheTokenAreTurnedAwayOrWaitOutside) {
+TEST_P(LocalNeighbours, WithoutTheTokenAreRejectedAndSilentConnectionsBlockNobody) {
     std::vector<Fd> silent;
     for (int count = 0; count < 6; ++count) {
         auto socket = connect_locally(endpoint_.name);
@@ -225,7 +225,7 @@ TEST_P(LocalNeighbours, WithoutTheTokenAreTurnedAwayOrWaitOutside) {
     expect_the_true_publisher_to_be_let_in();
 }
 
-TEST_P(LocalNeighbours, OfAnotherUserWhoListenAreHandedNothing) {
+TEST_P(LocalNeighbours, OfAnotherUserWhoListenGetNoData) {
     if (::geteuid() != 0) LEAVE_OUT << "needs root, to become another user";
     const std::string name = topic_.name + "-taken";
     Neighbour stranger{Neighbour::User::nobody, [&] {
@@ -241,7 +241,7 @@ TEST_P(LocalNeighbours, OfAnotherUserWhoListenAreHandedNothing) {
     EXPECT_EQ(stranger.result(), 0);
 }
 
-TEST_P(LocalNeighbours, WhoListenAndDoNotKnowTheAnswerGetTheKnockAndNothingElse) {
+TEST_P(LocalNeighbours, WhoListenWithoutTheTokenGetOnlyTheFirstMessage) {
     const std::string name = topic_.name + "-taken";
     Neighbour stranger{Neighbour::User::own, [&] {
                            const auto listener = listen_locally(name);
@@ -280,7 +280,7 @@ protected:
     }
 };
 
-TEST_P(HostileBytes, AreNotHeardAndTheMessagesOfTheTruePublisherArrive) {
+TEST_P(HostileBytes, AreIgnoredAndMessagesOfTheRealPublisherArrive) {
     constexpr int strangers = 3;  // as many as fit into a listener's queue
     std::mt19937 random{7};
     const Topic topic{"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"};
@@ -328,7 +328,7 @@ std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement =
     return subscriber.err();
 }
 
-TEST(HostilePublisher, ThatOpensASizeWhichWasNotAgreedIsRefused) {
+TEST(HostilePublisher, ThatOpensAMessageSizeThatWasNotAgreedIsRefused) {
     for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{63}, std::uint64_t{1} << 62, UINT64_MAX}) {
         const auto said = answer_of_subscriber_to({FrameKind::open, {bytes}, ""});
 
@@ -336,7 +336,7 @@ TEST(HostilePublisher, ThatOpensASizeWhichWasNotAgreedIsRefused) {
     }
 }
 
-TEST(HostilePublisher, ThatNamesCpusWhichAreNoneIsRefused) {
+TEST(HostilePublisher, ThatNamesInvalidCpusIsRefused) {
     for (const std::string cpus : {"-1", "0-", "99999999999", "x"}) {
         const auto said = answer_of_subscriber_to({FrameKind::open, {64}, ""}, {FrameKind::affinity, {1, 0}, cpus});
 
@@ -344,7 +344,7 @@ TEST(HostilePublisher, ThatNamesCpusWhichAreNoneIsRefused) {
     }
 }
 
-TEST(HostilePublisher, ThatIsOutOfStepIsRefused) {
+TEST(HostilePublisher, ThatSendsAFrameInTheWrongOrderIsRefused) {
     for (const auto kind : {FrameKind::hello, FrameKind::ready, FrameKind::phase_done}) {
         const auto said = answer_of_subscriber_to({kind, {1, 2, 3}, "text"});
 
@@ -352,7 +352,7 @@ TEST(HostilePublisher, ThatIsOutOfStepIsRefused) {
     }
 }
 
-TEST(HostilePublisher, ThatSaysNothingOfTheRunOrTooMuchIsRefused) {
+TEST(HostilePublisher, ThatSendsNoFrameAboutTheRunOrAnOversizedFrameIsRefused) {
     const Frame open{FrameKind::open, {64}, ""};
     const Frame placement{FrameKind::affinity, {0, 0}};
     for (const Frame& run : {Frame{FrameKind::ready}, Frame{FrameKind::run, {1}, std::string(5000, 'x')}}) {
@@ -398,7 +398,7 @@ protected:
     }
 };
 
-TEST_P(HostileSubscriber, CannotHaveThePublisherSendToAThirdAddress) {
+TEST_P(HostileSubscriber, CannotMakeThePublisherSendToAnotherHost) {
     std::string complaint;
 
     EXPECT_FALSE(has_them_send("", complaint)) << complaint;
@@ -406,7 +406,7 @@ TEST_P(HostileSubscriber, CannotHaveThePublisherSendToAThirdAddress) {
         << complaint;
 }
 
-TEST_P(HostileSubscriber, MayNameOneWhereTheUserAllowsThat) {
+TEST_P(HostileSubscriber, CanNameAnotherHostIfTheUserAllowsThis) {
     std::string complaint;
 
     EXPECT_TRUE(has_them_send(" --any-endpoint", complaint)) << complaint;
@@ -415,7 +415,7 @@ TEST_P(HostileSubscriber, MayNameOneWhereTheUserAllowsThat) {
 INSTANTIATE_TEST_SUITE_P(ByAddress, HostileSubscriber, testing::Values("tcp", "udp", "udp-reliable", "udp-multicast"),
                          test_name);
 
-TEST(EndpointAt, EveryTransportWhoseEndpointsNameAHostSaysWhetherItIsThePeers) {
+TEST(EndpointAt, ChecksTheHostOfEachEndpointThatNamesAHost) {
     for (const Transport* one : all_transports()) {
         if (one->parties == Parties::hosts) continue;
         const Topic topic = topic_for(*one, "test-" + std::to_string(now_ns()), agreed_bytes);
@@ -445,7 +445,7 @@ Fd stranger_at(int port, const std::string& bytes, Patience patience = plenty) {
     return Fd{};
 }
 
-TEST(ControlPort, LetsStrangersGoWithANoteAndTheTrueSubscriberIn) {
+TEST(ControlPort, RejectsStrangersWithANoteAndAcceptsTheRealSubscriber) {
     std::mt19937 random{3};
     const std::string port = std::to_string(free_port());
     Program publisher{common + " --role pub --port " + port};
@@ -475,7 +475,7 @@ std::string wire(const Frame& frame) {
     return bytes;
 }
 
-TEST(ControlPort, HearsStrangersBesideEachOtherAndNoneOfThemEndsTheRun) {
+TEST(ControlPort, HandlesSeveralStrangersAtATimeAndNoStrangerEndsTheRun) {
     std::mt19937 random{5};
     const std::string hello = wire({FrameKind::hello, {protocol_version, 0, 0}, "--test=latency --transport=udp"});
     const std::string port = std::to_string(free_port());
@@ -496,7 +496,7 @@ TEST(ControlPort, HearsStrangersBesideEachOtherAndNoneOfThemEndsTheRun) {
         << publisher.out();
 }
 
-TEST(ControlPort, LetsTheOldestGoWhereMoreAreSilentThanItHears) {
+TEST(ControlPort, ClosesTheOldestSilentConnectionIfThereAreTooMany) {
     const std::string port = std::to_string(free_port());
     Program publisher{common + " --role pub --port " + port};
     std::vector<Fd> silent;
@@ -508,7 +508,7 @@ TEST(ControlPort, LetsTheOldestGoWhereMoreAreSilentThanItHears) {
     EXPECT_NE(publisher.out().find("control port: 200 connections"), std::string::npos) << publisher.out();
 }
 
-TEST(ControlPort, OfARunThatStartsItsOwnSubscribersHearsNobodyElse) {
+TEST(ControlPort, OfARunThatStartsItsOwnSubscribersRejectsOtherSubscribers) {
     const auto stop = Stop::watch();
     const auto listener = Listener::open("127.0.0.1", 0);
     const std::string words = agreement_of(common);
@@ -525,7 +525,7 @@ TEST(ControlPort, OfARunThatStartsItsOwnSubscribersHearsNobodyElse) {
     EXPECT_TRUE(answer_hello(*guest, *hello, words, {1}, 12345));
 }
 
-TEST(ControlPort, OfARunThatWasToldASecretHearsOnlyWhoKnowsIt) {
+TEST(ControlPort, OfARunWithASecretAcceptsOnlySubscribersWithThisSecret) {
     const std::string port = std::to_string(free_port());
     const auto told = [](const char* secret) {
         return [secret] { return ::setenv("TACHOLOG_SECRET", secret, 1) == 0; };
@@ -543,7 +543,7 @@ TEST(ControlPort, OfARunThatWasToldASecretHearsOnlyWhoKnowsIt) {
 }
 
 // The peer chooses the endpoint, so it could name the socket of any program of the same user.
-TEST(LocalEndpoint, OfAnotherProgramIsNeverKnockedAt) {
+TEST(LocalEndpoint, OfAnotherProgramIsNeverConnectedTo) {
     const std::string name = "another-program-" + std::to_string(::getpid());
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -557,7 +557,7 @@ TEST(LocalEndpoint, OfAnotherProgramIsNeverKnockedAt) {
     EXPECT_FALSE(readable(listener, Deadline{Patience{0}})) << "somebody came";
 }
 
-TEST(ControlPort, WhereOnlyStrangersComeNoSubscriberHas) {
+TEST(ControlPort, WithOnlyStrangersReportsThatNoSubscriberHasConnected) {
     const bool one_came = within_some_limit([](const std::string& limit) {
         const int port = free_port();
         Program publisher{"--test latency --transport shm --role pub --port " + std::to_string(port) + limit};
@@ -574,7 +574,7 @@ TEST(ControlPort, WhereOnlyStrangersComeNoSubscriberHas) {
     EXPECT_TRUE(one_came);
 }
 
-TEST(ControlPort, ListensOnLoopbackUnlessToldOtherwise) {
+TEST(ControlPort, ListensOnLoopbackByDefault) {
     const int port = free_port();
     Program publisher{common + " --role pub --port " + std::to_string(port)};
     const std::string hex = [&] {
@@ -622,7 +622,7 @@ protected:
 };
 
 // By then, the port may belong to another run.
-TEST_P(OverTcp, WhoeverListensWhereTheSubscriberWasIsNotDialled) {
+TEST_P(OverTcp, ThePublisherDoesNotConnectToAnotherProgramOnThePortOfALostSubscriber) {
     join();
     const auto endpoint = parse_endpoint(subscriber_->endpoint());
     ASSERT_TRUE(endpoint) << subscriber_->endpoint();
@@ -640,7 +640,7 @@ TEST_P(OverTcp, WhoeverListensWhereTheSubscriberWasIsNotDialled) {
 }
 
 // The connection is refused after both sides have sent their protocol numbers.
-TEST_P(OverTcp, AStrangerWithNngSocketsOfAnotherKindIsNotTakenForAPublisherThatLeaves) {
+TEST_P(OverTcp, AStrangerWithAnotherKindOfNngSocketIsNotTreatedAsAPublisherThatLeft) {
     if (!GetParam()->name.starts_with("nng-tcp")) GTEST_SKIP() << "another protocol";
     join();
     const bool pulls = GetParam()->name.ends_with("-sockets-push-pull");
@@ -678,7 +678,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, OverTcp, testing::ValuesIn(transports_over_tc
 
 // When LCM starts, it sends itself test messages until it receives one. If it receives two, it delivers the second one
 // after the subscriber has joined. Any program in the multicast group can send such messages.
-TEST(Lcm, TestMessagesOfTheLibraryAreNoMessages) {
+TEST(Lcm, TestMessagesOfTheLibraryAreNotDelivered) {
     const auto all = all_transports();
     const auto lcm = std::find_if(all.begin(), all.end(), [](const Transport* one) { return one->name == "lcm"; });
     if (lcm == all.end()) GTEST_SKIP() << "this build has no LCM";

@@ -16,17 +16,17 @@ std::vector<std::uint64_t> numbers(std::uint64_t instances, std::size_t count) {
     return found;
 }
 
-TEST(Instances, AreWrittenInTurnAndEachHasNumbersOfItsOwn) {
+TEST(Instances, AreWrittenInTurnAndEachInstanceHasItsOwnNumbers) {
     const std::uint64_t one = std::uint64_t{1} << 48;
 
     EXPECT_EQ(numbers(3, 7), (std::vector<std::uint64_t>{0, one, 2 * one, 1, one + 1, 2 * one + 1, 2}));
 }
 
-TEST(Instances, OneAloneIsNumberedAsIfThereWereNoKey) {
+TEST(Instances, ASingleInstanceHasTheNumbersOfAnUnkeyedTopic) {
     EXPECT_EQ(numbers(1, 4), (std::vector<std::uint64_t>{0, 1, 2, 3}));
 }
 
-TEST(Instances, MessagesAreCountedOverAllOfThem) {
+TEST(Instances, MessagesAreCountedOverAllInstances) {
     InTurn turn{3};
     for (std::uint64_t count = 0; count < 7; ++count) {
         EXPECT_EQ(turn.count(), count);
@@ -43,7 +43,7 @@ KeyedSequence those_at(const std::vector<std::size_t>& places, std::uint64_t fir
     return sequence;
 }
 
-TEST(KeyedSequence, NothingIsWrongWithThoseThatComeAsTheyWereWritten) {
+TEST(KeyedSequence, MessagesInTheWrittenOrderHaveNoFault) {
     const auto sequence = those_at({0, 1, 2, 3, 4});
 
     EXPECT_EQ(sequence.received(), 5U);
@@ -51,7 +51,7 @@ TEST(KeyedSequence, NothingIsWrongWithThoseThatComeAsTheyWereWritten) {
     EXPECT_EQ(sequence.lost(5) + sequence.duplicated() + sequence.reordered(), 0U);
 }
 
-TEST(KeyedSequence, WhatNeverCameIsLostAndItsInstanceNotHeard) {
+TEST(KeyedSequence, MissingMessagesAreLostAndAnInstanceWithoutMessagesIsNotHeard) {
     const auto sequence = those_at({0, 2, 3, 5});
 
     EXPECT_EQ(sequence.lost(6), 2U);
@@ -66,7 +66,7 @@ TEST(KeyedSequence, MessagesOfTwoInstancesMayOvertakeEachOther) {
     EXPECT_EQ(sequence.next(), 6U);
 }
 
-TEST(KeyedSequence, OneThatIsOvertakenWithinItsInstanceIsReordered) {
+TEST(KeyedSequence, AMessageThatIsOvertakenWithinItsInstanceIsReordered) {
     const auto sequence = those_at({3, 0, 1, 2});
 
     EXPECT_EQ(sequence.reordered(), 1U);
@@ -81,7 +81,7 @@ TEST(KeyedSequence, ADuplicateIsNotReceivedTwice) {
     EXPECT_EQ(sequence.duplicated(), 2U);
 }
 
-TEST(KeyedSequence, WhatBelongsToTheWarmUpIsStaleInEachInstance) {
+TEST(KeyedSequence, MessagesOfTheWarmUpAreStaleInEachInstance) {
     // The messages 0 to 4 came before: two of the first, two of the second and one of the third instance.
     const auto sequence = those_at({3, 4, 5, 6, 7}, 5);
 
@@ -90,7 +90,7 @@ TEST(KeyedSequence, WhatBelongsToTheWarmUpIsStaleInEachInstance) {
     EXPECT_EQ(sequence.duplicated() + sequence.reordered(), 0U);
 }
 
-TEST(Instances, PlaceAndNumberSayTheSame) {
+TEST(Instances, PlaceAndNumberOfAMessageCanBeConvertedIntoEachOther) {
     const auto written = numbers(3, 20);
     for (std::uint64_t place = 0; place < written.size(); ++place) {
         EXPECT_EQ(number_at(place, 3), written[place]);
@@ -98,7 +98,7 @@ TEST(Instances, PlaceAndNumberSayTheSame) {
     }
 }
 
-TEST(Newest, OnlyAMessageOfTheSameInstanceMakesOneLate) {
+TEST(Newest, AMessageIsLateOnlyAfterANewerMessageOfItsInstance) {
     const auto written = numbers(3, 9);
     Newest newest{3};
 
@@ -110,7 +110,7 @@ TEST(Newest, OnlyAMessageOfTheSameInstanceMakesOneLate) {
     EXPECT_EQ(newest.heard(), 2U);
 }
 
-TEST(Newest, WhatCameBeforeANewBeginningIsNotHeard) {
+TEST(Newest, InstancesHeardBeforeARestartDoNotCount) {
     const auto written = numbers(3, 9);
     Newest newest{3};
     for (std::size_t place = 0; place < 4; ++place) newest.advance(written[place]);
@@ -122,14 +122,14 @@ TEST(Newest, WhatCameBeforeANewBeginningIsNotHeard) {
     EXPECT_EQ(newest.heard(), 1U);
 }
 
-TEST(KeyedSequence, AnInstanceThatThereIsNotIsForeign) {
+TEST(KeyedSequence, AMessageOfAnUnknownInstanceIsForeign) {
     auto sequence = those_at({0});
 
     EXPECT_EQ(sequence.arrived(std::uint64_t{3} << 48), Arrival::foreign);
     EXPECT_EQ(sequence.received(), 1U);
 }
 
-TEST(KeyedSequence, ALaterPhaseForgetsAnEarlierOne) {
+TEST(KeyedSequence, ARestartForgetsThePreviousPhase) {
     auto sequence = those_at({0, 1, 2, 3, 3, 1});
     sequence.restart(6);
     for (const std::size_t place : {6U, 7U, 10U}) sequence.arrived(numbers(3, 20)[place]);
@@ -245,7 +245,7 @@ TEST(Keyed, AnswersAreOutOfOrderOnlyWithinTheirInstance) {
     }
 }
 
-TEST(Keyed, AllTakenTogetherSayWhatTheLeastWas) {
+TEST(Keyed, TheAggregateStatesTheInstancesHeard) {
     for (const std::string several : {" --subscribers 2", " --publishers 2"}) {
         Program perftest{"--test throughput --transport shm --instances 5 --sizes 64 --duration 0.05 --warmup 0.01" +
                          several};
@@ -256,7 +256,7 @@ TEST(Keyed, AllTakenTogetherSayWhatTheLeastWas) {
     }
 }
 
-TEST(Keyed, EverySubscriberSaysWhatItHeard) {
+TEST(Keyed, EachSubscriberReportsTheInstancesThatItHeard) {
     Program perftest{
         "--test demand --transport tcp --subscribers 2 --instances 5 --demands 20 --recovery 2 --sizes 64 "
         "--duration 0.05 --warmup 0.01"};
@@ -268,11 +268,11 @@ TEST(Keyed, EverySubscriberSaysWhatItHeard) {
     }
 }
 
-TEST(Keyed, BothSidesMustHaveBeenToldOfAsManyInstances) {
+TEST(Keyed, SidesWithDifferentNumbersOfInstancesRefuseEachOther) {
     expect_refusal("--test throughput --transport tcp --sizes 64", " --instances 3", "", "--instances=3");
 }
 
-TEST(Keyed, WithoutAKeyTheLogSaysNothingOfInstances) {
+TEST(Keyed, TheLogOfAnUnkeyedTopicDoesNotMentionInstances) {
     auto result = throughput();
     EXPECT_EQ(written(result, config_of(tacholog::Test::throughput)).find("instances"), std::string::npos);
 

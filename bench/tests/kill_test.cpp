@@ -155,7 +155,7 @@ protected:
     std::optional<Cable> cable_;  ///< only for transports between hosts
 };
 
-TEST_P(AtAnyMoment, AKilledRoleEndsTheOtherWhichSaysSo) {
+TEST_P(AtAnyMoment, AKilledRoleEndsTheOtherRoleWithAnErrorMessage) {
     for (unsigned long round = 0; round < kills(); ++round) {
         const bool publisher_dies = random_() % 2 == 0;
         // If a side is killed before both have connected, the other one ends at its time limit.
@@ -174,7 +174,7 @@ TEST_P(AtAnyMoment, AKilledRoleEndsTheOtherWhichSaysSo) {
     EXPECT_FALSE(cable_ && Cable::watched());
 }
 
-TEST_P(AtAnyMoment, AKilledParentTakesItsSubscriberAlong) {
+TEST_P(AtAnyMoment, AKilledParentEndsAllItsChildren) {
     if (takes_two_commands()) GTEST_SKIP() << "no command is both sides";
     for (unsigned long round = 0; round < kills(); ++round) {
         const std::string both = line();
@@ -191,7 +191,7 @@ TEST_P(AtAnyMoment, AKilledParentTakesItsSubscriberAlong) {
     }
 }
 
-TEST_P(AtAnyMoment, AKilledChildEndsItsParentWhichSaysSo) {
+TEST_P(AtAnyMoment, AKilledChildEndsItsParentWithAnErrorMessage) {
     if (takes_two_commands()) GTEST_SKIP() << "no command is both sides";
     for (unsigned long round = 0; round < kills(); ++round) {
         const std::string both = line();
@@ -209,7 +209,7 @@ TEST_P(AtAnyMoment, AKilledChildEndsItsParentWhichSaysSo) {
     }
 }
 
-TEST_P(AtAnyMoment, AKilledBrokerEndsTheRunWhichSaysSo) {
+TEST_P(AtAnyMoment, AKilledBrokerEndsTheRunWithAnErrorMessage) {
     if (GetParam()->start_companion == nullptr || GetParam()->reach != Reach::network) GTEST_SKIP() << "no broker";
     for (const std::string test : {"latency", "throughput", "latency --rate 1000 --basis one-way"}) {
         Program perftest{"--test " + test + " --transport " + std::string{GetParam()->name} + " --sizes 64" +

@@ -15,7 +15,7 @@ std::set<int> ports_of(Meeting meeting) {
     return ports;
 }
 
-TEST(MeetingPorts, AreThousandsForGroupsAndOthersForDoors) {
+TEST(MeetingPorts, OfGroupsAndOfDoorsAreDifferent) {
     const auto groups = ports_of(Meeting::group);
     const auto doors = ports_of(Meeting::door);
 
@@ -24,13 +24,13 @@ TEST(MeetingPorts, AreThousandsForGroupsAndOthersForDoors) {
     for (const int port : groups) EXPECT_EQ(doors.count(port), 0U) << port;
 }
 
-TEST(MeetingPorts, LieBelowThoseThatLinuxGivesToClients) {
+TEST(MeetingPorts, AreBelowThePortsThatLinuxAssignsToClients) {
     EXPECT_GE(*ports_of(Meeting::group).begin(), 1024);
     EXPECT_LT(*ports_of(Meeting::group).rbegin(), 32768);
     EXPECT_LT(*ports_of(Meeting::door).rbegin(), 32768);
 }
 
-TEST(MeetingPorts, AreNoneThatParticipantsOfDdsTake) {
+TEST(MeetingPorts, AreNotUsedByParticipantsOfDds) {
     const auto groups = ports_of(Meeting::group);
     const auto doors = ports_of(Meeting::door);
     for (int domain = 0; domain <= 232; ++domain) {

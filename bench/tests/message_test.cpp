@@ -11,7 +11,7 @@ namespace {
 
 constexpr Handling verified{Touch::write_read, true};
 
-TEST(Message, EverySizeComesBackWithItsNumberAndIntact) {
+TEST(Message, OfEachSizeIsReadWithItsNumberAndIntact) {
     for (const std::size_t bytes : {16U, 17U, 23U, 24U, 64U, 1000U, 4099U}) {
         std::vector<std::byte> payload(bytes);
         write_message(payload, 42, verified);
@@ -22,7 +22,7 @@ TEST(Message, EverySizeComesBackWithItsNumberAndIntact) {
     }
 }
 
-TEST(Message, AnyChangedByteShows) {
+TEST(Message, AChangedByteIsDetected) {
     std::vector<std::byte> payload(67);
     for (std::size_t at = 0; at < payload.size(); ++at) {
         write_message(payload, 7, verified);
@@ -32,7 +32,7 @@ TEST(Message, AnyChangedByteShows) {
     }
 }
 
-TEST(Message, AnyChangeOfAnyByteShows) {
+TEST(Message, AnyChangeOfAnyByteIsDetected) {
     std::vector<std::byte> payload(67);
     for (const std::uint64_t number : {0ULL, 7ULL, 123'456'789ULL, 42ULL << 48 | 99}) {
         write_message(payload, number, verified);
@@ -47,7 +47,7 @@ TEST(Message, AnyChangeOfAnyByteShows) {
     }
 }
 
-TEST(Message, AChangedNumberIsNeverBelieved) {
+TEST(Message, WithAChangedNumberIsNeverIdentified) {
     std::vector<std::byte> payload(64);
     for (const Handling handling : {verified, Handling{}, Handling{Touch::none, false}}) {
         write_message(payload, 123'456'789, handling);
@@ -82,7 +82,7 @@ TEST(Message, WithAChangedPayloadKeepsItsNumberAndIsNotIntact) {
     EXPECT_FALSE(read_message(payload, verified).intact);
 }
 
-TEST(Message, OfAnotherSizeThanItWasWrittenWithIsNotBelieved) {
+TEST(Message, ReadWithAnotherSizeThanItWasWrittenIsNotIdentified) {
     std::vector<std::byte> payload(64);
     write_message(payload, 7, {});
 
@@ -90,7 +90,7 @@ TEST(Message, OfAnotherSizeThanItWasWrittenWithIsNotBelieved) {
     EXPECT_FALSE(read_message(std::vector<std::byte>(64), {}).identified) << "memory of zeros is no message";
 }
 
-TEST(TimedMessage, SaysHowLongAgoItWasDueOrHowSoonItIs) {
+TEST(TimedMessage, StatesItsAgeSinceItsDueTimeEvenIfNegative) {
     std::vector<std::byte> payload(64);
     for (const Nanoseconds due :
          {Nanoseconds{5}, Nanoseconds{1} << 47, (Nanoseconds{1} << 48) - 10, Nanoseconds{1} << 60}) {
@@ -104,7 +104,7 @@ TEST(TimedMessage, SaysHowLongAgoItWasDueOrHowSoonItIs) {
     }
 }
 
-TEST(TimedMessage, AnyChangeOfAnyByteOfNumberOrTimeShows) {
+TEST(TimedMessage, AnyChangeOfAnyByteOfNumberOrTimeIsDetected) {
     std::vector<std::byte> payload(64);
     write_timed_message(payload, 123'456'789, 987'654'321'012'345, {});
     for (std::size_t at = 0; at < message_header_bytes; ++at) {
@@ -116,7 +116,7 @@ TEST(TimedMessage, AnyChangeOfAnyByteOfNumberOrTimeShows) {
     }
 }
 
-TEST(Answer, SaysWhetherTheMessageWasCorrupted) {
+TEST(Answer, StatesWhetherTheMessageWasCorrupted) {
     std::vector<std::byte> payload(64);
     const auto answer_to = [&](const ReadMessage& message) {
         write_message(payload, number_of_answer_to(message), verified);
@@ -131,7 +131,7 @@ TEST(Answer, SaysWhetherTheMessageWasCorrupted) {
     EXPECT_TRUE(answer_to({7, false, false}).corrupted);
 }
 
-TEST(Message, TwoSwappedPartsShow) {
+TEST(Message, TwoSwappedPartsAreDetected) {
     std::vector<std::byte> payload(16 + 128);
     write_message(payload, 7, verified);
     std::swap_ranges(payload.begin() + 16, payload.begin() + 80, payload.begin() + 80);
@@ -139,7 +139,7 @@ TEST(Message, TwoSwappedPartsShow) {
     EXPECT_FALSE(read_message(payload, verified).intact);
 }
 
-TEST(Message, UntouchedPayloadsCarryTheirNumber) {
+TEST(Message, WithAnUntouchedPayloadHasItsNumber) {
     std::vector<std::byte> payload(64, std::byte{0xEE});
     write_message(payload, 9, {Touch::none, false});
 
@@ -147,7 +147,7 @@ TEST(Message, UntouchedPayloadsCarryTheirNumber) {
     EXPECT_EQ(payload[16], std::byte{0xEE});
 }
 
-TEST(Sequence, CountsWhatNeverCame) {
+TEST(Sequence, CountsMissingMessagesAsLost) {
     Sequence sequence{0};
     for (const std::uint64_t number : {0U, 1U, 4U}) sequence.arrived(number);
 
@@ -172,14 +172,14 @@ TEST(Sequence, ADuplicateIsNotReceivedTwice) {
     EXPECT_EQ(sequence.duplicated(), 2U);
 }
 
-TEST(Sequence, WhatBelongsToTheWarmUpIsStale) {
+TEST(Sequence, MessagesOfTheWarmUpAreStale) {
     Sequence sequence{100};
 
     EXPECT_EQ(sequence.arrived(99), Arrival::stale);
     EXPECT_EQ(sequence.received(), 0U);
 }
 
-TEST(Sequence, AMessageThatCannotBeIdentifiedIsOneOfThoseThatAreMissing) {
+TEST(Sequence, AnUnidentifiedMessageCountsAsOneOfTheMissingMessages) {
     Sequence sequence{0};
     for (const std::uint64_t number : {0U, 1U, 4U}) sequence.arrived(number);
     sequence.arrived_unidentified();
@@ -190,7 +190,7 @@ TEST(Sequence, AMessageThatCannotBeIdentifiedIsOneOfThoseThatAreMissing) {
     EXPECT_EQ(sequence.duplicated(), 0U);
 }
 
-TEST(Sequence, OneThatCannotBeIdentifiedWhereNoneIsMissingWasADuplicate) {
+TEST(Sequence, AnUnidentifiedMessageCountsAsADuplicateIfNoneIsMissing) {
     Sequence sequence{0};
     for (const std::uint64_t number : {0U, 1U}) sequence.arrived(number);
     sequence.arrived_unidentified();
@@ -201,7 +201,7 @@ TEST(Sequence, OneThatCannotBeIdentifiedWhereNoneIsMissingWasADuplicate) {
     EXPECT_EQ(sequence.duplicated(), 1U);
 }
 
-TEST(Sequence, LongGapsForgetNothingThatMatters) {
+TEST(Sequence, ReorderedAndDuplicatedMessagesAreDetectedAfterLongGaps) {
     Sequence sequence{0};
     for (const std::uint64_t number : {0ULL, 1'000'000ULL, 999'999ULL, 1'000'000ULL, 1'070'000ULL})
         sequence.arrived(number);

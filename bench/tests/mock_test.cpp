@@ -56,7 +56,7 @@ RoundTrip smallest(const std::string& options) {
     return found;
 }
 
-TEST(Mock, AHoldIsFoundInTheSmallestRoundTrip) {
+TEST(Mock, TheSmallestRoundTripIncludesTheDelay) {
     const auto without = smallest("");
     if (without.min_ns > 5000) GTEST_SKIP() << "overloaded host: " << without.min_ns << " ns without a hold";
     for (const int hold_us : {50, 200, 1000, 5000}) {
@@ -70,7 +70,7 @@ TEST(Mock, AHoldIsFoundInTheSmallestRoundTrip) {
     }
 }
 
-TEST(MockCounts, NothingIsWrongWithoutFaults) {
+TEST(MockCounts, NoFaultIsCountedWithoutFaults) {
     const auto log = count_of(stream);
 
     for (const char* key : {"lost", "duplicated", "reordered", "corrupted"}) {
@@ -110,7 +110,7 @@ TEST(MockCounts, EveryOvertakenMessageIsCounted) {
     EXPECT_EQ(number(log, "throughput", "duplicated"), 0U);
 }
 
-TEST(MockCounts, AnswersThatAreLostAreNoSamples) {
+TEST(MockCounts, LostAnswersAreNotSamples) {
     const auto log = count_of("--test latency --warmup 0 --set faults=lose=10", 20);
 
     const auto samples = number(log, "latency", "samples");
@@ -120,7 +120,7 @@ TEST(MockCounts, AnswersThatAreLostAreNoSamples) {
 
 constexpr const char* open_loop = "--test latency --rate 2000 --warmup 0.2 --duration 2 --set faults=";
 
-TEST(Mock, AnOpenLoopSeesTheWholeStall) {
+TEST(Mock, AnOpenLoopMeasuresTheWholeStall) {
     const auto log = run_mock(open_loop + std::string{"stall=100ms/1s"});
 
     EXPECT_EQ(number(log, "sending", "sent"), 4000U);
@@ -133,7 +133,7 @@ TEST(Mock, AnOpenLoopSeesTheWholeStall) {
     EXPECT_LE(number(log, "latency", "p99.9_ns"), 110'000'000U) << log;
 }
 
-TEST(Mock, AStallOfTheSenderIsLatenessAndLatencyButNotFromTheActualSend) {
+TEST(Mock, AStallOfTheSenderIsInLatenessAndLatencyButNotInTheTimeSinceSending) {
     const auto log = run_mock(open_loop + std::string{"send-stall=100ms/1s"});
 
     EXPECT_GE(number(log, "latency", "p99_ns"), 85'000'000U) << log;
@@ -144,7 +144,7 @@ TEST(Mock, AStallOfTheSenderIsLatenessAndLatencyButNotFromTheActualSend) {
     EXPECT_LE(number(log, "sending", "from_send_p99_ns"), 50'000'000U) << log;
 }
 
-TEST(Mock, AClosedLoopSaysThatItOmitsWhatAStallDelays) {
+TEST(Mock, AClosedLoopNotesThatMessagesDelayedByAStallAreNotMeasured) {
     const auto log = run_mock("--test latency --warmup 0 --duration 2 --set faults=stall=100ms/1s");
 
     if (number(log, "latency", "samples") < 5000) GTEST_SKIP() << "overloaded host: too few round trips for a tail";
@@ -174,7 +174,7 @@ void expect_all_but_the_last_doubled(const std::string& log) {
     EXPECT_GE(number(log, "latency", "duplicated") + (sent % 10 == 0 ? 1 : 0), sent / 10) << log;
 }
 
-TEST(MockCounts, OneWayLatencyCountsWhatGoesWrong) {
+TEST(MockCounts, OneWayLatencyCountsFaults) {
     const std::string options = "--test latency --basis one-way --rate 2000 --warmup 0 --set faults=";
     const auto lost = count_of(options + "lose=10");
     const auto doubled = count_of(options + "duplicate=10");
@@ -185,7 +185,7 @@ TEST(MockCounts, OneWayLatencyCountsWhatGoesWrong) {
     EXPECT_EQ(number(doubled, "latency", "samples"), number(doubled, "sending", "sent"));
 }
 
-TEST(MockCounts, AnOpenLoopCountsWhatGoesWrong) {
+TEST(MockCounts, AnOpenLoopCountsFaults) {
     const std::string options = "--test latency --rate 2000 --warmup 0 --set faults=";
     const auto lost = count_of(options + "lose=10");
     const auto doubled = count_of(options + "duplicate=10");
@@ -199,7 +199,7 @@ TEST(MockCounts, AnOpenLoopCountsWhatGoesWrong) {
 }
 
 // Only its answer shows the publisher that the subscriber received a second copy.
-TEST(MockCounts, AClosedLoopCountsSecondCopies) {
+TEST(MockCounts, AClosedLoopCountsDuplicates) {
     for (const std::string keys : {"", " --instances 7"}) {
         const auto log = count_of("--test latency --warmup 0 --set faults=duplicate=10" + keys, 20);
         const std::uint64_t doubled = number(log, "latency", "samples") / 10;
@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(Verification, MockCorrupts, testing::Values("", " --ver
                              return std::string{one.param}.empty() ? "HeadersAreAlwaysChecked" : "VerifyChecksAll";
                          });
 
-TEST_P(MockCorrupts, AnyByteOfAStreamAndNothingElseIsCounted) {
+TEST_P(MockCorrupts, AnyByteOfAStreamAndOnlyTheCorruptionIsCounted) {
     for (const std::string test : {"--test throughput --rate 5000", "--test throughput --rate 5000 --instances 3",
                                    "--test demand --demands 100 --recovery 20"}) {
         SCOPED_TRACE(test);
@@ -255,7 +255,7 @@ TEST_P(MockCorrupts, AnyByteOfAStreamAndNothingElseIsCounted) {
     }
 }
 
-TEST_P(MockCorrupts, WhatIsLostBesideIsCountedExactly) {
+TEST_P(MockCorrupts, AndLosesMessagesAndBothAreCountedExactly) {
     const auto log = count_of(
         std::string{"--test throughput --rate 5000 --warmup 0 --set faults=lose=10,corrupt=9:each"} + GetParam());
 
@@ -265,7 +265,7 @@ TEST_P(MockCorrupts, WhatIsLostBesideIsCountedExactly) {
     EXPECT_EQ(number(log, "throughput", "corrupted"), known_of(sent / 9 - sent / 90, GetParam())) << log;
 }
 
-TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
+TEST_P(MockCorrupts, AnyByteOfARoundTripAndNoMessageIsLost) {
     for (const std::string way : {"corrupt=2:each", "corrupt-answer=2:each"}) {
         SCOPED_TRACE(way);
         const auto log =
@@ -282,7 +282,7 @@ TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
     }
 }
 
-TEST_P(MockCorrupts, AnyByteOfAnOpenLoopAndNothingIsLost) {
+TEST_P(MockCorrupts, AnyByteOfAnOpenLoopAndNoMessageIsLost) {
     for (const std::string way : {"corrupt=9:each", "corrupt-answer=9:each"}) {
         SCOPED_TRACE(way);
         const auto log = count_of("--test latency --rate 4000 --warmup 0 --set faults=" + way + GetParam());
@@ -312,7 +312,7 @@ TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
     EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
 }
 
-TEST(MockCounts, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
+TEST(MockCounts, OneWayMessageWithAChangedHeaderIsCorruptedAndNotASample) {
     const auto log = count_of("--test latency --basis one-way --rate 4000 --warmup 0 --set faults=corrupt=9:each");
 
     const auto headers = among(number(log, "sending", "sent") / 9, header);
@@ -322,7 +322,7 @@ TEST(MockCounts, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
     EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
 }
 
-TEST(MockCounts, AChangedNumberOfAMessageIsOneCorruptedMessage) {
+TEST(MockCounts, AChangedNumberOfAMessageCountsAsOneCorruptedMessage) {
     // Regression: one flipped bit turned one message into 16,777,216 lost messages, and halved the rate.
     const auto log = count_of("--test throughput --rate 5000 --warmup 0 --set faults=corrupt=100:3:1");
 
@@ -331,7 +331,7 @@ TEST(MockCounts, AChangedNumberOfAMessageIsOneCorruptedMessage) {
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent")) << log;
 }
 
-TEST(MockCounts, AFaultThatItCannotDoIsRefused) {
+TEST(MockCounts, AnImpossibleFaultIsRefused) {
     for (const char* list : {"hold", "hold=fast", "hold=-1ms", "stall=1s", "stall=1s/100ms", "lose=0", "explode=1",
                              "corrupt=0", "corrupt=9:", "corrupt=9:1:0", "corrupt=9:1:256", "corrupt=9:1:1:1",
                              "corrupt=9:some", "corrupt-answer=x", ""}) {
@@ -355,7 +355,7 @@ TEST(MockCounts, AStallIsInTheMiddleOfItsPeriod) {
 
 // Each answer arrives 250 ms after its message, and messages are sent 200 ms apart. At the end, the last answers are
 // still on their way.
-TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
+TEST(Mock, LateAnswersAreSamplesAndNotLost) {
     const auto log = run_mock("--test latency --duration 1 --warmup 0 --set faults=hold=250ms");
 
     EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "200000000");
@@ -368,7 +368,7 @@ TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
 
 // Regression: the first look at the transport, of 10 ms, was added to the limit, so that an answer after 205 ms counted
 // as in time.
-TEST(Mock, TheLimitForAnAnswerBeginsWithItsMessage) {
+TEST(Mock, TheTimeLimitOfAnAnswerBeginsWhenItsMessageIsSent) {
     const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --set faults=hold=205ms");
 
     EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "200000000");
@@ -377,7 +377,7 @@ TEST(Mock, TheLimitForAnAnswerBeginsWithItsMessage) {
     EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
 }
 
-TEST(Mock, TheLimitForAnAnswerIsAnOption) {
+TEST(Mock, TheTimeLimitOfAnAnswerIsAnOption) {
     const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 60 --set faults=hold=250ms");
 
     EXPECT_EQ(value(log, "config", "answer_limit_s"), "60");
@@ -387,7 +387,7 @@ TEST(Mock, TheLimitForAnAnswerIsAnOption) {
     EXPECT_GE(number(log, "latency", "min_ns"), 250'000'000U) << log;
 }
 
-TEST(MockCounts, WhatNeverComesIsLostHoweverShortTheLimit) {
+TEST(MockCounts, AMissingAnswerIsLostEvenIfTheTimeLimitIsVeryShort) {
     const auto log = count_of("--test latency --warmup 0 --answer-limit 0.001 --set faults=lose=2", 20);
 
     const auto samples = number(log, "latency", "samples");
@@ -396,7 +396,7 @@ TEST(MockCounts, WhatNeverComesIsLostHoweverShortTheLimit) {
     EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
 }
 
-TEST(MockCounts, ATransportThatLosesNothingHasNoLimitForAnswers) {
+TEST(MockCounts, AReliableTransportHasNoTimeLimitForAnswers) {
     Program perftest{"--test latency --transport shm --sizes 64 --duration 0.05 --warmup 0"};
     ASSERT_EQ(perftest.wait(), 0) << perftest.err();
 
@@ -406,7 +406,7 @@ TEST(MockCounts, ATransportThatLosesNothingHasNoLimitForAnswers) {
 
 // A message that the next one overtakes arrives when the publisher no longer waits for its answer. Regression: it
 // counted as lost, because the subscriber did not answer it.
-TEST(MockCounts, AMessageThatIsOvertakenIsLateAndNotLost) {
+TEST(MockCounts, AnOvertakenMessageIsLateAndNotLost) {
     const auto log = count_of("--test latency --warmup 0 --answer-limit 0.02 --set faults=reorder=5", 20);
 
     const auto samples = number(log, "latency", "samples");
@@ -418,7 +418,7 @@ TEST(MockCounts, AMessageThatIsOvertakenIsLateAndNotLost) {
 }
 
 // From three quarters of the time on, the transport accepts nothing until the schedule is over.
-TEST(Mock, AScheduleThatWasNotSentToItsEndIsNoted) {
+TEST(Mock, AnUnfinishedScheduleIsNoted) {
     const auto log =
         run_mock("--test latency --rate 100 --duration 2 --warmup 0 --set faults=send-stall=3s/6s --wait block");
 
@@ -431,7 +431,7 @@ TEST(Mock, AScheduleThatWasNotSentToItsEndIsNoted) {
 // The sanitizers use extra memory for freed objects and for each thread.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // Regression: the first loss kept all later messages in memory, 8 bytes each.
-TEST(Mock, ALossInAnOpenLoopTakesNoMemory) {
+TEST(Mock, ALossInAnOpenLoopDoesNotIncreaseTheMemory) {
     const auto peak = [](const std::string& seconds) {
         return number(
             run_mock("--test latency --rate 100000 --interval-length 10 --warmup 0 --set faults=lose=1000 --duration " +

@@ -4,7 +4,7 @@
 namespace tacholog {
 namespace {
 
-TEST(Native, ARunWithoutASingleMessageHasNoRates) {
+TEST(Native, ARunWithoutMessagesHasNoRates) {
     const Histogram empty;
     ThroughputResult nothing;
     nothing.payload_bytes = 64;
@@ -16,7 +16,7 @@ TEST(Native, ARunWithoutASingleMessageHasNoRates) {
     EXPECT_EQ(text.find("inf"), std::string::npos);
 }
 
-TEST(Native, LatencyWithItsHistogram) {
+TEST(Native, LatencyIsFollowedByItsHistogram) {
     const auto histogram = round_trips();
 
     EXPECT_EQ(written(latency(histogram)),
@@ -27,7 +27,7 @@ TEST(Native, LatencyWithItsHistogram) {
               "bins=20000:20015:90,30992:31007:9,202880:203007:1\n");
 }
 
-TEST(Native, ManyBinsComeInParts) {
+TEST(Native, ManyBinsAreWrittenInSeveralParts) {
     Histogram histogram;
     for (std::uint64_t value = 1; value <= 1200; ++value) histogram.record(value);
     const auto text = written(latency(histogram));
@@ -37,13 +37,13 @@ TEST(Native, ManyBinsComeInParts) {
     EXPECT_TRUE(text.ends_with("1200:1200:1\n"));
 }
 
-TEST(Native, Throughput) {
+TEST(Native, ThroughputHasCountsAndRates) {
     EXPECT_EQ(written(throughput()),
               "throughput payload_bytes=1024 sent=200010 received=200000 lost=10 duplicated=0 reordered=0 corrupted=0 "
               "duration_ns=3000000000 rate_per_s=66666.333 goodput_bit_per_s=546130603 offered_rate_per_s=70000.500\n");
 }
 
-TEST(Native, AResultSaysHowManyMessagesTravelledTogether) {
+TEST(Native, AResultStatesTheMessagesOfABatch) {
     ThroughputResult result = throughput();
     result.batches = {64, "sendmmsg"};
     const auto text = written(result);
@@ -51,7 +51,7 @@ TEST(Native, AResultSaysHowManyMessagesTravelledTogether) {
     EXPECT_NE(text.find(" corrupted=0 batch_messages=64 batched_by=sendmmsg duration_ns="), std::string::npos) << text;
 }
 
-TEST(Native, WhatIsUnknownIsLeftOut) {
+TEST(Native, UnknownFactsAreLeftOut) {
     Host host;
     host.name = "box";
     host.mitigations_off = false;
@@ -59,7 +59,7 @@ TEST(Native, WhatIsUnknownIsLeftOut) {
     EXPECT_EQ(written(host), "host name=box mitigations_off=no\n");
 }
 
-TEST(Native, WhatTheCpusOfBothSidesShare) {
+TEST(Native, PlacementStatesWhatTheCpusOfBothSidesShare) {
     EXPECT_EQ(written(MeasuringCpus{CpuRelation::shared_cache, 3, 0, 0, 56'349}),
               "placement relation=shared-cache shared_cache=L3 numa_nodes=0,0 cache_line_ns=56.3\n");
     EXPECT_EQ(written(MeasuringCpus{CpuRelation::two_nodes, 0, 0, 1, -1}),
@@ -67,7 +67,7 @@ TEST(Native, WhatTheCpusOfBothSidesShare) {
     EXPECT_EQ(written(MeasuringCpus{}), "placement relation=unknown\n");
 }
 
-TEST(Native, TextIsQuotedWhereItMustBe) {
+TEST(Native, TextWithSpecialCharactersIsQuoted) {
     const auto note = [](const char* text) { return written(Note{text}); };
 
     EXPECT_EQ(note("plain-1.0:/+,%@_"), "note text=plain-1.0:/+,%@_\n");
@@ -77,7 +77,7 @@ TEST(Native, TextIsQuotedWhereItMustBe) {
               "note text=\"say \\\"no\\\" \\\\ tab\\t line\\n bell\\x07\"\n");
 }
 
-TEST(Native, TheConfigurationSaysHowItWasMeasured) {
+TEST(Native, TheConfigurationStatesAllConditionsOfTheMeasurement) {
     Options options;
     options.transport = "shm";
     options.sizes = {64, 1024};
@@ -92,7 +92,7 @@ TEST(Native, TheConfigurationSaysHowItWasMeasured) {
               "shm\"\n");
 }
 
-TEST(Native, TheConfigurationStatesWhatTheTransportIsAndWasTold) {
+TEST(Native, TheConfigurationStatesTheReachAndTheDataPathOfTheTransport) {
     Options options;
     options.transport = "mock";
     options.sizes = {64};
@@ -102,12 +102,12 @@ TEST(Native, TheConfigurationStatesWhatTheTransportIsAndWasTold) {
     EXPECT_NE(line.find("transport=mock reach=process data_path=copy "), std::string::npos) << line;
 }
 
-TEST(Native, ALineOfItsOwnStatesEverySetting) {
+TEST(Native, AllSettingsAreOnASeparateLine) {
     EXPECT_EQ(written(SettingsInEffect{{{"faults", "lose=10"}, {"queue-length", "3"}}}),
               "settings faults=\"lose=10\" queue_length=3\n");
 }
 
-TEST(Native, FactsOfSocketsHaveALineOfTheirOwn) {
+TEST(Native, FactsOfSocketsAreOnASeparateLine) {
     const TransportFacts facts{
         "sub",
         "sub2",
@@ -124,13 +124,13 @@ TEST(Native, ACompanionProgramIsStated) {
               "companion name=mosquitto command=\"mosquitto -p 1\"\n");
 }
 
-TEST(Native, TheWayOfTheDataIsStatedAsFarAsItIsKnown) {
+TEST(Native, TheWayOfTheDataIsStatedWithTheKnownCounts) {
     EXPECT_EQ(written(WayTaken{"local", 5000, 120, true}),
               "way expected=local carried_bytes=5000 ip_bytes=120 agrees=yes\n");
     EXPECT_EQ(written(WayTaken{"udp", 50, {}, {}}), "way expected=udp carried_bytes=50\n");
 }
 
-TEST(Native, Errors) {
+TEST(Native, ErrorsStateTheMessageSizeAndTheText) {
     EXPECT_EQ(written(Failure{64, "connect: refused"}, Failure{std::nullopt, "x"}),
               "error payload_bytes=64 text=\"connect: refused\"\nerror text=x\n");
 }
@@ -143,7 +143,7 @@ TEST(Native, ADemandResultHasBothRates) {
               "goodput_bit_per_s=137917321\n");
 }
 
-TEST(Native, WhatBelongsToABurstSaysSo) {
+TEST(Native, WarmUpAndIntervalsOfBurstsStateTheDemandAndTheRecoveryTime) {
     const Demand bursts{100, 5'000'000};
 
     EXPECT_EQ(written(Warmup{64, 300, 9'000'000, Outcome::fixed, bursts},

@@ -16,7 +16,7 @@ protected:
     static bool runs(const std::string& pid) { return std::filesystem::exists("/proc/" + pid + "/status"); }
 };
 
-TEST_F(Needy, SidesThatWaitForEachOtherMeet) {
+TEST_F(Needy, SidesThatWaitForEachOtherConnect) {
     auto both = run("--test latency --transport needy --set match=late" + brief);
 
     EXPECT_EQ(both.wait(), 0) << both.err();
@@ -40,7 +40,7 @@ TEST_F(Needy, FactsOfBothSidesAreInTheLog) {
     EXPECT_NE(both.out().find("\nway expected=local carried_bytes="), std::string::npos);
 }
 
-TEST_F(Needy, AnObjectionIsOneLineBeforeAnythingIsWritten) {
+TEST_F(Needy, AnObjectionOfTheTransportIsOneLineAndNoLogIsWritten) {
     for (const char* role : {"", " --role pub", " --role sub"}) {
         auto refused = run("--test latency --transport needy --set daemon=stopped" + std::string{role});
 
@@ -50,14 +50,14 @@ TEST_F(Needy, AnObjectionIsOneLineBeforeAnythingIsWritten) {
     }
 }
 
-TEST_F(Needy, AProgramThatIsMissingIsNamedWithItsPackage) {
+TEST_F(Needy, AMissingProgramIsNamedWithItsPackage) {
     auto refused = run("--test latency --transport needy --set companion=missing");
 
     EXPECT_EQ(refused.wait(), 2);
     EXPECT_EQ(refused.err(), "perftest: no-such-broker: no such program: install the-broker\n");
 }
 
-TEST_F(Needy, ACompanionLivesAsLongAsTheRunAndBothSidesKnowItsAddress) {
+TEST_F(Needy, ACompanionIsEndedWithTheRunAndBothSidesHaveItsAddress) {
     auto both = run("--test latency --transport needy --set companion=alive" + brief);
 
     EXPECT_EQ(both.wait(), 0) << both.err();
@@ -71,7 +71,7 @@ TEST_F(Needy, ACompanionLivesAsLongAsTheRunAndBothSidesKnowItsAddress) {
     EXPECT_FALSE(runs(value(both.out(), "companion", "pid")));
 }
 
-TEST_F(Needy, ASubscriberOnItsOwnHearsOfThePublishersCompanion) {
+TEST_F(Needy, ASubscriberThatIsStartedSeparatelyGetsTheAddressOfTheCompanion) {
     const std::string options =
         "--test latency --transport needy --set companion=alive" + brief + "--port " + std::to_string(free_port());
     auto publisher = run(options + " --role pub");
@@ -85,7 +85,7 @@ TEST_F(Needy, ASubscriberOnItsOwnHearsOfThePublishersCompanion) {
     EXPECT_EQ(subscriber.out().find("\ncompanion "), std::string::npos) << "it has started none";
 }
 
-TEST_F(Needy, ACompanionDiesWithARunThatIsKilled) {
+TEST_F(Needy, ACompanionIsEndedIfItsRunIsKilled) {
     auto both = run("--test latency --transport needy --set companion=alive --sizes 64 --duration 100");
     ASSERT_TRUE(both.says("\naffinity "));
     const std::string pid = value(both.out(), "companion", "pid");
@@ -98,7 +98,7 @@ TEST_F(Needy, ACompanionDiesWithARunThatIsKilled) {
     EXPECT_FALSE(runs(pid));
 }
 
-TEST_F(Needy, ALibraryThatStartsOnceIsStartedInAProcessForEachSize) {
+TEST_F(Needy, ALibraryThatCanStartOnlyOnceGetsANewProcessForEachSize) {
     auto both = run("--test latency --transport needy-once" + brief);
 
     EXPECT_EQ(both.wait(), 0) << both.err();
@@ -108,7 +108,7 @@ TEST_F(Needy, ALibraryThatStartsOnceIsStartedInAProcessForEachSize) {
     EXPECT_NE(both.out().find("\nresources payload_bytes=65536 test=latency role=sub "), std::string::npos);
 }
 
-TEST_F(Needy, SoAreBothSidesStartedOneByOne) {
+TEST_F(Needy, SidesThatAreStartedSeparatelyGetANewProcessForEachSize) {
     const std::string options =
         "--test throughput --transport needy-once" + brief + "--port " + std::to_string(free_port());
     auto publisher = run(options + " --role pub");
@@ -120,7 +120,7 @@ TEST_F(Needy, SoAreBothSidesStartedOneByOne) {
         EXPECT_NE(side->out().find("\nend status=ok latency=0 throughput=3 "), std::string::npos) << side->out();
 }
 
-TEST_F(Needy, AProcessThatDiesOverASizeEndsTheRunWithItsReason) {
+TEST_F(Needy, AKilledProcessOfASizeEndsTheRunWithAReason) {
     auto both = run("--test latency --transport needy-once --sizes 64,666 --duration 0.05 --warmup 0");
 
     EXPECT_EQ(both.wait(), 1);
@@ -130,7 +130,7 @@ TEST_F(Needy, AProcessThatDiesOverASizeEndsTheRunWithItsReason) {
         << both.out();
 }
 
-TEST_F(Needy, ARunWithAProcessForEachSizeStopsWhenItIsAsked) {
+TEST_F(Needy, ASignalEndsARunWithAProcessForEachSize) {
     auto both = run("--test latency --transport needy-once --sizes 64,128 --duration 100 --warmup 0");
     ASSERT_TRUE(both.says("\nwarmup "));
     ::kill(both.pid(), SIGTERM);

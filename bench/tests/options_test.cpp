@@ -24,7 +24,7 @@ Result<Options> parse(const std::string& line) {
     return parse_options(static_cast<int>(arguments.size()), pointers.data());
 }
 
-TEST(Options, DefaultsAreThoseOfTheHelp) {
+TEST(Options, DefaultsEqualTheDefaultsInTheHelp) {
     const auto options = parse("--test latency --transport shm");
 
     ASSERT_TRUE(options);
@@ -37,14 +37,14 @@ TEST(Options, DefaultsAreThoseOfTheHelp) {
     EXPECT_EQ(options->command, "perftest --test latency --transport shm");
 }
 
-TEST(Options, AFlagMayBeThereTwice) {
+TEST(Options, AFlagMayBeGivenTwice) {
     const auto options = parse("--test latency --transport shm --verify --verify");
 
     ASSERT_TRUE(options) << options.error().text;
     EXPECT_TRUE(options->handling.verify);
 }
 
-TEST(Options, ADemandTestIsEverySizeWithEveryDemandAndRecoveryTime) {
+TEST(Options, ADemandTestHasACaseForEachSizeDemandAndRecoveryTime) {
     const auto options = parse("--test demand --transport shm --sizes 64,1KiB --demands 5,6 --recovery 0,2");
 
     ASSERT_TRUE(options);
@@ -56,21 +56,21 @@ TEST(Options, ADemandTestIsEverySizeWithEveryDemandAndRecoveryTime) {
     EXPECT_EQ(measured[7], (Case{1024, Demand{6, 2'000'000}}));
 }
 
-TEST(Options, SizesTakeUnits) {
+TEST(Options, SizesMayHaveUnits) {
     const auto sizes = parse_sizes("16,64B,1KiB,32MiB");
 
     ASSERT_TRUE(sizes);
     EXPECT_EQ(*sizes, (std::vector<std::size_t>{16, 64, 1024, 33554432}));
 }
 
-TEST(Options, CpuListsTakeRanges) {
+TEST(Options, CpuListsMayHaveRanges) {
     const auto cpus = parse_cpus("0,2-4");
 
     ASSERT_TRUE(cpus);
     EXPECT_EQ(*cpus, (std::vector<int>{0, 2, 3, 4}));
 }
 
-TEST(Options, HelpNeedsNothingElse) {
+TEST(Options, HelpNeedsNoOtherOption) {
     const auto options = parse("--help");
 
     ASSERT_TRUE(options);
@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"--test latency --transport", "--transport: its value is missing"},
         Wrong{"--test latency --transport shm now", "'now': options only"}));
 
-TEST(Options, IntervalsHaveALengthAndAnswersALimit) {
+TEST(Options, TheLengthOfIntervalsAndTheTimeLimitOfAnswersAreOptions) {
     const auto options = parse("--test latency --transport shm --interval-length 0.1 --answer-limit 2");
     ASSERT_TRUE(options) << options.error().text;
     EXPECT_EQ(options->interval_s, 0.1);
@@ -183,7 +183,7 @@ TEST(Options, IntervalsHaveALengthAndAnswersALimit) {
     EXPECT_EQ(plain->answer_limit_s, std::nullopt);
 }
 
-TEST(Options, ASettingOfATransportIsTheOneGivenOrItsDefault) {
+TEST(Options, ASettingOfATransportHasTheGivenValueOrItsDefault) {
     const auto given = parse("--test latency --transport mock --set faults=lose=10,hold=1ms");
     ASSERT_TRUE(given) << given.error().text;
     EXPECT_EQ(given->settings, (Settings{{"capacity", "none"}, {"faults", "lose=10,hold=1ms"}}));
@@ -193,13 +193,13 @@ TEST(Options, ASettingOfATransportIsTheOneGivenOrItsDefault) {
     EXPECT_TRUE(parse("--test latency --transport shm")->settings.empty());
 }
 
-TEST(Options, AnIntervalHasAShortestLength) {
+TEST(Options, AnIntervalIsNotShorterThanItsMinimum) {
     const auto options = parse("--test latency --transport shm --interval-length 0.001");
     ASSERT_FALSE(options);
     EXPECT_EQ(options.error().text, "--interval-length 0.001: less than 0.01 seconds");
 }
 
-TEST(Options, AnAnswerLimitIsOfAClosedLoopAlone) {
+TEST(Options, ATimeLimitOfAnswersIsOnlyForAClosedLoop) {
     const auto options = parse("--test latency --transport shm --rate 10 --answer-limit 2");
     ASSERT_FALSE(options);
     EXPECT_NE(options.error().text.find("--answer-limit is for --test latency without --rate"), std::string::npos);

@@ -8,7 +8,7 @@ namespace {
 
 using Kind = Outstanding::Kind;
 
-TEST(Outstanding, AnAnswerIsFirstOnceAndSaysWhenItsMessageWasSent) {
+TEST(Outstanding, OnlyTheFirstAnswerToAMessageIsCalledFirstAndHasTheTimeOfSending) {
     Outstanding outstanding{4};
     outstanding.restart(10);
     for (Nanoseconds time = 100; time < 103; ++time) outstanding.sent(time);
@@ -24,7 +24,7 @@ TEST(Outstanding, AnAnswerIsFirstOnceAndSaysWhenItsMessageWasSent) {
     EXPECT_TRUE(outstanding.empty());
 }
 
-TEST(Outstanding, RemembersNoMoreHoweverManyAreSentBehindOneThatIsLost) {
+TEST(Outstanding, MemoryDoesNotGrowWithTheMessagesSentAfterALostMessage) {
     Outstanding outstanding;
     EXPECT_EQ(outstanding.remembered(), Outstanding::most_remembered);
     const std::uint64_t sent = 3 * Outstanding::most_remembered;
@@ -41,7 +41,7 @@ TEST(Outstanding, RemembersNoMoreHoweverManyAreSentBehindOneThatIsLost) {
     EXPECT_EQ(outstanding.answered(0).kind, Kind::again) << "later than so many others";
 }
 
-TEST(Outstanding, ForgetsTheOldestAloneWhereAllAreLost) {
+TEST(Outstanding, ForgetsOnlyTheOldestMessageIfAllAreLost) {
     Outstanding outstanding{1024};
     for (Nanoseconds time = 0; time < 1025; ++time) outstanding.sent(time);
 
@@ -50,7 +50,7 @@ TEST(Outstanding, ForgetsTheOldestAloneWhereAllAreLost) {
     EXPECT_EQ(outstanding.answered(1024).sent_ns, 1024);
 }
 
-TEST(Outstanding, KnowsAllOfABacklogThatGrows) {
+TEST(Outstanding, KnowsAllMessagesOfAGrowingBacklog) {
     Outstanding outstanding{16'384};
     outstanding.restart(1000);
     for (Nanoseconds time = 1000; time < 1500; ++time) outstanding.sent(time);

@@ -18,7 +18,7 @@ SideCpus side(const Cpus& allowed, const Cpus& achieved, std::size_t threads = 1
     return {host, allowed, achieved, threads};
 }
 
-TEST(Placement, TakesACpuThatNobodyMeasuresOn) {
+TEST(Placement, ReportsOnACpuThatNoMeasuringThreadUses) {
     const auto pub = side({0, 1, 2, 3}, {0});
     const auto sub = side({0, 1, 2, 3}, {1});
     const auto placement = choose_placement(pub, {pub, sub});
@@ -28,7 +28,7 @@ TEST(Placement, TakesACpuThatNobodyMeasuresOn) {
     EXPECT_EQ(placement.reporting, (Cpus{2, 3}));
 }
 
-TEST(Placement, OfTwoCpusThatMeasureLeavesNone) {
+TEST(Placement, LeavesNoCpuForReportingIfBothCpusMeasure) {
     const auto pub = side({0, 1}, {0});
     const auto sub = side({0, 1}, {1});
 
@@ -37,14 +37,14 @@ TEST(Placement, OfTwoCpusThatMeasureLeavesNone) {
     EXPECT_FALSE(choose_placement(pub, {pub, sub}).shared);
 }
 
-TEST(Placement, OfAnyOfTwoCpusLeavesNoneForTwoThreads) {
+TEST(Placement, LeavesNoCpuForReportingIfTwoUnpinnedThreadsHaveTwoCpus) {
     const auto any = side({0, 1}, {0, 1});
 
     EXPECT_FALSE(choose_placement(any, {any, any}).live);
     EXPECT_FALSE(choose_placement(any, {any, any}).shared);
 }
 
-TEST(Placement, OfAnyOfFourCpusLeavesSomeToTheKernelsChoice) {
+TEST(Placement, LetsTheKernelChooseTheReportingCpuIfTwoUnpinnedThreadsHaveFourCpus) {
     const auto any = side({0, 1, 2, 3}, {0, 1, 2, 3});
     const auto placement = choose_placement(any, {any, any});
 
@@ -52,14 +52,14 @@ TEST(Placement, OfAnyOfFourCpusLeavesSomeToTheKernelsChoice) {
     EXPECT_EQ(placement.reporting, (Cpus{0, 1, 2, 3}));
 }
 
-TEST(Placement, KeepsOffACpuThatIsOneThreadsOwn) {
+TEST(Placement, DoesNotReportOnTheCpuOfAPinnedThread) {
     const auto pub = side({0, 1, 2}, {0});
     const auto sub = side({0, 1, 2}, {0, 1, 2});
 
     EXPECT_EQ(choose_placement(pub, {pub, sub}).reporting, (Cpus{1, 2}));
 }
 
-TEST(Placement, OnOneCpuSidesTakeTurns) {
+TEST(Placement, StatesThatBothSidesShareACpu) {
     const auto both = side({0, 1}, {0});
     const auto placement = choose_placement(both, {both, both});
 
@@ -68,14 +68,14 @@ TEST(Placement, OnOneCpuSidesTakeTurns) {
     EXPECT_EQ(placement.reporting, Cpus{1});
 }
 
-TEST(Placement, ThreadsOfOneSideShareToo) {
+TEST(Placement, StatesThatThreadsOfOneSideShareACpu) {
     const auto pubs = side({0, 1}, {0}, 4);
     const auto sub = side({0, 1}, {1});
 
     EXPECT_TRUE(choose_placement(sub, {pubs, sub}).shared);
 }
 
-TEST(Placement, AnotherHostHasCpusOfItsOwn) {
+TEST(Placement, DoesNotMixTheCpusOfDifferentHosts) {
     const auto pub = side({0, 1}, {0}, 1, "here");
     const auto sub = side({0, 1}, {0}, 1, "there");
 
@@ -83,7 +83,7 @@ TEST(Placement, AnotherHostHasCpusOfItsOwn) {
     EXPECT_EQ(choose_placement(sub, {pub, sub}).reporting, Cpus{1});
 }
 
-TEST(Placement, WhatASideSaysArrivesAsItWasSaid) {
+TEST(Placement, OfASideStaysTheSameAfterWritingAndReading) {
     const auto said = parse_side_cpus(to_text(side({0, 1, 7}, {1}, 3, "5f1c-aa")));
 
     ASSERT_TRUE(said);
@@ -139,14 +139,14 @@ TEST_F(TwoSockets, TwoCoresOfOneSocketShareACache) {
     EXPECT_EQ(cpus.subscriber_node, 0);
 }
 
-TEST_F(TwoSockets, WithoutASharedCacheTheyShareTheNode) {
+TEST_F(TwoSockets, TwoCoresWithoutASharedCacheShareANode) {
     write_cache(2, "3", "Unified", "0,4\n");
 
     EXPECT_EQ(compared_with(1).relation, CpuRelation::one_node);
     EXPECT_EQ(compared_with(1).cache_level, 0);
 }
 
-TEST_F(TwoSockets, TwoSocketsAreTwoNodes) {
+TEST_F(TwoSockets, CoresOfDifferentSocketsAreOnTwoNodes) {
     const auto cpus = compared_with(2);
 
     EXPECT_EQ(cpus.relation, CpuRelation::two_nodes);
@@ -158,7 +158,7 @@ TEST_F(TwoSockets, ACpuIsNotItsOwnSibling) {
     EXPECT_EQ(compared_with(0).relation, CpuRelation::one_cpu);
 }
 
-TEST(MeasuringCpus, AreUnknownIfTheKernelTellsNothing) {
+TEST(MeasuringCpus, AreUnknownIfTheKernelStatesNothing) {
     const FilesOfTheKernel files;
     const auto cpus = compare_cpus(0, 1, files.root());
 
@@ -174,18 +174,18 @@ TEST(MeasuringCpus, OfASideWithSeveralCpusAreUnpinned) {
     EXPECT_EQ(cpus.cache_line_ps, -1);
 }
 
-TEST(MeasuringCpus, OfTwoHostsShareNothing) {
+TEST(MeasuringCpus, OfTwoHostsAreNotRelated) {
     EXPECT_EQ(find_measuring_cpus(side({0}, {0}, 1, "here"), {side({0}, {0}, 1, "there")}).relation,
               CpuRelation::two_hosts);
 }
 
-TEST(MeasuringCpus, ThatDifferFromSubscriberToSubscriberAreMixed) {
+TEST(MeasuringCpus, AreCalledMixedIfTheyDifferBetweenSubscribers) {
     const auto pub = side({0, 1}, {0});
 
     EXPECT_EQ(find_measuring_cpus(pub, {side({0, 1}, {0}), side({0, 1}, {0, 1})}).relation, CpuRelation::mixed);
 }
 
-TEST(MeasuringCpus, ACacheLineTakesTimeToAnotherCpu) {
+TEST(MeasuringCpus, HaveAMeasuredTimeOfACacheLineBetweenTwoCpus) {
     const Cpus allowed = allowed_cpus();
     if (allowed.size() < 2) GTEST_SKIP() << "this process has one CPU";
     std::optional<std::int64_t> ps;
@@ -197,7 +197,7 @@ TEST(MeasuringCpus, ACacheLineTakesTimeToAnotherCpu) {
     EXPECT_GT(*ps, 0);
 }
 
-TEST(MeasuringCpus, ToACpuThatIsNotThereNothingIsMeasured) {
+TEST(MeasuringCpus, HaveNoTimeOfACacheLineToACpuThatDoesNotExist) {
     EXPECT_FALSE(measure_cache_line_ps(1023));
 }
 

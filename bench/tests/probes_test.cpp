@@ -30,7 +30,7 @@ protected:
 class RepresentativeProbed : public EveryTransportProbed {};
 
 // The hardest case, because both sides may wait for the other to make space.
-TEST_P(EveryTransportProbed, AnswersEveryMessageIfItIsToldTo) {
+TEST_P(EveryTransportProbed, AnswersEachMessageIfEachMessageIsAProbe) {
     const std::string larger = carries(*std::get<0>(GetParam()), 300 * 1024) ? "300KiB" : "100KiB";
     Program both{stream() + "--probe-every 1 --verify --sizes 64," + larger};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
@@ -45,7 +45,7 @@ TEST_P(EveryTransportProbed, AnswersEveryMessageIfItIsToldTo) {
     }
 }
 
-TEST_P(RepresentativeProbed, AnswersWhatIsSentAtARate) {
+TEST_P(RepresentativeProbed, AnswersTheProbesOfAStreamAtAGivenRate) {
     Program both{stream() + "--probe-every 7 --sizes 64 --rate 1000"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
     const std::string log = both.out();
@@ -57,7 +57,7 @@ TEST_P(RepresentativeProbed, AnswersWhatIsSentAtARate) {
 }
 
 // Six is a multiple of three: with a fixed offset, the same instance would be probed each time.
-TEST_P(RepresentativeProbed, AnswersForEveryInstanceInTurn) {
+TEST_P(RepresentativeProbed, AnswersProbesOfEachInstance) {
     Program both{stream() + "--probe-every 6 --instances 3 --sizes 64 --rate 2000"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
     const std::string log = both.out();
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Representatives, RepresentativeProbed,
 
 class PlanOfProbes : public testing::TestWithParam<std::pair<std::uint64_t, std::uint64_t>> {};
 
-TEST_P(PlanOfProbes, HasOneInEachSoManyMessagesAndSomeOfEveryInstance) {
+TEST_P(PlanOfProbes, HasOneProbeInEachPeriodAndProbesOfEachInstance) {
     const auto [every, instances] = GetParam();
     const ProbePlan plan{every, instances};
     std::vector<std::uint64_t> of_instance(instances);
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Keyed, PlanOfProbes,
                              return std::to_string(one.param.first) + "of" + std::to_string(one.param.second);
                          });
 
-TEST(Probes, OfTwoInstancesMayOvertakeEachOther) {
+TEST(Probes, OfDifferentInstancesMayOvertakeEachOther) {
     const std::string stream =
         "--test throughput --transport mock --set faults=reorder=5 --probe-every 1 --sizes 64 --rate 2000 "
         "--warmup 0.02 ";
@@ -120,7 +120,7 @@ TEST(Probes, OfTwoInstancesMayOvertakeEachOther) {
     EXPECT_GT(number(alone, "latency", "reordered"), 0U) << alone;
 }
 
-TEST(Probes, SeeWhatHoldsMessagesUp) {
+TEST(Probes, MeasureTheDelayOfTheTransport) {
     Program both{
         "--test throughput --transport mock --set faults=hold=3ms --probe-every 5 --sizes 64 --rate 100 --duration 0.5 "
         "--warmup 0"};
@@ -130,7 +130,7 @@ TEST(Probes, SeeWhatHoldsMessagesUp) {
 }
 
 // Happens with a queue that is so short that few messages pass, and none of them is a probe.
-TEST(Probes, ThatAreAllLostAreAResultWhereMessagesMayBe) {
+TEST(Probes, ThatAreAllLostGiveAResultWithoutSamplesIfTheTransportMayLoseMessages) {
     Program both{
         "--test throughput --transport mock --set faults=corrupt-answer=1:0 --probe-every 5 --sizes 64 --rate 1000 "
         "--duration 0.1 --warmup 0"};
@@ -146,7 +146,7 @@ TEST(Probes, ThatAreAllLostAreAResultWhereMessagesMayBe) {
         << both.out();
 }
 
-TEST(Probes, ThatAreNotDueAreNoResult) {
+TEST(Probes, GiveNoResultIfNoProbeWasDue) {
     Program both{
         "--test throughput --transport shm --probe-every 100000 --sizes 64 --rate 200 --duration 0.1 --warmup 0.1"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
@@ -169,7 +169,7 @@ TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
 
 // The subscriber takes and answers the messages that it missed when the publisher has already sent everything and has
 // waited for half a second. Regression: these counted as lost, and the stall was in no round trip.
-TEST(Probes, OfASubscriberThatWasStoppedAtTheEndAreLateAndNotLost) {
+TEST(Probes, ToASubscriberThatWasStoppedAtTheEndAreLateAndNotLost) {
     Program both{
         "--test throughput --transport udp --sizes 64 --probe-every 1 --rate 50 --warmup 0 --duration 1 --wait block"};
     ASSERT_TRUE(both.says("\nwarmup")) << both.err() << both.out();
@@ -187,7 +187,7 @@ TEST(Probes, OfASubscriberThatWasStoppedAtTheEndAreLateAndNotLost) {
     EXPECT_EQ(number(log, "latency", "samples"), number(log, "throughput", "sent")) << log;
 }
 
-TEST(Probes, GoWithAPlainStreamAlone) {
+TEST(Probes, AreRefusedWithOtherTestsAndWithSeveralSubscribersOrBatches) {
     const std::string stream = "--test throughput --transport tcp --probe-every 5 ";
     for (const std::string more : {"--subscribers 2", "--batch-bytes 4KiB"}) {
         Program both{stream + more};

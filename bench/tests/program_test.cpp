@@ -27,7 +27,7 @@ class MeasuredRuns : public EveryTransportRuns {};
 /// Tests of the rig that do not depend on the transport.
 class RepresentativeRuns : public EveryTransportRuns {};
 
-TEST_P(EveryTransportRuns, LatencyIsLoggedFromHeadToEnd) {
+TEST_P(EveryTransportRuns, LatencyHasACompleteLog) {
     Program perftest{"--test latency --verify --sizes 16,100KiB" + briefly + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -45,7 +45,7 @@ TEST_P(EveryTransportRuns, LatencyIsLoggedFromHeadToEnd) {
     EXPECT_EQ(value(log, "end", "latency"), "2");
 }
 
-TEST_P(OwnTransportRuns, OneWayLatencyIsNeverBelowNothing) {
+TEST_P(OwnTransportRuns, OneWayLatencyIsAboveZero) {
     Program perftest{"--test latency --basis one-way --rate 1000 --sizes 16,100KiB" + briefly + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -72,7 +72,7 @@ TEST_P(EveryTransportRuns, ThroughputCountsAddUp) {
     }
 }
 
-TEST_P(MeasuredRuns, KeepTheirSchedule) {
+TEST_P(MeasuredRuns, SendAllMessagesOfTheirSchedule) {
     Program perftest{"--test throughput --rate 200 --sizes 64 --duration 1 --warmup 0.05" + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -96,7 +96,7 @@ TEST_P(OwnTransportRuns, BurstsAreCountedOnBothSides) {
     EXPECT_EQ(value(log, "end", "demand"), "2");
 }
 
-TEST_P(RepresentativeRuns, EachSizeSaysWhatBothSidesUsed) {
+TEST_P(RepresentativeRuns, EachSizeStatesTheResourcesOfBothSides) {
     Program perftest{"--test throughput --sizes 64,128" + briefly + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -115,7 +115,7 @@ TEST_P(RepresentativeRuns, EachSizeSaysWhatBothSidesUsed) {
     }
 }
 
-TEST_P(OwnTransportRuns, TwoAtOnceDoNotMeet) {
+TEST_P(OwnTransportRuns, TwoRunsAtTheSameTimeDoNotMixTheirMessages) {
     Program first{"--test latency --verify --sizes 64" + briefly + transport()};
     Program second{"--test throughput --verify --sizes 64" + briefly + transport()};
 
@@ -125,7 +125,7 @@ TEST_P(OwnTransportRuns, TwoAtOnceDoNotMeet) {
     EXPECT_EQ(value(second.out(), "throughput", "corrupted"), "0");
 }
 
-TEST_P(OwnTransportRuns, ASignalEndsTheRunInOrder) {
+TEST_P(OwnTransportRuns, ASignalEndsTheRunWithACompleteLog) {
     Program perftest{"--test throughput --sizes 64" + endlessly + transport()};
     ASSERT_TRUE(perftest.says("\nwarmup"));
     ::kill(perftest.pid(), SIGTERM);
@@ -136,7 +136,7 @@ TEST_P(OwnTransportRuns, ASignalEndsTheRunInOrder) {
     EXPECT_EQ(perftest.err(), "perftest: stopped by a signal\n");
 }
 
-TEST_P(EveryTransportRuns, TwoProcessesMeetByPort) {
+TEST_P(EveryTransportRuns, TwoProcessesConnectByPort) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
     const int port = free_port();
     const std::string common = "--test throughput --sizes 64 --port " + std::to_string(port) + briefly + transport();
@@ -150,7 +150,7 @@ TEST_P(EveryTransportRuns, TwoProcessesMeetByPort) {
     }
 }
 
-TEST_P(OwnTransportRuns, LargerMessagesThanItCarriesAreRefused) {
+TEST_P(OwnTransportRuns, MessagesAboveTheLimitOfTheTransportAreRefused) {
     if (GetParam()->most_bytes == 0) GTEST_SKIP() << "it carries any size";
     const std::string larger = std::to_string(GetParam()->most_bytes + 1);
     Program perftest{"--test latency --sizes 64," + larger + transport()};
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, OwnTransportRuns, testing::ValuesIn(own_in_th
 INSTANTIATE_TEST_SUITE_P(Representatives, RepresentativeRuns, testing::ValuesIn(representatives()), transport_name);
 INSTANTIATE_TEST_SUITE_P(Registry, MeasuredRuns, testing::ValuesIn(transports_of_one_host()), transport_name);
 
-TEST(Perftest, TheKernelsCountersWitnessThePath) {
+TEST(Perftest, TheLogHasTheCountersOfTheKernelForTheNetworkPath) {
     Program udp{"--test throughput --transport udp --sizes 64 --rate 2000" + briefly};
     Program shm{"--test throughput --transport shm --sizes 64 --rate 2000" + briefly};
 
@@ -183,7 +183,7 @@ TEST(Perftest, TheKernelsCountersWitnessThePath) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // The kernel's ru_maxrss is at least that of the program that started this one. So runs of a campaign seemed to use as
 // much memory as Python.
-TEST(Perftest, PeakMemoryIsItsOwnAndNotThatOfTheProgramThatStartedIt) {
+TEST(Perftest, PeakMemoryDoesNotIncludeTheProgramThatStartedTheRun) {
     const std::vector<char> large(std::size_t{128} * 1024 * 1024, 1);
     Program both{"--test latency --transport udp --sizes 64" + briefly};
 
@@ -198,7 +198,7 @@ TEST(Perftest, PeakMemoryIsItsOwnAndNotThatOfTheProgramThatStartedIt) {
 }
 #endif
 
-TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
+TEST(Perftest, AWrongCommandLineGivesOneLineAndExitStatus2) {
     for (const char* line : {"--test latency --transport smoke-signals",
                              "--test latency --transport inter-thread --role pub", "--test latency"}) {
         Program perftest{line};
@@ -211,7 +211,7 @@ TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
     }
 }
 
-TEST(Perftest, AMissingPeerFailsWithinTheLimit) {
+TEST(Perftest, AMissingPeerFailsTheRunWithinTheTimeLimit) {
     const std::string port = " --port " + std::to_string(free_port());
     for (const std::string role : {"pub", "sub"}) {
         Program perftest{"--test latency --transport shm --timeout 0.2 --role " + role + port};
@@ -222,7 +222,7 @@ TEST(Perftest, AMissingPeerFailsWithinTheLimit) {
     }
 }
 
-TEST(Perftest, APortInUseIsSaid) {
+TEST(Perftest, APortInUseIsNamed) {
     const auto taken = Listener::open("127.0.0.1", 0);
     Program perftest{"--test latency --transport shm --role pub --port " + std::to_string(taken->port())};
 
@@ -231,7 +231,7 @@ TEST(Perftest, APortInUseIsSaid) {
               "perftest: listen on 127.0.0.1:" + std::to_string(taken->port()) + ": Address already in use\n");
 }
 
-TEST(Perftest, APortThatNobodyGaveIsSaidToBeTheDefault) {
+TEST(Perftest, AnErrorWithTheDefaultPortStatesThatThePortIsTheDefault) {
     const std::string here = own_loopback_address(0);
     const std::string run = "--test latency --transport shm --timeout 0.2 --address " + here + " --role ";
     Program lonely{run + "pub"};
@@ -267,7 +267,7 @@ std::string many_sizes(std::size_t last) {
     return list + std::to_string(last);
 }
 
-TEST(Perftest, AgreementsOfAnyLengthAreComparedToTheirEnd) {
+TEST(Perftest, AgreementsOfAnyLengthAreComparedCompletely) {
     const auto note = expect_refusal("--test latency --transport shm", " --sizes " + many_sizes(20'002),
                                      " --sizes " + many_sizes(20'001), ",20002 here, --sizes=...");
 
@@ -275,7 +275,7 @@ TEST(Perftest, AgreementsOfAnyLengthAreComparedToTheirEnd) {
     EXPECT_LT(note.size(), 1000U);
 }
 
-TEST(Perftest, AnAgreementThatIsTooLongForTheControlChannelIsRefusedByItsLength) {
+TEST(Perftest, AnAgreementThatIsTooLongForTheControlChannelIsRefused) {
     Program perftest{
         "--test demand --transport shm --demands 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20 --sizes " +
         many_sizes(20'000)};
@@ -285,7 +285,7 @@ TEST(Perftest, AnAgreementThatIsTooLongForTheControlChannelIsRefusedByItsLength)
         << perftest.err();
 }
 
-TEST(Perftest, TheLogOfTcpSaysHowItAvoidsAcknowledgements) {
+TEST(Perftest, TheLogOfTcpStatesHowAcknowledgementsAreAvoided) {
     Program perftest{"--test latency --transport tcp --sizes 64 --duration 0.05 --warmup 0"};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err();
@@ -294,7 +294,7 @@ TEST(Perftest, TheLogOfTcpSaysHowItAvoidsAcknowledgements) {
         << perftest.out();
 }
 
-TEST(Perftest, AnOutputThatCannotBeWrittenIsSaid) {
+TEST(Perftest, AnOutputThatCannotBeWrittenIsNamed) {
     Program perftest{"--test latency --transport shm --output /nowhere/log"};
 
     EXPECT_EQ(perftest.wait(), 2);
@@ -308,7 +308,7 @@ TEST(Perftest, AFullDiskFailsTheRun) {
     EXPECT_NE(perftest.err().find("write the log"), std::string::npos) << perftest.err();
 }
 
-TEST(Perftest, HelpAndListsWork) {
+TEST(Perftest, HelpAndListsArePrinted) {
     for (const char* line : {"--help", "--version", "--list-transports"}) {
         Program perftest{line};
 
@@ -318,7 +318,7 @@ TEST(Perftest, HelpAndListsWork) {
     }
 }
 
-TEST(Throughput, OfOneMessageIsNone) {
+TEST(Throughput, OfOneMessageHasNoRate) {
     Program both{"--test throughput --transport shm --sizes 64 --rate 1 --duration 0.05 --warmup 0"};
 
     EXPECT_EQ(both.wait(), 0) << both.err();
@@ -326,7 +326,7 @@ TEST(Throughput, OfOneMessageIsNone) {
     EXPECT_EQ(both.out().find(" goodput_bit_per_s="), std::string::npos) << both.out();
 }
 
-TEST(Affinity, OfBothSidesToOneCpuIsNoted) {
+TEST(Affinity, OfBothSidesToTheSameCpuIsNoted) {
     cpu_set_t cpus;
     ASSERT_EQ(::sched_getaffinity(0, sizeof cpus, &cpus), 0);
     int cpu = 0;
@@ -341,7 +341,7 @@ TEST(Affinity, OfBothSidesToOneCpuIsNoted) {
         << both.out();
 }
 
-TEST(Affinity, OfSeveralCpusIsPlacedNowhere) {
+TEST(Affinity, OfUnpinnedSidesHasALineAboutThePlacement) {
     Program both{"--test latency --transport shm --sizes 64 --duration 0.05 --warmup 0"};
 
     EXPECT_EQ(both.wait(), 0) << both.err();
@@ -349,7 +349,7 @@ TEST(Affinity, OfSeveralCpusIsPlacedNowhere) {
     EXPECT_NE(value(both.out(), "host", "realtime_throttling"), "") << both.out();
 }
 
-TEST(Affinity, OfTwoCpusSaysWhatACacheLineTakesInTheLogOfEachSide) {
+TEST(Affinity, OfTwoCpusPutsTheTimeOfACacheLineIntoTheLogOfEachSide) {
     const auto cpus = allowed_cpus();
     if (cpus.size() < 2) GTEST_SKIP() << "this process has one CPU";
     const std::string options =
@@ -364,7 +364,7 @@ TEST(Affinity, OfTwoCpusSaysWhatACacheLineTakesInTheLogOfEachSide) {
     EXPECT_EQ(value(pub.out(), "placement", "cache_line_ns"), value(sub.out(), "placement", "cache_line_ns"));
 }
 
-TEST(Null, ShowsWhatTheRigItselfCosts) {
+TEST(Null, MeasuresTheRigWithoutATransport) {
     for (const std::string load : {"", " --rate 2000", " --rate 1000000"}) {
         Program null{"--test latency --transport null --sizes 16,64KiB --verify" + briefly + load};
 
@@ -377,7 +377,7 @@ TEST(Null, ShowsWhatTheRigItselfCosts) {
     }
 }
 
-TEST(Null, HasNoSubscriberToMeasure) {
+TEST(Null, IsRefusedForTestsThatNeedASubscriber) {
     for (const std::string test :
          {"throughput", "demand", "sustain --latency-goal p99=1ms", "latency --basis one-way --rate 9"}) {
         Program null{"--transport null --test " + test};

@@ -21,12 +21,12 @@ TEST_F(LongOverABadNetwork, TwoHundredLargeMessagesArriveOnceInOrderAndIntact) {
     carry(some, large);
 }
 
-TEST_F(LongOverABadNetwork, AMillionMessagesArriveAtAllThreeOfAGroup) {
+TEST_F(LongOverABadNetwork, AMillionMessagesArriveAtAllThreeSubscribersOfAGroup) {
     join_three(1024);
     carry(many, 1024);
 }
 
-TEST_F(LongOverABadNetwork, TwoHundredLargeMessagesArriveAtAllThreeOfAGroup) {
+TEST_F(LongOverABadNetwork, TwoHundredLargeMessagesArriveAtAllThreeSubscribersOfAGroup) {
     join_three(large);
     carry(some, large);
 }

@@ -81,7 +81,7 @@ protected:
     std::vector<std::uint64_t> read_;  ///< number of messages read by each reader
 };
 
-TEST_P(RingOfSlots, GivesEveryReaderEveryMessageInOrderWhateverTheirPaces) {
+TEST_P(RingOfSlots, GivesEachReaderAllMessagesInOrderAtAnySpeed) {
     std::mt19937 random{1};
     std::uniform_int_distribution<std::size_t> who{0, shape_.readers + 1};  // the writer is chosen twice as often
     for (int step = 0; step < 5000; ++step) {
@@ -100,14 +100,14 @@ TEST_P(RingOfSlots, GivesEveryReaderEveryMessageInOrderWhateverTheirPaces) {
     EXPECT_GT(written_, 500U);
 }
 
-TEST_P(RingOfSlots, IsReadAsSoonAsItIsWrittenInAPingPong) {
+TEST_P(RingOfSlots, GivesEachMessageOfAPingPongToAllReaders) {
     for (int round = 0; round < 1000; ++round) {
         ASSERT_TRUE(write());
         for (std::size_t reader = 0; reader < readers_.size(); ++reader) ASSERT_TRUE(read(reader));
     }
 }
 
-TEST_P(RingOfSlots, LeavesAMessageAsItIsUntilItIsGivenBack) {
+TEST_P(RingOfSlots, DoesNotChangeAMessageUntilItIsReleased) {
     for (int round = 0; round < 10; ++round) {
         ASSERT_TRUE(write());
         const auto held = readers_.front().read();
@@ -123,7 +123,7 @@ TEST_P(RingOfSlots, LeavesAMessageAsItIsUntilItIsGivenBack) {
 }
 
 // As long as slots are used in turn, no index is written. So an old index with the same mark may still be stored there.
-TEST(RingOfSlotsNotInTurn, DoesNotTakeAnIndexOfMarksAgoForItsOwn) {
+TEST(RingOfSlotsNotInTurn, DoesNotUseAnOldIndexWithTheSameMark) {
     constexpr std::uint64_t ago = 1ULL << 31;
     constexpr std::uint64_t old_slot = 3;
     const std::array<std::byte, 64> message{};

@@ -156,7 +156,7 @@ std::uint64_t sending(const std::string& log, const std::string& key) {
 
 // ---- a closed loop ----
 
-TEST(ScriptedClock, AHoldIsInEachRoundTrip) {
+TEST(ScriptedClock, EachRoundTripIncludesTheDelayOfTheTransport) {
     const auto log = log_of({.hold_ns = 5 * millisecond}, 1);
 
     EXPECT_GE(latency(log, "min_ns"), 5'000'000U) << log;
@@ -165,7 +165,7 @@ TEST(ScriptedClock, AHoldIsInEachRoundTrip) {
     EXPECT_EQ(latency(log, "late") + latency(log, "lost"), 0U) << log;
 }
 
-TEST(ScriptedClock, AClosedLoopSaysThatItOmitsWhatAStallDelays) {
+TEST(ScriptedClock, AClosedLoopNotesThatMessagesDelayedByAStallAreNotMeasured) {
     const auto log = log_of({.hold_ns = 10 * microsecond, .stall = {100 * millisecond, nanoseconds_per_second}}, 1);
 
     EXPECT_NE(log.find("coordinated omission: 64 bytes: "), std::string::npos) << log;
@@ -176,7 +176,7 @@ TEST(ScriptedClock, AClosedLoopSaysThatItOmitsWhatAStallDelays) {
 
 // The limit is 200 ms: the publisher stops waiting for each message, and the answer arrives before that to the next
 // message.
-TEST(ScriptedClock, AnswersThatComeLateAreSamplesAndNotLoss) {
+TEST(ScriptedClock, LateAnswersAreSamplesAndNotLost) {
     const auto log = log_of({.hold_ns = 250 * millisecond}, 1);
 
     EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "200000000");
@@ -187,7 +187,7 @@ TEST(ScriptedClock, AnswersThatComeLateAreSamplesAndNotLoss) {
     EXPECT_LE(latency(log, "max_ns"), 261'000'000U) << log;  // the publisher looks every 10 ms
 }
 
-TEST(ScriptedClock, WhatNeverComesIsLost) {
+TEST(ScriptedClock, MissingAnswersAreLost) {
     const auto log = log_of({.hold_ns = millisecond, .lose = 10}, 1);
 
     const auto samples = latency(log, "samples");
@@ -200,7 +200,7 @@ TEST(ScriptedClock, WhatNeverComesIsLost) {
 
 // ---- an open loop of a thousand messages a second ----
 
-TEST(ScriptedClock, AnOpenLoopSeesTheWholeStall) {
+TEST(ScriptedClock, AnOpenLoopMeasuresTheWholeStall) {
     const auto log = log_of({.stall = {100 * millisecond, nanoseconds_per_second}}, 2, 1000);
 
     EXPECT_EQ(sending(log, "sent"), 2000U) << log;
@@ -214,7 +214,7 @@ TEST(ScriptedClock, AnOpenLoopSeesTheWholeStall) {
     EXPECT_EQ(log.find("generator limited"), std::string::npos) << log;
 }
 
-TEST(ScriptedClock, AStallOfTheSenderIsLatenessAndLatencyButNotFromTheActualSend) {
+TEST(ScriptedClock, AStallOfTheSenderIsInLatenessAndLatencyButNotInTheTimeSinceSending) {
     const auto log = log_of({.send_stall = {100 * millisecond, nanoseconds_per_second}}, 2, 1000);
 
     EXPECT_EQ(sending(log, "sent"), 2000U) << log;
@@ -226,7 +226,7 @@ TEST(ScriptedClock, AStallOfTheSenderIsLatenessAndLatencyButNotFromTheActualSend
 }
 
 // From three quarters of the time on, the transport accepts nothing until the schedule is over.
-TEST(ScriptedClock, AScheduleThatWasNotSentToItsEndIsNoted) {
+TEST(ScriptedClock, AnUnfinishedScheduleIsNoted) {
     const auto log = log_of({.send_stall = {3 * nanoseconds_per_second, 6 * nanoseconds_per_second}}, 2, 1000);
 
     EXPECT_EQ(sending(log, "planned"), 2000U) << log;

@@ -36,7 +36,7 @@ bool goes_on(const LatencyRecord&) {
 
 // ---- an open loop and its answers ----
 
-TEST(ScriptedPacer, AnAnswerOfThePhaseBeforeIsNoDuplicateOfThisOne) {
+TEST(ScriptedPacer, AnAnswerOfThePreviousPhaseIsNotADuplicate) {
     ScriptedSide scripted;
     std::deque<Bytes> answers;
     std::vector<Bytes> sent;
@@ -58,7 +58,7 @@ TEST(ScriptedPacer, AnAnswerOfThePhaseBeforeIsNoDuplicateOfThisOne) {
 }
 
 // The publisher's process was stopped for longer than it waits for answers. The answers have arrived in the meantime.
-TEST(ScriptedPacer, WhatCameWhileItStoodStillIsNotLost) {
+TEST(ScriptedPacer, AnAnswerThatArrivedWhileThePublisherWasStoppedIsNotLost) {
     ScriptedSide scripted;
     std::deque<Bytes> answers;
     auto publisher = std::make_unique<ScriptedPublisher>([&](const Bytes& bytes) {
@@ -79,7 +79,7 @@ TEST(ScriptedPacer, WhatCameWhileItStoodStillIsNotLost) {
     EXPECT_EQ(pacer.faults().lost, 0U);
 }
 
-TEST(ScriptedPacer, OnlyWhatWasSentWasHeldBack) {
+TEST(ScriptedPacer, AMessageThatWasNotSentDoesNotCountAsDelayed) {
     ScriptedSide scripted;
     auto publisher = std::make_unique<ScriptedPublisher>([](const Bytes&) { return false; });
     auto subscriber = std::make_unique<ScriptedSubscriber>([] { return Bytes{}; });
@@ -94,7 +94,7 @@ TEST(ScriptedPacer, OnlyWhatWasSentWasHeldBack) {
 
 // A broker may confirm a message after its answer has arrived. Regression: such an answer was ignored, and the message
 // counted as lost.
-TEST(ScriptedPacer, AnAnswerThatIsFasterThanTheTransportsWordCounts) {
+TEST(ScriptedPacer, AnAnswerThatArrivesBeforeTheTransportConfirmsTheMessageIsCounted) {
     ScriptedSide scripted;
     std::deque<Bytes> answers;
     bool is_under_way = false;
@@ -115,7 +115,7 @@ TEST(ScriptedPacer, AnAnswerThatIsFasterThanTheTransportsWordCounts) {
 }
 
 // A message that the transport did not accept within the phase may still be sent in the next phase.
-TEST(ScriptedPacer, AMessageThatWasNeverTakenIsNotMistakenForOneOfTheNextPhase) {
+TEST(ScriptedPacer, AMessageThatTheTransportRefusedIsNotCountedInTheNextPhase) {
     ScriptedSide scripted;
     std::deque<Bytes> answers;
     std::optional<Bytes> refused;
@@ -146,7 +146,7 @@ Result<void> to_nobody(std::uint64_t) {
     return {};
 }
 
-TEST(ScriptedIntake, LastsFromTheFirstMessageThatCountsToTheLast) {
+TEST(ScriptedIntake, LastsFromTheFirstToTheLastCountedMessage) {
     std::deque<Bytes> coming;
     Intake intake{std::make_unique<ScriptedSubscriber>([&] { return pop(coming); }), Sequence{0}};
     const auto read = [](std::span<const std::byte> bytes) { return read_message(bytes, Handling{}); };
@@ -203,7 +203,7 @@ void send_burst_and_rest(std::size_t batch_messages, Nanoseconds& first_pulse_ns
 }
 
 // Regression: with batches, the pause after the last burst counted as sending time, so that the rate was halved.
-TEST(ScriptedWriter, TheRestBehindTheLastBurstIsNoPartOfItsTime) {
+TEST(ScriptedWriter, ThePauseAfterTheLastBurstIsNotSendingTime) {
     for (const std::size_t batch_messages : {1, 5, 64}) {
         Nanoseconds first_pulse_ns = 0;
         Nanoseconds second_pulse_ns = 0;
@@ -216,7 +216,7 @@ TEST(ScriptedWriter, TheRestBehindTheLastBurstIsNoPartOfItsTime) {
     }
 }
 
-TEST(ScriptedWriter, HoldsNoMessageOfABatchBackUntilTheEnd) {
+TEST(ScriptedWriter, SendsIncompleteBatchesBeforeTheEnd) {
     Options options;
     options.test = tacholog::Test::throughput;
     options.rate_per_s = rate_per_s;
@@ -242,7 +242,7 @@ TEST(ScriptedWriter, HoldsNoMessageOfABatchBackUntilTheEnd) {
 
 // A publisher that stops in the middle of a phase until after its end leaves out the messages that were due in this
 // time. Its rate up to its last message still is the requested one.
-TEST(ScriptedWriter, FallsShortWhereMessagesAtTheEndWereNeverSent) {
+TEST(ScriptedWriter, FallsShortOfItsRateIfTheLastMessagesWereNotSent) {
     constexpr double duration_s = 5;
     const auto sent_for = [](Nanoseconds time_ns) {
         Sent sent;
@@ -296,7 +296,7 @@ void play_subscriber(Control& control, const Case& measured, Before&& before_cou
 
 // The second subscriber was stopped, or has many messages to take. Regression: the first one then reached its time
 // limit, and the run failed.
-TEST(ScriptedSeveral, WhoIsDoneHearsThatThePublisherWaitsForAnother) {
+TEST(ScriptedSeveral, AFinishedSubscriberIsToldThatThePublisherWaitsForAnotherSubscriber) {
     Options options;
     options.test = tacholog::Test::throughput;
     options.audience.subscribers = 2;
@@ -336,7 +336,7 @@ TEST(ScriptedSeveral, WhoIsDoneHearsThatThePublisherWaitsForAnother) {
     EXPECT_EQ(*arrived, 2U);
 }
 
-TEST(ScriptedSeveral, WhoIsDoneWaitsOnWhereThePublisherSaysSo) {
+TEST(ScriptedSeveral, AFinishedSubscriberWaitsIfThePublisherTellsItToWait) {
     ScriptedSide scripted;
     TwoSubscribers two;
     const Side side{.options = scripted.options,

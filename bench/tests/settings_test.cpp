@@ -33,12 +33,12 @@ TEST(Settings, ThatAreNotGivenHaveTheirDefaults) {
               (Settings{{"way", "fast"}, {"queue-length", "library"}, {"note", "none"}}));
 }
 
-TEST(Settings, TakeOneOfTheirWords) {
+TEST(Settings, AcceptOneOfTheirWords) {
     EXPECT_EQ(refusal(declared[0], "fast"), "");
     EXPECT_EQ(refusal(declared[0], "fas"), "--set way=fas: not one of fast, safe");
 }
 
-TEST(Settings, TakeNumbersWithinTheirBounds) {
+TEST(Settings, AcceptNumbersWithinTheirBounds) {
     EXPECT_EQ(refusal(declared[1], "1"), "");
     EXPECT_EQ(refusal(declared[1], "100"), "");
     for (const char* value : {"0", "101", "-1", "1x", " 1", "99999999999999999999"})
@@ -46,11 +46,11 @@ TEST(Settings, TakeNumbersWithinTheirBounds) {
                   "--set queue-length=" + std::string{value} + ": not a whole number from 1 to 100");
 }
 
-TEST(Settings, TakeTheirDefaultThoughItIsAWordOfItsOwn) {
+TEST(Settings, AcceptTheirDefaultEvenIfItIsNotANumber) {
     EXPECT_EQ(refusal(declared[1], "library"), "");
 }
 
-TEST(Settings, HaveKeysInTheLogWithoutHyphens) {
+TEST(Settings, HaveNamesWithoutHyphensInTheLog) {
     EXPECT_EQ(log_key("queue-length"), "queue_length");
     EXPECT_EQ(log_key("faults"), "faults");
 }

@@ -74,7 +74,7 @@ bool another_clock() {
     return ::unshare(new_time_space) == 0;
 }
 
-TEST_F(TwoHosts, OneWayLatencyIsMeasuredWhereTheyReadOneClock) {
+TEST_F(TwoHosts, OneWayLatencyIsMeasuredIfBothHostsReadTheSameClock) {
     start(one_way, [] { return true; });
 
     EXPECT_EQ(publisher_->wait(), 0) << publisher_->err() << publisher_->out();
@@ -82,7 +82,7 @@ TEST_F(TwoHosts, OneWayLatencyIsMeasuredWhereTheyReadOneClock) {
     EXPECT_GT(number(publisher_->out(), "latency", "samples"), 0U);
 }
 
-TEST_F(TwoHosts, OneWayLatencyIsRefusedWhereTheyDoNot) {
+TEST_F(TwoHosts, OneWayLatencyIsRefusedIfTheHostsReadDifferentClocks) {
     for (bool (*const aside)() : {another_boot, another_clock}) {
         start(one_way, aside);
         if (!aside_) LEAVE_OUT << "needs the right to make mount and time namespaces";
@@ -103,7 +103,7 @@ TEST_F(TwoHosts, RoundTripsNeedNoCommonClock) {
     EXPECT_GT(number(publisher_->out(), "latency", "samples"), 0U);
 }
 
-TEST_F(TwoHosts, EverythingOverSocketsMeetsOverIpv6) {
+TEST_F(TwoHosts, EachSocketTransportConnectsOverIpv6) {
     for (const std::string transport : over_sockets) {
         SCOPED_TRACE(transport);
         expect_round_trips(transport, Cable::publishers_v6_address, "", "");
@@ -113,7 +113,7 @@ TEST_F(TwoHosts, EverythingOverSocketsMeetsOverIpv6) {
     }
 }
 
-TEST_F(TwoHosts, EverythingOverSocketsMeetsAtALinkLocalAddressByEachSidesOwnInterface) {
+TEST_F(TwoHosts, EachSocketTransportConnectsAtALinkLocalAddressWithTheInterfaceOfEachSide) {
     const std::string here = std::string{"%"} + Cable::publishers_interface;
     const std::string there = std::string{"%"} + Cable::subscribers_interface;
     for (const std::string transport : over_sockets) {
@@ -185,7 +185,7 @@ protected:
     std::vector<std::unique_ptr<Program>> programs_;
 };
 
-TEST_P(OverASwitch, OneStreamReachesAllWhoJoinedTheGroup) {
+TEST_P(OverASwitch, OneStreamReachesAllSubscribersOfTheGroup) {
     run_and_expect_everything(" --test throughput --sizes 20000 --rate 500");
     const auto log = programs_.front()->out();
 
@@ -199,7 +199,7 @@ TEST_P(OverASwitch, OneStreamReachesAllWhoJoinedTheGroup) {
     EXPECT_LT(number(log, "path", counter), 2 * pieces * messages) << log;
 }
 
-TEST_P(OverASwitch, WhatOneOfThemLosesIsRepaired) {
+TEST_P(OverASwitch, MessagesThatOneSubscriberLosesAreSentAgain) {
     if (!Switch::lose_at("two")) LEAVE_OUT << "needs nft";
 
     run_and_expect_everything(" --test throughput --sizes 20000 --rate 200");

@@ -20,7 +20,7 @@ protected:
 /// Runs over every transport at night, and over our own transports in the gate.
 class FromSeveralOfOurs : public FromSeveral {};
 
-TEST_P(FromSeveral, EachHasItsOwnLinesAndTheAggregateAddsThemUp) {
+TEST_P(FromSeveral, EachPublisherHasItsOwnLinesAndTheAggregateHasTheirSums) {
     Program perftest{"--test throughput --sizes 64,100KiB --rate 300 --verify" + quick + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -46,7 +46,7 @@ TEST_P(FromSeveral, EachHasItsOwnLinesAndTheAggregateAddsThemUp) {
     }
 }
 
-TEST_P(FromSeveralOfOurs, BurstsOfKeyedMessagesComeFromEachInOrder) {
+TEST_P(FromSeveralOfOurs, BurstsOfKeyedMessagesArriveInOrderFromEachPublisher) {
     Program perftest{"--test demand --sizes 64 --demands 20 --recovery 2 --instances 4" + quick + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -60,7 +60,7 @@ TEST_P(FromSeveralOfOurs, BurstsOfKeyedMessagesComeFromEachInOrder) {
     }
 }
 
-TEST_P(FromSeveralOfOurs, AsFastAsItGoesNothingIsCountedTwice) {
+TEST_P(FromSeveralOfOurs, AtTheMaximumRateNoMessageIsCountedTwice) {
     Program perftest{"--test throughput --sizes 64 --verify" + quick + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -75,7 +75,7 @@ TEST_P(FromSeveralOfOurs, AsFastAsItGoesNothingIsCountedTwice) {
     }
 }
 
-TEST_P(FromSeveralOfOurs, ASubscriberStartedOnItsOwnFindsWhatThePublishersLogSays) {
+TEST_P(FromSeveralOfOurs, TheLogOfASubscriberThatIsStartedSeparatelyEqualsTheLogOfThePublishers) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
     const std::string common =
         "--test throughput --sizes 64 --rate 1000" + quick + transport() + " --port " + std::to_string(free_port());
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, FromSeveral, testing::ValuesIn(transports_of_
 INSTANTIATE_TEST_SUITE_P(Registry, FromSeveralOfOurs, testing::ValuesIn(own_in_the_gate(transports_of_one_host())),
                          transport_name);
 
-TEST(Publishers, WhatOneLosesIsNotTheOthersLoss) {
+TEST(Publishers, EachPublisherCountsItsOwnLosses) {
     Program perftest{
         "--test throughput --transport mock --set faults=lose=10 --publishers 2 --sizes 64 --rate 2000 "
         "--duration 0.1 --warmup 0.02"};
@@ -126,7 +126,7 @@ TEST(Publishers, WhatOneLosesIsNotTheOthersLoss) {
 }
 
 // Happens with a broker that has one queue for all publishers, with space only for the fastest one.
-TEST(Publishers, OneThatIsCrowdedOutIsAResult) {
+TEST(Publishers, APublisherWhoseMessagesAreAllLostHasAResult) {
     const std::string line = "--transport mock --set faults=silence=2 --publishers 2 --sizes 64 --warmup 0 --test ";
     Program stream{line + "throughput --rate 2000 --duration 0.1"};
     Program bursts{line + "demand --demands 10 --recovery 0 --duration 0.1"};
@@ -148,7 +148,7 @@ TEST(Publishers, OneThatIsCrowdedOutIsAResult) {
         << bursts.out();
 }
 
-TEST(Publishers, ThatNothingArrivesOfAnyIsAFailure) {
+TEST(Publishers, FailTheRunIfNoMessageArrives) {
     Program perftest{
         "--transport mock --set faults=lose=1 --publishers 2 --sizes 64 --warmup 0 --test throughput --rate 2000 "
         "--duration 0.1"};
@@ -158,7 +158,7 @@ TEST(Publishers, ThatNothingArrivesOfAnyIsAFailure) {
     EXPECT_NE(perftest.out().find("messages arrived of pub2\""), std::string::npos) << perftest.out();
 }
 
-TEST(Publishers, AnIntervalIsOfAllOfThem) {
+TEST(Publishers, AnIntervalCountsTheMessagesOfAllPublishers) {
     Program perftest{
         "--test throughput --transport tcp --publishers 2 --sizes 64 --rate 500 --duration 0.3 --interval-length 0.1 "
         "--warmup 0"};
@@ -169,7 +169,7 @@ TEST(Publishers, AnIntervalIsOfAllOfThem) {
     EXPECT_EQ(sum_of(log, "interval", "received"), number(log, "aggregate", "received")) << log;
 }
 
-TEST(Publishers, WhatOneThreadOfSeveralUsedIsNotSaidOfThemAll) {
+TEST(Publishers, InThreadsStateNoResourcesBecauseTheyShareAProcess) {
     const std::string line =
         "--test throughput --publishers 2 --sizes 64 --rate 500 --duration 0.1 --warmup 0 --transport ";
     Program threads{line + "inter-thread"};
@@ -181,7 +181,7 @@ TEST(Publishers, WhatOneThreadOfSeveralUsedIsNotSaidOfThemAll) {
     EXPECT_NE(processes.out().find(used), std::string::npos) << processes.out();
 }
 
-TEST(Publishers, WhatCannotBeDoneIsOneLine) {
+TEST(Publishers, AreRefusedInOneLineWithOptionsThatTheyDoNotAllow) {
     const std::string throughput = "--test throughput --transport tcp --publishers ";
     const std::vector<std::pair<std::string, std::string>> refusals{
         {"--test latency --transport tcp --publishers 2", "--publishers is for --test throughput and demand"},

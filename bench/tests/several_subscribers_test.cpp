@@ -69,7 +69,7 @@ protected:
     std::string channel_;
 };
 
-TEST_P(ToSeveral, EachReceivesEveryMessageOnceInOrderAndIntact) {
+TEST_P(ToSeveral, EachSubscriberReceivesEachMessageOnceInOrderAndIntact) {
     constexpr std::size_t large = 4 * 1024 * 1024;
     for (const std::size_t bytes : {std::size_t{16}, std::size_t{64}, std::size_t{1000}, std::size_t{65536}, large}) {
         join(bytes);
@@ -77,12 +77,12 @@ TEST_P(ToSeveral, EachReceivesEveryMessageOnceInOrderAndIntact) {
     }
 }
 
-TEST_P(ToSeveral, AStreamOfManySmallMessagesArrivesEverywhere) {
+TEST_P(ToSeveral, AStreamOfManySmallMessagesReachesEachSubscriber) {
     join(1024);
     carry(20'000, 1024);
 }
 
-TEST_P(ToSeveral, ThePublisherWaitsForTheSlowestAndLosesNothing) {
+TEST_P(ToSeveral, ThePublisherWaitsForTheSlowestSubscriberAndNoMessageIsLost) {
     join(4096);
     std::uint64_t sent_count = 0;
     std::thread quick_one{[this, &sent_count] {
@@ -104,7 +104,7 @@ TEST_P(ToSeveral, ThePublisherWaitsForTheSlowestAndLosesNothing) {
     EXPECT_EQ(publisher_->dropped(1), 0U);
 }
 
-TEST_P(ToSeveral, OneThatLeftNeverMakesThePublisherHang) {
+TEST_P(ToSeveral, ThePublisherDoesNotHangAfterASubscriberHasLeft) {
     join(4096);
     subscribers_[1].reset();
     bool failed = false;
@@ -119,7 +119,7 @@ TEST_P(ToSeveral, OneThatLeftNeverMakesThePublisherHang) {
 
 class DroppingForSlow : public ToSeveral {};
 
-TEST_P(DroppingForSlow, OneThatTakesNothingIsNotWaitedForAndWhatItMissesIsCounted) {
+TEST_P(DroppingForSlow, ThePublisherDoesNotWaitForASlowSubscriberAndItsDroppedMessagesAreCounted) {
     constexpr std::uint64_t most = 20'000;
     // Fewer messages than the transport holds, so that a subscriber that takes them in time misses none. Not fewer than
     // this, because over a network a subscriber that sends nothing for seconds counts as disconnected.
@@ -158,7 +158,7 @@ TEST_P(DroppingForSlow, OneThatTakesNothingIsNotWaitedForAndWhatItMissesIsCounte
     EXPECT_GT(late, 0U);
 }
 
-TEST_P(DroppingForSlow, ARunCountsWhatItDropped) {
+TEST_P(DroppingForSlow, ARunCountsItsDroppedMessages) {
     Program perftest{"--test throughput --verify --slow-subscriber drop" + quick + std::string{GetParam()->name}};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -189,7 +189,7 @@ protected:
     void TearDown() override {}
 };
 
-TEST_P(RunsToSeveral, EachHasItsOwnLinesAndTheAggregateAddsThemUp) {
+TEST_P(RunsToSeveral, EachSubscriberHasItsOwnLinesAndTheAggregateHasTheirSums) {
     Program perftest{"--test throughput --verify" + quick + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -215,14 +215,14 @@ TEST_P(RunsToSeveral, EachHasItsOwnLinesAndTheAggregateAddsThemUp) {
     EXPECT_EQ(value(log, "end", "throughput"), "6");
 }
 
-TEST_P(RunsToSeveral, BurstsReachEverybody) {
+TEST_P(RunsToSeveral, BurstsReachEachSubscriber) {
     Program perftest{"--test demand --demands 20 --recovery 2" + quick + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
     EXPECT_EQ(number(perftest.out(), "aggregate", "received"), 3 * number(perftest.out(), "aggregate", "sent"));
 }
 
-TEST_P(RunsToSeveral, OneThatIsKilledIsNamedAndEndsTheRun) {
+TEST_P(RunsToSeveral, AKilledSubscriberIsNamedAndEndsTheRun) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
     Program perftest{"--test throughput" + endless + transport()};
     ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
@@ -234,7 +234,7 @@ TEST_P(RunsToSeveral, OneThatIsKilledIsNamedAndEndsTheRun) {
     EXPECT_NE(perftest.err().find("killed by signal 9"), std::string::npos) << perftest.err();
 }
 
-TEST_P(RunsToSeveral, ProcessesStartedOneByOneGetTheirNamesFromThePublisher) {
+TEST_P(RunsToSeveral, SubscribersThatAreStartedSeparatelyGetTheirNamesFromThePublisher) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
     const std::string port = " --port " + std::to_string(free_port());
     const std::string common = "--test throughput" + quick + transport() + port;
@@ -259,7 +259,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, RunsToSeveral,
                          testing::ValuesIn(those_that(delivers_to_several, own_in_the_gate(transports_of_one_host()))),
                          transport_name);
 
-TEST(Several, OneThatNeverComesEndsTheRunWithHowManyCame) {
+TEST(Several, AMissingSubscriberEndsTheRunAndTheErrorStatesHowManyHaveConnected) {
     const bool one_came = within_some_limit([](const std::string& limit) {
         const std::string common =
             "--test throughput --transport tcp --subscribers 2 --port " + std::to_string(free_port());
@@ -274,7 +274,7 @@ TEST(Several, OneThatNeverComesEndsTheRunWithHowManyCame) {
     EXPECT_TRUE(one_came);
 }
 
-TEST(Several, WhatCannotBeDoneIsOneLineThatNamesWhatCan) {
+TEST(Several, RefusedOptionsGiveOneLineThatNamesThePossibleValues) {
     const std::string throughput = "--test throughput --subscribers 2 --transport ";
     const std::vector<std::pair<std::string, std::string>> refusals{
         {throughput + "udp", "perftest: --subscribers 2: udp reaches one alone; those that reach several are "},

@@ -25,12 +25,12 @@ TEST(SteadyRule, ADriftingRunIsNotSteady) {
     EXPECT_EQ(rule.longest_ns(), 30 * second);
 }
 
-TEST(SteadyRule, SecondsInWhichNothingCameAreNotSteady) {
+TEST(SteadyRule, SecondsWithoutMessagesAreNotSteady) {
     SteadyRule rule{std::nullopt};
     for (int passed = 1; passed <= 5; ++passed) EXPECT_FALSE(rule.second_passed(0, 0, passed * second));
 }
 
-TEST(SteadyRule, AFixedWarmUpEndsByTimeAlone) {
+TEST(SteadyRule, AFixedWarmUpEndsAfterItsDuration) {
     SteadyRule rule{0.5};
 
     EXPECT_EQ(rule.longest_ns(), second / 2);
@@ -38,7 +38,7 @@ TEST(SteadyRule, AFixedWarmUpEndsByTimeAlone) {
     EXPECT_EQ(rule.outcome(), Outcome::fixed);
 }
 
-TEST(Rate, NeedsTwoMessagesAndCountsThePeriodsBetweenThem) {
+TEST(Rate, NeedsTwoMessagesAndCountsThePeriodsBetweenMessages) {
     EXPECT_EQ(rate_of(0, second), std::nullopt);
     EXPECT_EQ(rate_of(1, second), std::nullopt);
     EXPECT_EQ(rate_of(2, second), 1.0);
@@ -46,7 +46,7 @@ TEST(Rate, NeedsTwoMessagesAndCountsThePeriodsBetweenThem) {
     EXPECT_EQ(rate_of(2, 0), std::nullopt);
 }
 
-TEST(Rate, WithinATimeThatAMessageBeganCountsThatOneToo) {
+TEST(Rate, WithinAPeriodThatAMessageBeganIncludesThisMessage) {
     EXPECT_EQ(rate_within(0, second), std::nullopt);
     EXPECT_EQ(rate_within(10, second), 10.0);
 }

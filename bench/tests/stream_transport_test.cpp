@@ -63,7 +63,7 @@ TEST_F(StreamOfStrangeBytes, AnOversizedLengthIsRefused) {
         << sample.error().text;
 }
 
-TEST_F(StreamOfStrangeBytes, BytesThatAreNoFrameAreRefused) {
+TEST_F(StreamOfStrangeBytes, BytesThatAreNotAFrameAreRefused) {
     const Fd socket = greeted();
     expect_match(*subscriber_);
     say(socket, std::array<char, 16>{"GET / HTTP/1.1"});
@@ -71,7 +71,7 @@ TEST_F(StreamOfStrangeBytes, BytesThatAreNoFrameAreRefused) {
     EXPECT_FALSE(subscriber_->take(plenty));
 }
 
-TEST_F(StreamOfStrangeBytes, AStrangerIsLetGoAndTheWaitGoesOn) {
+TEST_F(StreamOfStrangeBytes, AStrangerIsRejectedAndTheRealPublisherIsAccepted) {
     const Fd silent_and_gone = connected();
     ::shutdown(silent_and_gone.get(), SHUT_RDWR);
     const Fd stranger = connected();
@@ -82,7 +82,7 @@ TEST_F(StreamOfStrangeBytes, AStrangerIsLetGoAndTheWaitGoesOn) {
     expect_match(*subscriber_);
 }
 
-TEST_F(StreamOfStrangeBytes, AMessageThatEndsHalfwayIsThePublisherGone) {
+TEST_F(StreamOfStrangeBytes, AnIncompleteMessageMeansThatThePublisherIsGone) {
     {
         const Fd socket = greeted();
         expect_match(*subscriber_);
@@ -95,7 +95,7 @@ TEST_F(StreamOfStrangeBytes, AMessageThatEndsHalfwayIsThePublisherGone) {
     EXPECT_NE(sample.error().text.find("the publisher is gone"), std::string::npos) << sample.error().text;
 }
 
-TEST_F(StreamOfStrangeBytes, NothingFollowsAMessageGivenUpHalfway) {
+TEST_F(StreamOfStrangeBytes, NoMessageIsSentAfterAnIncompleteMessage) {
     constexpr std::size_t huge = std::size_t{64} * 1024 * 1024;
     auto subscribed = transports::tcp.subscribe({"test-huge", huge, "127.0.0.1"});
     ASSERT_TRUE(subscribed);
@@ -111,7 +111,7 @@ TEST_F(StreamOfStrangeBytes, NothingFollowsAMessageGivenUpHalfway) {
     EXPECT_FALSE((*publisher)->loan(16));
 }
 
-TEST(CongestionControl, IsTheOneThatWasAskedForOnBothSides) {
+TEST(CongestionControl, IsTheRequestedAlgorithmOnBothSides) {
     Program both{"--test latency --transport tcp --set congestion=reno --sizes 64 --duration 0.05 --warmup 0"};
 
     EXPECT_EQ(both.wait(), 0) << both.err();
@@ -122,7 +122,7 @@ TEST(CongestionControl, IsTheOneThatWasAskedForOnBothSides) {
     }
 }
 
-TEST(CongestionControl, IsTheKernelsUnlessAskedFor) {
+TEST(CongestionControl, IsTheDefaultOfTheKernelIfNoAlgorithmIsRequested) {
     std::ifstream file{"/proc/sys/net/ipv4/tcp_congestion_control"};
     std::string kernels;
     ASSERT_TRUE(file >> kernels);
@@ -132,7 +132,7 @@ TEST(CongestionControl, IsTheKernelsUnlessAskedFor) {
     EXPECT_EQ(value(both.out(), "socket", "congestion"), kernels);
 }
 
-TEST(CongestionControl, ThatTheKernelDoesNotHaveIsNamed) {
+TEST(CongestionControl, IsRefusedIfTheKernelDoesNotHaveTheAlgorithm) {
     Program both{"--test latency --transport tcp --set congestion=nobody --sizes 64 --duration 0.05"};
 
     EXPECT_EQ(both.wait(), 2);
@@ -141,7 +141,7 @@ TEST(CongestionControl, ThatTheKernelDoesNotHaveIsNamed) {
     EXPECT_NE(both.err().find("reno"), std::string::npos) << "every kernel has it";
 }
 
-TEST(CongestionControl, IsRefusedWhereThereIsNone) {
+TEST(CongestionControl, IsRefusedForATransportWithoutThisSetting) {
     Program both{"--test latency --transport shm --set congestion=reno"};
 
     EXPECT_EQ(both.wait(), 2);

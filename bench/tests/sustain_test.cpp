@@ -45,7 +45,7 @@ TEST(Sustain, AKnownCapacityIsFoundWithinTheGoalWidth) {
     }
 }
 
-TEST(Sustain, TheSearchAsksForTheTrialsThatTheOneForOtherToolsAsksFor) {
+TEST(Sustain, TheSearchRequestsTheSameTrialsAsTheSearchForOtherTools) {
     SustainSearch search{plan_for()};
     std::ostringstream trials;
     while (const auto order = search.next()) {
@@ -59,7 +59,7 @@ TEST(Sustain, TheSearchAsksForTheTrialsThatTheOneForOtherToolsAsksFor) {
               "50160F ");
 }
 
-TEST(Sustain, AQueueThatGrowsHidesNoMoreThanGoalByTrialLength) {
+TEST(Sustain, AGrowingQueueRaisesTheResultByAtMostTheGoalDividedByTheTrialLength) {
     // Above the capacity, the 99th percentile is 99 % of the delay that the queue has reached at the end of the trial.
     constexpr double goal_s = 0.01;
     for (const double capacity : {2000.0, 34'567.0, 1'234'567.0}) {
@@ -73,7 +73,7 @@ TEST(Sustain, AQueueThatGrowsHidesNoMoreThanGoalByTrialLength) {
     }
 }
 
-TEST(Sustain, AChanceMissDoesNotMoveTheResult) {
+TEST(Sustain, ATrialThatMissesTheGoalByChanceDoesNotChangeTheResult) {
     // Every seventh trial is disturbed by other work on the host.
     const auto found = search(plan_for(), [](const TrialOrder& trial, std::uint64_t at) {
         return trial.rate_per_s <= 50'000 && at % 7 != 4;
@@ -83,7 +83,7 @@ TEST(Sustain, AChanceMissDoesNotMoveTheResult) {
     EXPECT_NEAR(*found.rate_per_s, 50'000, 1000);
 }
 
-TEST(Sustain, WithoutAnExceedRatioOneMissIsEnough) {
+TEST(Sustain, WithAnExceedRatioOfZeroOneMissedTrialRejectsARate) {
     auto strict = plan_for();
     strict.exceed_ratio = 0;
     std::uint64_t full = 0;
@@ -102,7 +102,7 @@ TEST(Sustain, AResultIsConfirmedByTrialsOfFullLength) {
     EXPECT_EQ(found.at_rate.full_passed_s, 2 * plan.full_s);  // a third trial could not change the result
 }
 
-TEST(Sustain, ARateThatOnlyShortTrialsKeepIsNotTheResult) {
+TEST(Sustain, ARateAtWhichOnlyShortTrialsPassIsNotTheResult) {
     const auto found = search(plan_for(), [](const TrialOrder& trial, auto) {
         return trial.rate_per_s <= (trial.full_length ? 40'000 : 80'000);
     });
@@ -111,7 +111,7 @@ TEST(Sustain, ARateThatOnlyShortTrialsKeepIsNotTheResult) {
     EXPECT_GT(found.passed_above, 0U);
 }
 
-TEST(Sustain, ARateThatOnlyLongTrialsKeepIsFoundToo) {
+TEST(Sustain, ARateAtWhichOnlyLongTrialsPassIsFound) {
     const auto found = search(plan_for(), [](const TrialOrder& trial, auto) {
         return trial.rate_per_s <= (trial.full_length ? 80'000 : 40'000);
     });
@@ -119,7 +119,7 @@ TEST(Sustain, ARateThatOnlyLongTrialsKeepIsFoundToo) {
     EXPECT_NEAR(*found.rate_per_s, 80'000, 800);
 }
 
-TEST(Sustain, AllRatesOrNoneAreBoundsOfTheRange) {
+TEST(Sustain, TheResultIsABoundOfTheRangeIfAllTrialsPassOrFail) {
     const auto all = search(plan_for(), [](const auto&, auto) { return true; });
     EXPECT_EQ(all.outcome, SustainOutcome::above_range);
     EXPECT_EQ(all.rate_per_s, plan_for().rates.most_per_s);
@@ -131,7 +131,7 @@ TEST(Sustain, AllRatesOrNoneAreBoundsOfTheRange) {
     EXPECT_EQ(none.upper_per_s, plan_for().rates.least_per_s);
 }
 
-TEST(Sustain, WhateverTheOutcomeOfTrialsTheSearchEnds) {
+TEST(Sustain, TheSearchEndsForAnyResultsOfTrials) {
     std::uint64_t state = 1;
     for (int run = 0; run < 500; ++run) {
         const auto found = search(plan_for(), [&](const auto&, auto) {
@@ -160,7 +160,7 @@ TEST(Sustain, LoadsAreClassifiedAsInRfc9971) {
     EXPECT_EQ(classify({0, 0, 0, 1}, 60, 0), Bound::upper);
 }
 
-TEST(Sustain, GoalsAndRangesAreReadOrRefused) {
+TEST(Sustain, ValidGoalsAndRangesAreReadAndOthersAreRefused) {
     EXPECT_EQ(*parse_latency_goal("p99=100us"), (LatencyGoal{"p99", 990'000, 100'000}));
     EXPECT_EQ(*parse_latency_goal("p99.9=1.5ms"), (LatencyGoal{"p99.9", 999'000, 1'500'000}));
     EXPECT_EQ(*parse_latency_goal("max=2s"), (LatencyGoal{"max", 1'000'000, 2'000'000'000}));
@@ -188,7 +188,7 @@ std::string run_mock(const std::string& options) {
 
 // Other work on the host can only make a transport slower. So the result is never above the capacity by more than the
 // goal width and the rate that a queue can hide. On a busy host, there is no reliable lower limit.
-TEST(SustainOverMock, MoreThanItsCapacityIsNotFound) {
+TEST(SustainOverMock, TheFoundRateDoesNotExceedTheCapacity) {
     const auto log = run_mock(
         "--set capacity=2000 --latency-goal p99=5ms --duration 0.5 --trial-duration 0.25 --trials 1 "
         "--rate-range 400,100000 --goal-width 0.02");
@@ -217,7 +217,7 @@ TEST(SustainOverMock, ItsCapacityIsFoundWithinTwoPercent) {
     EXPECT_LE(found, 2000 * 1.02) << log;
 }
 
-TEST(SustainRuns, LossAtEveryRateIsBelowTheRange) {
+TEST(SustainRuns, LossAtEachRateGivesTheOutcomeBelowRange) {
     const auto log = run_mock(
         "--set faults=lose=10 --latency-goal p50=1s --duration 0.1 --trial-duration 0.1 --trials 1 "
         "--rate-range 500,1000");
@@ -228,7 +228,7 @@ TEST(SustainRuns, LossAtEveryRateIsBelowTheRange) {
     EXPECT_NE(log.find(" sustain=1 errors=0"), std::string::npos) << log;
 }
 
-TEST(SustainOverMock, LossWithinTheGoalIsKept) {
+TEST(SustainOverMock, LossWithinTheGoalPassesTheTrial) {
     const auto log = run_mock(
         "--set faults=lose=10 --latency-goal p50=10s --loss-goal 0.25 --duration 0.1 --trial-duration 0.1 --trials 1 "
         "--rate-range 500,1000");
@@ -238,7 +238,7 @@ TEST(SustainOverMock, LossWithinTheGoalIsKept) {
 
 // A hundred messages are just enough for a 99th percentile. Regression: with one of them lost, the lowest rate missed
 // its goal.
-TEST(SustainOverMock, LossWithinTheGoalDoesNotMissThatOfLatency) {
+TEST(SustainOverMock, LossWithinTheGoalDoesNotMissTheGoalOfLatency) {
     const auto log = run_mock(
         "--set faults=lose=50 --latency-goal p99=10s --loss-goal 0.25 --duration 0.1 --trial-duration 0.1 --trials 1 "
         "--rate-range 1000,2000");

@@ -49,7 +49,7 @@ bool is_permitted(const Tuning& tuning) {
     return can_apply(tuning).has_value();
 }
 
-TEST(Tuning, IsSaidInTheSameWordsEachTime) {
+TEST(Tuning, IsDescribedInFixedWords) {
     EXPECT_EQ(Tuning{}.text(), "none");
     EXPECT_EQ((Tuning{50, true, 0}.text()), "real-time priority 50, locked memory, memory of NUMA node 0");
     EXPECT_EQ((Tuning{{}, true, {}}.text()), "locked memory");
@@ -65,13 +65,13 @@ TEST(Tuning, OfANodeThatDoesNotExistIsRefusedInOneLine) {
     EXPECT_EQ(is_refused_with({{}, false, 1000}, "--numa 1000: no such node with memory; this machine has 0"), 0);
 }
 
-TEST(Tuning, ThatIsOnlyTriedChangesNothing) {
+TEST(Tuning, CheckDoesNotChangeThisProcess) {
     const int policy = ::sched_getscheduler(0);
     static_cast<void>(can_apply({50, true, 0}).has_value());
     EXPECT_EQ(::sched_getscheduler(0), policy);
 }
 
-TEST(Tuning, IsInEffectOnceApplied) {
+TEST(Tuning, IsInEffectAfterItWasApplied) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer locks no memory";
 #endif

@@ -27,7 +27,7 @@ TEST_F(OverABadNetwork, MessagesOfManyDatagramsArriveOnceAndInOrder) {
     carry(10, large);
 }
 
-TEST_F(OverABadNetwork, TheLastMessageArrivesThoughNothingFollowsIt) {
+TEST_F(OverABadNetwork, TheLastMessageArrivesWithoutAFollowingMessage) {
     for (int round = 0; round < 10; ++round) {
         join_again(1024, {0.4, 0.0, 0.0});
         send(*publisher_, 0, 1024);
@@ -35,7 +35,7 @@ TEST_F(OverABadNetwork, TheLastMessageArrivesThoughNothingFollowsIt) {
     }
 }
 
-TEST_F(OverABadNetwork, WhatWasPublishedBeforeThePublisherLeftArrives) {
+TEST_F(OverABadNetwork, MessagesPublishedBeforeThePublisherLeftArrive) {
     join_one(1024, {0.2, 0.0, 0.0});
     std::thread sender{[this] {
         send_all(*publisher_, 100, 1024);
@@ -45,7 +45,7 @@ TEST_F(OverABadNetwork, WhatWasPublishedBeforeThePublisherLeftArrives) {
     sender.join();
 }
 
-TEST_F(OverABadNetwork, ANetworkThatIsCutEndsBothSides) {
+TEST_F(OverABadNetwork, AnInterruptedNetworkEndsBothSides) {
     join_one(1024, {0.0, 0.0, 0.0});
     relay_->cut();
     send(*publisher_, 0, 1024);
@@ -69,17 +69,17 @@ TEST_F(OverABadNetwork, ANetworkThatIsCutEndsBothSides) {
 
 using ToAGroupOverABadNetwork = BadNetwork;
 
-TEST_F(ToAGroupOverABadNetwork, SmallMessagesArriveOnceAndInOrderAtAllThree) {
+TEST_F(ToAGroupOverABadNetwork, SmallMessagesArriveOnceAndInOrderAtAllThreeSubscribers) {
     join_three(1024);
     carry(20'000, 1024);
 }
 
-TEST_F(ToAGroupOverABadNetwork, MessagesOfManyDatagramsArriveOnceAndInOrderAtAllThree) {
+TEST_F(ToAGroupOverABadNetwork, MessagesOfManyDatagramsArriveOnceAndInOrderAtAllThreeSubscribers) {
     join_three(large);
     carry(10, large);
 }
 
-TEST_F(ToAGroupOverABadNetwork, TheLastMessageArrivesThoughNothingFollowsIt) {
+TEST_F(ToAGroupOverABadNetwork, TheLastMessageArrivesWithoutAFollowingMessage) {
     constexpr std::uint64_t count = 20;
     join_three(1024, {0.4, 0.0, 0.0});
     std::atomic<std::uint64_t> arrived = 0;
@@ -98,7 +98,7 @@ TEST_F(ToAGroupOverABadNetwork, TheLastMessageArrivesThoughNothingFollowsIt) {
     EXPECT_FALSE(deadline.passed());
 }
 
-TEST_F(ToAGroupOverABadNetwork, WhatWasPublishedBeforeThePublisherLeftArrivesThoughOneLeftSooner) {
+TEST_F(ToAGroupOverABadNetwork, MessagesPublishedBeforeThePublisherLeftArriveEvenIfASubscriberLeftEarlier) {
     join_three(1024, {0.2, 0.0, 0.0});
     // All subscribers take messages at the same time. A subscriber that takes nothing does not answer, and a publisher
     // that leaves does not wait for it.
@@ -114,7 +114,7 @@ TEST_F(ToAGroupOverABadNetwork, WhatWasPublishedBeforeThePublisherLeftArrivesTho
     for (auto& taker : takers) taker.join();
 }
 
-TEST_F(ToAGroupOverABadNetwork, OneThatIsLeftBehindStillGetsWhatItTakesInOrderAndIntact) {
+TEST_F(ToAGroupOverABadNetwork, ASlowSubscriberGetsItsRemainingMessagesInOrderAndIntact) {
     constexpr std::uint64_t count = 10'000;
     constexpr std::size_t slow = 2;
     join_three(1024, bad, SlowSubscriber::drop);

@@ -51,7 +51,7 @@ private:
     }
 };
 
-TEST_F(ThroughANat, ASubscriberInsideIsReachedByItsOwnKnock) {
+TEST_F(ThroughANat, ASubscriberInsideIsReachedAfterItsFirstDatagram) {
     subscribe_inside(transports::udp_wan, 100'000);
     ASSERT_TRUE(publisher_);
     expect_match(*subscriber_);
@@ -66,7 +66,7 @@ TEST_F(ThroughANat, APublisherInsideReachesASubscriberOutside) {
     carry(0, 1000, 1000);
 }
 
-TEST_F(ThroughANat, ANewPortOfTheNatIsFollowed) {
+TEST_F(ThroughANat, ThePublisherFollowsANewPortOfTheNat) {
     subscribe_inside(transports::udp_wan, 1000);
     ASSERT_TRUE(publisher_);
     expect_match(*subscriber_);
@@ -76,7 +76,7 @@ TEST_F(ThroughANat, ANewPortOfTheNatIsFollowed) {
 }
 
 // Without this test, those above could pass on a network without a NAT.
-TEST_F(ThroughANat, WhoDoesNotSpeakFirstIsNotReached) {
+TEST_F(ThroughANat, ASubscriberInsideThatSendsNothingIsNotReached) {
     nat_.inside([&] {
         auto subscribed = transports::udp_reliable.subscribe({"nat", 64, Nat::inside_address});
         ASSERT_TRUE(subscribed);

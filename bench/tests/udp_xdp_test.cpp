@@ -52,12 +52,12 @@ protected:
 
 const std::string& quick = briefly;
 
-TEST_F(UdpXdp, AnswersEverySizePastTheIpStack) {
+TEST_F(UdpXdp, AnswersMessagesOfEachSizeWithoutTheIpStack) {
     start("--test latency --verify --sizes 16,1448,1449,64KiB" + quick);
     expect_answers({"16", "1448", "1449", "65536"});
 }
 
-TEST_F(UdpXdp, AnswersEverySizeOverIpv6) {
+TEST_F(UdpXdp, AnswersMessagesOfEachSizeOverIpv6) {
     start("--test latency --verify --sizes 16,1428,1429,64KiB" + quick, Cable::publishers_v6_address);
     expect_answers({"16", "1428", "1429", "65536"});
 }
@@ -80,7 +80,7 @@ TEST_F(UdpXdp, CarriesAPacedStreamIntact) {
     }
 }
 
-TEST_F(UdpXdp, AnswersAndStreamsWhileBothSidesSleepForEachOther) {
+TEST_F(UdpXdp, AnswersAndStreamsWhileBothSidesSleep) {
     for (const std::string waiting : {"block", "spin-then-block"}) {
         start("--test latency --verify --sizes 64,64KiB --wait " + waiting + quick);
         expect_success();
@@ -95,7 +95,7 @@ TEST_F(UdpXdp, AnswersAndStreamsWhileBothSidesSleepForEachOther) {
     }
 }
 
-TEST_F(UdpXdp, AKilledRunLeavesTheInterfaceAsItWas) {
+TEST_F(UdpXdp, AKilledRunLeavesTheInterfaceUnchanged) {
     start("--test latency --sizes 64" + endlessly);
     ASSERT_TRUE(publisher_->says("\nwarmup")) << publisher_->err() << log();
     EXPECT_TRUE(Cable::watched());
@@ -108,14 +108,14 @@ TEST_F(UdpXdp, AKilledRunLeavesTheInterfaceAsItWas) {
     expect_success();
 }
 
-TEST(UdpXdpAlone, OneCommandCannotBeBothSides) {
+TEST(UdpXdpAlone, OneCommandCannotStartBothSides) {
     Program both{"--test latency --transport udp-xdp"};
 
     EXPECT_EQ(both.wait(), 2);
     EXPECT_NE(both.err().find("each side needs a network interface of its own"), std::string::npos) << both.err();
 }
 
-TEST(XdpEndpoint, IsReadAsItWasWritten) {
+TEST(XdpEndpoint, StaysTheSameAfterWritingAndReading) {
     for (const std::string text : {"0a:1b:2c:3d:4e:ff/10.0.0.2:40000/1234", "0a:1b:2c:3d:4e:ff/[fd00::2]:40000/1234"}) {
         const auto read = parse_xdp_endpoint(text);
 
@@ -125,7 +125,7 @@ TEST(XdpEndpoint, IsReadAsItWasWritten) {
     }
 }
 
-TEST(XdpEndpoint, AnythingElseIsRefused) {
+TEST(XdpEndpoint, OtherTextIsRefused) {
     for (const char* text :
          {"", "/", "0a:1b:2c:3d:4e:ff", "0a:1b:2c:3d:4e:ff/", "0a-1b-2c-3d-4e-ff/10.0.0.2:40000/1",
           "0g:1b:2c:3d:4e:ff/10.0.0.2:40000/1", "0a:1b:2c:3d:4e:ff/10.0.0.2/1", "10.0.0.2:40000/1"}) {
@@ -138,7 +138,7 @@ void write_between(const char* from, const char* to, std::byte* frame, std::size
     write_headers(frame, {{}, *parse_address(from, 1000)}, {{}, *parse_address(to, 2000)}, bytes);
 }
 
-TEST(XdpFrame, GivesBackWhatItCarriesWithoutThePadding) {
+TEST(XdpFrame, ReturnsItsPayloadWithoutThePadding) {
     for (const auto& [family, from, to] :
          {std::tuple{AF_INET, "10.0.0.1", "10.0.0.2"}, std::tuple{AF_INET6, "fd00::1", "fd00::2"}}) {
         std::array<std::byte, 80> frame{};
@@ -150,7 +150,7 @@ TEST(XdpFrame, GivesBackWhatItCarriesWithoutThePadding) {
     }
 }
 
-TEST(XdpFrame, ALengthBeyondTheFrameCarriesNothing) {
+TEST(XdpFrame, WithALengthBeyondTheFrameHasNoPayload) {
     for (const auto& [family, from, to] :
          {std::tuple{AF_INET, "10.0.0.1", "10.0.0.2"}, std::tuple{AF_INET6, "fd00::1", "fd00::2"}}) {
         std::array<std::byte, 80> frame{};
@@ -163,7 +163,7 @@ TEST(XdpFrame, ALengthBeyondTheFrameCarriesNothing) {
     }
 }
 
-TEST(XdpFrame, OfIpv6HasTheChecksumOfWhatItCarries) {
+TEST(XdpFrame, OfIpv6HasTheChecksumOfItsPayload) {
     std::array<std::byte, 80> frame{};
     std::memcpy(frame.data() + sizeof(UdpFrameV6), "abc", 3);
     write_between("fd00::1", "fd00::2", frame.data(), 3);

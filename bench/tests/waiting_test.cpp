@@ -29,7 +29,7 @@ namespace {
 
 constexpr Nanoseconds nap_ns = 20'000'000;
 
-TEST(Parking, WhoSleepsIsWoken) {
+TEST(Parking, ASleepingThreadIsWoken) {
     Parking parking;
     std::atomic<bool> there = false;
     std::thread waker{[&] {
@@ -45,7 +45,7 @@ TEST(Parking, WhoSleepsIsWoken) {
     waker.join();
 }
 
-TEST(Parking, NoWakeIsLostBetweenTwoThatTakeTurns) {
+TEST(Parking, NoWakeIsLostBetweenTwoThreadsThatTakeTurns) {
     constexpr int turns = 20000;
     Parking mine;
     Parking theirs;
@@ -67,7 +67,7 @@ TEST(Parking, NoWakeIsLostBetweenTwoThatTakeTurns) {
     EXPECT_TRUE(played);
 }
 
-TEST(Parking, AllWhoSleepAreWoken) {
+TEST(Parking, AllSleepingThreadsAreWoken) {
     constexpr int rounds = 3000;
     constexpr int sleepers = 3;
     Parking readers;
@@ -94,7 +94,7 @@ TEST(Parking, AllWhoSleepAreWoken) {
     EXPECT_EQ(failed, 0);
 }
 
-TEST(Parking, PatienceEnds) {
+TEST(Parking, WaitingEndsAtItsTimeLimit) {
     Parking parking;
     const Nanoseconds start = now_ns();
 
@@ -103,7 +103,7 @@ TEST(Parking, PatienceEnds) {
     EXPECT_FALSE(parking.park([] { return false; }, Patience{0}, [] { return false; }, nap_ns));
 }
 
-TEST(Parking, WhoIsGoneIsNoticedThoughItWakesNobody) {
+TEST(Parking, AMissingPeerIsNoticedEvenIfNobodyWakesTheThread) {
     Parking parking;
     const Nanoseconds start = now_ns();
 
@@ -111,7 +111,7 @@ TEST(Parking, WhoIsGoneIsNoticedThoughItWakesNobody) {
     EXPECT_LT(now_ns() - start, to_nanoseconds(plenty) / 2);
 }
 
-TEST(Waiting, AMomentIsNotOverBeforeItsTime) {
+TEST(Waiting, UntilATimeDoesNotEndEarlier) {
     for (const Waiting waiting : {Waiting::busy_poll, Waiting::block, Waiting::spin_then_block}) {
         const Nanoseconds until = now_ns() + 2'000'000;
         wait_until(until, waiting);
@@ -120,7 +120,7 @@ TEST(Waiting, AMomentIsNotOverBeforeItsTime) {
 }
 
 // A thousand turns took 28 us on an AMD EPYC. They take 5 or 50 us on other machines.
-TEST(Waiting, PollingGivesTheCpuAwayBehindATimeAndNotBehindSoManyTurns) {
+TEST(Waiting, ByPollingYieldsTheCpuAfterATimeInsteadOfANumberOfTurns) {
     const int before = yields;
     const Nanoseconds start = now_ns();
     BusyPoll poll{plenty};
@@ -129,7 +129,7 @@ TEST(Waiting, PollingGivesTheCpuAwayBehindATimeAndNotBehindSoManyTurns) {
     EXPECT_GE(now_ns() - start, BusyPoll::spin_ns);
 }
 
-TEST(Waiting, WhoSpinsThenBlocksSpinsForATimeToo) {
+TEST(Waiting, BySpinThenBlockSpinsForATime) {
     const Nanoseconds start = now_ns();
     BusyPoll poll{plenty, Waiting::spin_then_block};
     while (poll.wait()) {
@@ -138,7 +138,7 @@ TEST(Waiting, WhoSpinsThenBlocksSpinsForATimeToo) {
     EXPECT_GE(now_ns() - start, BusyPoll::spin_ns);
 }
 
-TEST(Waiting, ForAMomentMakesNoSystemCallWhereNoCpuIsShared) {
+TEST(Waiting, MakesNoSystemCallIfNoCpuIsShared) {
     const int before = yields;
     wait_until(now_ns() + 2'000'000, Waiting::busy_poll, Yield::no);
     BusyPoll poll{Patience{2}, Waiting::busy_poll, Yield::no};
@@ -164,7 +164,7 @@ protected:
     }
 };
 
-TEST_P(EveryTransportSleeps, TheLogSaysHowBothSidesWaited) {
+TEST_P(EveryTransportSleeps, TheLogStatesHowBothSidesWaited) {
     Program perftest{"--test latency --verify" + briefly + options()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -173,7 +173,7 @@ TEST_P(EveryTransportSleeps, TheLogSaysHowBothSidesWaited) {
     EXPECT_NE(value(perftest.out(), "latency", "samples"), "0");
 }
 
-TEST_P(EveryTransportSleeps, AStreamArrivesWhole) {
+TEST_P(EveryTransportSleeps, AStreamArrivesCompletely) {
     Program perftest{"--test throughput --verify" + briefly + options()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
@@ -187,7 +187,7 @@ TEST_P(EveryTransportSleeps, AStreamArrivesWhole) {
 /// Compared with a clock, so it runs only at night.
 class MeasuredSleep : public EveryTransportSleeps {};
 
-TEST_P(MeasuredSleep, NobodyIsBusyInALull) {
+TEST_P(MeasuredSleep, BothSidesUseLittleCpuAtALowRate) {
     if (transport().name == "mock") GTEST_SKIP() << "what it holds is let go by the clock, which it looks at often";
     for (const std::string test : {"throughput", "latency"}) {
         Program perftest{"--rate 50 --duration 1 --warmup 0.05 --test " + test + options()};
@@ -201,7 +201,7 @@ TEST_P(MeasuredSleep, NobodyIsBusyInALull) {
 
 // The process is stopped, for example by Ctrl-Z, a debugger or a frozen container. The kernel then interrupts some
 // system calls that wait with a timeout.
-TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepWaitsOn) {
+TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepContinuesToWait) {
     Program perftest{"--test throughput --rate 50 --duration 0.2 --warmup 0.01" + options()};
     ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
     std::vector<pid_t> sides{perftest.pid()};
@@ -246,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, MeasuredSleep,
                          testing::Combine(testing::ValuesIn(transports_of_one_host()), testing::ValuesIn(asleep)),
                          transport_and_waiting_name);
 
-TEST(Waiting, WhoWasStoppedCannotSayThatNothingCame) {
+TEST(Waiting, DoesNotCountTheTimeInWhichTheProcessWasStoppedAsSilence) {
     Silence silence{Patience{100}};
     sleep_until(now_ns() + 150'000'000);
     EXPECT_FALSE(silence.passed()) << "one look counts for 20 ms, however long it took";

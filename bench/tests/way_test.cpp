@@ -15,12 +15,12 @@ Path counted(std::uint64_t ip_octets, std::uint64_t datagrams = 0) {
              {"ip_out_octets", 9}}};
 }
 
-TEST(WayOfTheData, OffTheNetworkIsSeenByFewBytesOfIp) {
+TEST(WayOfTheData, OffTheNetworkIsRecognisedByFewBytesOfIp) {
     EXPECT_EQ(way_taken(Way::local, counted(100'000), carried).agrees, true);
     EXPECT_EQ(way_taken(Way::local, counted(100'000), carried).ip_bytes, 100'009 - 9);
 }
 
-TEST(WayOfTheData, AFallbackToTheNetworkIsSeen) {
+TEST(WayOfTheData, AFallbackToTheNetworkIsRecognised) {
     const auto way = way_taken(Way::local, counted(10'500'000, 7000), carried);
 
     EXPECT_EQ(way.agrees, false);
@@ -43,18 +43,18 @@ TEST(WayOfTheData, TcpNeedsBytes) {
     EXPECT_NE(words_of_fallback(way).find("expected to go by tcp"), std::string::npos);
 }
 
-TEST(WayOfTheData, OfIpv6Counts) {
+TEST(WayOfTheData, IncludesBytesOfIpv6) {
     EXPECT_EQ(way_taken(Way::local, {{{"ip_in_octets", 5}, {"ip6_out_octets", 9'000'000}}}, carried).agrees, false);
 }
 
-TEST(WayOfTheData, OfLittleDataNothingIsSaid) {
+TEST(WayOfTheData, IsUnknownForLittleData) {
     const auto way = way_taken(Way::local, counted(2'000'000), 1'000'000);
 
     EXPECT_EQ(way.agrees, std::nullopt);
     EXPECT_EQ(words_of_fallback(way), "");
 }
 
-TEST(WayOfTheData, IsUnknownWhereTheKernelCountsNothing) {
+TEST(WayOfTheData, IsUnknownIfTheKernelHasNoCounters) {
     const auto way = way_taken(Way::local, {}, carried);
 
     EXPECT_EQ(way.agrees, std::nullopt);

@@ -48,7 +48,7 @@ def add_own_runs(root: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _offline() -> Iterator[None]:
-    """Use the small Plotly, which most readers get, from the fetched files, so that the tested site does not depend on a registry."""
+    """Use the fetched small Plotly, which most readers get. So the tested site does not depend on a registry."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TACHOLOG_PLOTLY", str(fetched(PLOTLY)))
         yield

@@ -1,7 +1,7 @@
 """How long tests wait for a browser: a guard against hanging. Only a failing test waits that long.
 
-A test that checks content that a page loads late, without waiting for it, passes only by chance. ``TACHOLOG_LATE_MS=500 nox -s browser`` finds such
-tests: it delays all late actions of a page, such as loading a part or drawing a plot that comes into view.
+Some content is loaded late by a page. A test that checks this content without waiting for it passes only by chance. ``TACHOLOG_LATE_MS=500 nox -s
+browser`` finds such tests: it delays all late actions of a page, such as loading a part or drawing a plot that comes into view.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The comparison page, the page of search results and the points of plots: a request is fulfilled, or a message states why not."""
+"""The comparison page, the page of search results and the points of plots. Each choice of a reader has an effect, or a message states the reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def missing(page: Page) -> str:
     return " ".join(page.locator(".tl-missing").all_inner_texts())
 
 
-def test_initial_comparison_is_with_the_best_series(opened: Opener) -> None:
+def test_comparison_page_initially_has_the_best_series_as_its_baseline(opened: Opener) -> None:
     with opened(OWN) as page:
         ratios = [text.rstrip("\u00d7") for text in page.locator(".tl-result tbody td:nth-child(2)").all_inner_texts()]
 
@@ -82,7 +82,7 @@ def test_message_names_the_new_baseline_if_the_old_baseline_is_unticked(opened: 
     ],
     ids=["base", "base-and-transport", "metric", "host", "version", "size", "name"],
 )
-def test_message_names_the_choices_of_an_address_that_do_not_exist(opened: Opener, asked: str, said: str) -> None:
+def test_message_names_each_choice_in_an_address_that_the_page_cannot_show(opened: Opener, asked: str, said: str) -> None:
     with opened(f"compare.html?{asked}") as page:
         assert said in missing(page)
 
@@ -116,7 +116,7 @@ def test_ticking_and_unticking_a_version_gives_the_same_table(opened: Opener) ->
         assert len(names(page)) == 6
 
 
-def test_campaign_with_more_runs_is_offered_and_only_its_cells_are_tinted(opened: Opener) -> None:
+def test_ratios_are_tinted_only_after_the_reader_shows_the_campaign_with_more_runs(opened: Opener) -> None:
     tinted = ".tl-ratio.tl-better, .tl-ratio.tl-worse"
     with opened(OWN) as page:
         assert page.locator(tinted).count() == 0  # Only two runs per side: too few for a verdict.
@@ -146,7 +146,7 @@ def test_baseline_that_was_unticked_is_removed_from_the_address(opened: Opener) 
         assert "is not among what is chosen" in missing(page)
 
 
-def test_operating_systems_are_different_machines_and_a_repeated_publication_is_not_a_second_series(opened: Opener) -> None:
+def test_series_on_another_operating_system_or_published_a_second_time_has_no_ratio_and_a_reason_is_stated(opened: Opener) -> None:
     with opened("compare.html?host=ecal-hp-zbook-15-g5&metric=latency.mean&version=5.11%7C5.12") as page:
         rows = {text.splitlines()[0]: text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
         base = page.locator("tr.tl-base th").inner_text()
@@ -295,7 +295,7 @@ def test_percentile_is_found_in_any_form(opened: Opener, query: str) -> None:
         ("99.9999", "Methodology"),
     ],
 )
-def test_first_search_result_is_the_best_page(opened: Opener, query: str, first: str) -> None:
+def test_first_search_result_is_the_page_about_the_searched_words(opened: Opener, query: str, first: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         found = results(page)
 
@@ -303,7 +303,7 @@ def test_first_search_result_is_the_best_page(opened: Opener, query: str, first:
 
 
 @pytest.mark.parametrize("query", ["0.4.0", "v0.4.0", "0.3.0 0.4.0", "perftest 0.4"])
-def test_version_is_found_and_not_confused_with_other_numbers(opened: Opener, query: str) -> None:
+def test_search_for_a_version_finds_its_comparison_and_no_comparison_of_other_versions(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         found = results(page)
 
@@ -311,7 +311,7 @@ def test_version_is_found_and_not_confused_with_other_numbers(opened: Opener, qu
     assert "Tacholog perftest: 0.1.0 \u2192 0.2.0" not in found
 
 
-def test_version_of_two_numbers_is_found_after_its_name(opened: Opener) -> None:
+def test_search_for_a_system_and_a_version_of_two_numbers_finds_the_comparison_of_this_version(opened: Opener) -> None:
     with opened("search.html?q=ecal+5.12") as page:
         found = results(page)
 
@@ -320,7 +320,7 @@ def test_version_of_two_numbers_is_found_after_its_name(opened: Opener) -> None:
 
 
 @pytest.mark.parametrize("query", ["polling", "busy-poll", "CPU sleeps"])
-def test_description_of_waiting_is_found_by_common_words(opened: Opener, query: str) -> None:
+def test_search_for_common_words_for_waiting_finds_the_methodology_page(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         assert "Methodology" in results(page)
 
@@ -374,7 +374,7 @@ def test_all_panels_of_the_home_page_fit_a_phone(opened: Opener) -> None:
 
 
 @pytest.mark.parametrize(("screen", "scripts", "is_open"), [("phone", True, False), ("phone", False, True), ("light", True, True)])
-def test_only_the_script_folds_secondary_content_on_a_phone(opened: Opener, screen: str, scripts: bool, is_open: bool) -> None:
+def test_secondary_content_is_folded_only_on_a_phone_with_scripts(opened: Opener, screen: str, scripts: bool, is_open: bool) -> None:
     with opened("index.html", screen, scripts=scripts) as page:
         folds = page.locator("details.tl-folds-on-phone").evaluate_all("(all) => all.map((fold) => fold.open)")
 

@@ -1,4 +1,4 @@
-"""The pages that the gate opens depend on the site: a page with something new is among them."""
+"""The pages that the gate opens are chosen from the site, so that a page with a new class of element is opened."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def test_each_class_of_element_is_on_a_chosen_page(few: Path) -> None:
     assert showing_all_classes(few, ["index.html", "logs/long.html"]) == ["index.html", "logs/long.html", "logs/odd.html"]
 
 
-def test_largest_page_of_each_folder_is_found(few: Path) -> None:
+def test_largest_page_of_each_folder_is_chosen(few: Path) -> None:
     assert largest_of_folders(few) == ["logs/long.html"]

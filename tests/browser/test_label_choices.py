@@ -59,7 +59,7 @@ def names(page: Page) -> list[str]:
     return page.locator(".tl-result tbody th").all_inner_texts()
 
 
-def test_differing_label_is_a_choice_and_a_label_common_to_all_runs_is_not(compare: Page) -> None:
+def test_label_is_a_choice_only_if_its_value_differs_between_runs(compare: Page) -> None:
     unfold(compare)
     legends = compare.locator(".tl-boxes legend").all_inner_texts()
 

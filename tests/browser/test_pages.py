@@ -104,8 +104,8 @@ def complaints_of(page: Page, screen: str) -> Iterator[str]:
 
 def violations(page: Page, options: dict[str, object] | None = None) -> Iterator[str]:
     """Yield the violations of accessibility rules that axe reports."""
-    # Without preload: otherwise axe requests style sheets again, which a page from a disk must not do. Only violations: listing
-    # each passing element took longer than checking it.
+    # With preload, axe would request style sheets again, which a page from a disk must not do. Without resultTypes, axe would also list
+    # each element that passes, which took longer than the check.
     asked = {"preload": False, "resultTypes": ["violations"], **(options or {})}
     for rule in Axe().run(page, options=asked).response["violations"]:
         yield f"{rule['id']}: {rule['nodes'][0]['html'][:200]}"
@@ -204,7 +204,7 @@ def test_keyboard_reaches_each_element(opened: Opener, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "links", "row"), [("index.html", ".tl-panels", ".tl-panel"), ("systems.html", ".tl-links", "li")])
-def test_group_of_links_is_one_tab_stop_and_arrow_keys_move_in_it(opened: Opener, name: str, links: str, row: str) -> None:
+def test_tab_key_leaves_a_group_of_links_and_arrow_keys_move_between_its_links(opened: Opener, name: str, links: str, row: str) -> None:
     place = f"() => [...document.querySelectorAll('{links} a')].indexOf(document.activeElement)"
     with opened(name) as page:
         count = page.locator(f"{links} >> nth=0 >> a").count()
@@ -322,7 +322,7 @@ def test_point_under_the_pointer_shows_all_its_conditions(opened: Opener) -> Non
         assert "published by the vendor" in words
 
 
-def test_area_of_percentiles_is_shaded_when_only_two_series_remain(opened: Opener) -> None:
+def test_areas_between_percentiles_are_shaded_when_only_two_series_remain(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
         draw(figure)

@@ -1,4 +1,4 @@
-"""Questions in a browser: values that an answer does not show have links to answers that show them, and exported points have names."""
+"""Questions in a browser: an answer links to the answers for values that it does not show, and exported points have names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def page(asked: Path, browser: Browser) -> Iterator[Page]:
         ("network bandwidth 300\u00a0Mbit/s", 1, "Network loss", "network loss 20\u00a0%"),
     ],
 )
-def test_link_beside_a_value_that_is_not_shown_leads_to_an_answer_that_shows_it(page: Page, link: str, figures: int, axis: str, column: str) -> None:
+def test_value_that_an_answer_does_not_show_has_a_link_to_an_answer_for_this_value(
+    page: Page, link: str, figures: int, axis: str, column: str
+) -> None:
     page.locator("#open").get_by_role("link", name="The picture").click()
     assert "Not shown: 300 Mbit/s (66 runs)." in page.locator(".tl-answer-notes").inner_text().replace("\u00a0", " ")
     page.locator(".tl-answer-notes").get_by_role("link", name=link, exact=True).click()

@@ -107,7 +107,7 @@ def test_address_with_an_invalid_sort_still_shows_the_page(opened: Opener, sort:
         assert page.get_by_role("button", name="Copy as CSV").count() == 1
 
 
-def test_choice_that_the_page_does_not_have_is_named(opened: Opener) -> None:
+def test_message_names_a_choice_in_the_address_that_the_page_does_not_have(opened: Opener) -> None:
     with opened("compare.html?moon=full") as page:
         assert page.locator(".tl-missing").all_inner_texts() == ["There is no choice named \u201cmoon\u201d here."]
 

@@ -40,7 +40,7 @@ def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
-def test_table_sorts_by_numbers_and_not_stated_stays_last(opened: Opener) -> None:
+def test_table_is_sorted_by_numbers_and_cells_without_a_number_stay_last(opened: Opener) -> None:
     with opened("systems.html") as page:
         head = page.locator(".tl-table thead th").nth(3)
         for state, reverse in (("ascending", False), ("descending", True)):
@@ -113,7 +113,7 @@ def test_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verdict(
         assert sum(before) == 3  # The better rows, the rows that were measured better, and the rows with higher loss.
 
 
-def test_filter_for_a_number_finds_no_number_that_only_ends_with_it(opened: Opener) -> None:
+def test_filter_for_4_kib_does_not_find_64_kib(opened: Opener) -> None:
     with opened(DIFF) as page:
         page.get_by_label("Filter").fill("4 KiB")
         names = found_rows(page)
@@ -200,7 +200,7 @@ def test_plot_can_be_downloaded_as_a_picture_with_a_readable_background(opened: 
 
 
 @pytest.mark.parametrize("name", ["downloads.html", "definitions.html", "tacholog-perftest/shm.html"])
-def test_no_table_is_cut_and_its_header_stays_visible_below_the_page_header(opened: Opener, name: str) -> None:
+def test_tables_are_shown_completely_and_table_headers_stay_visible_below_the_page_header(opened: Opener, name: str) -> None:
     heads = """() => [...document.querySelectorAll('.tl-scroll')].filter((box) => box.offsetHeight > 400).flatMap((box) => {
         scrollTo({top: box.getBoundingClientRect().top + scrollY + 200, behavior: 'instant'});
         const header = document.querySelector('.bd-header').getBoundingClientRect().bottom;
@@ -253,7 +253,7 @@ def test_ratio_is_the_quotient_of_the_two_numbers(opened: Opener) -> None:
                 assert float(ratio.inner_text().rstrip("\u00d7")) == pytest.approx(float(cell.get_attribute("data-v") or 0) / base, rel=0.005)
 
 
-def test_no_ratio_across_machines_bases_and_definitions_and_the_reason_is_stated(opened: Opener) -> None:
+def test_series_with_another_machine_basis_or_definition_has_no_ratio_and_the_reason_is_stated(opened: Opener) -> None:
     with opened("compare.html?host=any&metric=latency.p50") as page:
         refused = page.locator(".tl-result tbody tr", has_text="no ratio")
         words = " ".join(page.locator(".tl-why").all_inner_texts())
@@ -296,7 +296,7 @@ def test_newest_versions_are_shown_until_older_versions_are_ticked(opened: Opene
         assert rows.all_inner_texts() == both
 
 
-def test_baseline_in_an_address_is_shown_for_any_version(opened: Opener) -> None:
+def test_baseline_in_an_address_is_shown_even_if_its_version_is_not_ticked(opened: Opener) -> None:
     with opened("compare.html?host=host-087119&metric=latency.p50%40rtt&version=0.1.0") as page:
         page.locator("#tl-base").select_option(index=2)
         name, base = page.locator("#tl-base option").nth(2).inner_text(), query(page)["base"][0]
@@ -306,7 +306,7 @@ def test_baseline_in_an_address_is_shown_for_any_version(opened: Opener) -> None
         assert "version 0.2.0" in page.locator(".tl-result tbody").inner_text()
 
 
-def test_mean_of_ratios_is_for_the_ticked_sizes(opened: Opener) -> None:
+def test_mean_of_ratios_is_computed_from_the_ticked_sizes(opened: Opener) -> None:
     with opened("compare.html?host=rti-benchmark-lab&metric=latency.p50%40rtt%2F2&size=32%7C64") as page:
         assert page.locator(".tl-result thead th").nth(1).inner_text() == "mean ratio, 2 sizes"
         row = page.locator(".tl-result tbody tr:not(.tl-base)").first
@@ -407,7 +407,7 @@ def test_older_release_has_a_separate_page_without_scripts(site: Path, browser: 
     context.close()
 
 
-def test_choice_on_the_page_side_by_side_hides_rows_and_is_kept_in_links_and_in_the_address(opened: Opener) -> None:
+def test_choice_on_a_side_by_side_page_hides_rows_and_is_kept_in_links_and_in_the_address(opened: Opener) -> None:
     visible = "[...document.querySelectorAll('.tl-bars tbody tr:not(.tl-heading)')].filter((row) => row.checkVisibility())"
     waiting = f"{visible}.map((row) => row.cells[1].innerText)"
     with opened("side-by-side.html") as page:
@@ -427,7 +427,7 @@ def test_choice_on_the_page_side_by_side_hides_rows_and_is_kept_in_links_and_in_
         assert len(set(page.evaluate(waiting))) > 2
 
 
-def test_rows_of_the_page_side_by_side_are_sorted_below_their_headings(opened: Opener) -> None:
+def test_rows_of_a_side_by_side_page_are_sorted_below_their_headings(opened: Opener) -> None:
     values = "[...document.querySelectorAll('.tl-bars')][0].tBodies"
     script = (
         f"[...{values}].map((body) => [...body.rows].map((row) => row.matches('.tl-heading') ? null : Number(row.cells[4]?.dataset.v ?? Infinity)))"

@@ -73,7 +73,7 @@ def test_page_of_results_has_few_tab_stops(wide: Callable[[str], Page], name: st
     assert stops(page) <= MOST_STOPS
 
 
-def test_printed_page_has_the_best_evidence_and_states_what_it_leaves_out(wide: Callable[[str], Page]) -> None:
+def test_printed_page_has_the_best_evidence_and_states_where_the_folded_parts_are(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
     page.emulate_media(media="print")
 
@@ -84,7 +84,7 @@ def test_printed_page_has_the_best_evidence_and_states_what_it_leaves_out(wide: 
     assert not page.locator(".tl-fold").first.is_visible()
 
 
-def test_table_is_one_tab_stop_and_arrow_keys_move_in_it(wide: Callable[[str], Page]) -> None:
+def test_tab_key_leaves_a_table_and_arrow_keys_move_between_its_cells(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
     table = page.locator("table.tl-beside").first
     table.locator("thead button").first.focus()
@@ -102,7 +102,7 @@ def test_table_is_one_tab_stop_and_arrow_keys_move_in_it(wide: Callable[[str], P
     assert not page.locator(".tl-keys").is_visible()
 
 
-def test_tab_key_returns_to_the_last_link_of_the_table(wide: Callable[[str], Page]) -> None:
+def test_shift_tab_returns_to_the_link_of_the_table_that_was_focused_last(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
     page.locator("table.tl-beside thead button").first.focus()
     page.keyboard.press("ArrowDown")
@@ -114,7 +114,7 @@ def test_tab_key_returns_to_the_last_link_of_the_table(wide: Callable[[str], Pag
     assert page.evaluate("document.activeElement.href") == before
 
 
-def test_filtered_row_is_not_a_tab_stop(opened: Opener) -> None:
+def test_tab_key_does_not_reach_a_row_that_a_filter_hides(opened: Opener) -> None:
     with opened("systems.html") as page:
         table = page.locator("table").first
         table.locator("tbody a").first.focus()
@@ -126,7 +126,7 @@ def test_filtered_row_is_not_a_tab_stop(opened: Opener) -> None:
         assert reached.is_visible()
 
 
-def test_lines_of_a_log_are_one_tab_stop(opened: Opener) -> None:
+def test_tab_key_reaches_only_one_line_of_a_log_and_arrow_keys_move_between_lines(opened: Opener) -> None:
     with opened("logs/hmbdc/15-17-1/perf-sample.txt.html") as page:
         links = page.locator("ol.tl-log > li > a")
         links.first.focus()
@@ -137,7 +137,7 @@ def test_lines_of_a_log_are_one_tab_stop(opened: Opener) -> None:
         assert page.evaluate("document.activeElement.getAttribute('href')") == "#L2"
 
 
-def test_link_to_the_numbers_of_each_run_opens_their_part(wide: Callable[[str], Page]) -> None:
+def test_link_to_the_numbers_of_each_run_opens_the_folded_table_of_these_numbers(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
 
     page.locator("table.tl-beside a.tl-range").first.click()

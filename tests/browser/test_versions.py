@@ -28,13 +28,13 @@ class _Handler(SimpleHTTPRequestHandler):
         """Log nothing."""
 
 
-def test_page_of_an_old_version_states_this_and_links_to_the_newest_version(site: Path, browser: Browser, tmp_path: Path) -> None:
+def test_page_of_an_old_version_states_that_it_is_old_and_links_to_the_newest_version(site: Path, browser: Browser, tmp_path: Path) -> None:
     small, public = tmp_path / "small", tmp_path / "public"
     shutil.copytree(site / "_static", small / "_static")
     for name in ("index.html", "about.html"):
         shutil.copyfile(site / name, small / name)
     write_stamp(small, "0" * 64, (), problems=0)
-    for label in ("0.9", "0.10"):  # on one day
+    for label in ("0.9", "0.10"):  # Both versions have the same date.
         publish(small, public, label)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(public))) as server:
         thread = threading.Thread(target=server.serve_forever)

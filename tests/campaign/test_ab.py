@@ -99,7 +99,7 @@ def test_plan_states_the_detectable_change_and_the_time_and_writes_nothing(tmp_p
     assert "12 pairs of 1 variant: 24 runs to do, about 20 s." in done.stderr
     assert "Run-to-run noise: 2.0% (assumed" in done.stderr
     sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.8 % in a row alone, 3.8 % in one row of 2."
-    assert sentence in done.stderr  # More than the threshold of 3 %: half of the estimates of a change of 3 % are below 3 %.
+    assert sentence in done.stderr  # Above the threshold of 3 %, because half of the estimates of a change of exactly 3 % are below the threshold.
     assert list(tmp_path.glob("build/runs/*")) == []
 
 
@@ -113,7 +113,7 @@ def test_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: Path
 
 
 @pytest.mark.core
-def test_plan_of_few_pairs_states_that_they_detect_nothing(tmp_path: Path, perftest: Path) -> None:
+def test_plan_of_few_pairs_states_that_so_few_pairs_never_give_a_verdict(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     one, six = (ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--pairs", pairs, cwd=tmp_path).stderr for pairs in ("1", "6"))
@@ -174,7 +174,7 @@ def test_comparison_of_one_build_with_itself_is_a_calibration_that_the_next_diff
 
 @pytest.mark.core
 @pytest.mark.nightly
-def test_five_percent_longer_hold_is_detected_as_worse(tmp_path: Path, perftest: Path) -> None:
+def test_delay_that_is_five_percent_longer_is_detected_as_worse(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("uds", "mock").replace("throughput", "latency").replace("max-rate", "closed")
     holds = [f"{perftest} {{arguments}} --set faults=hold={hold}us" for hold in (HOLD_US, HOLD_US * 105 // 100)]
 
@@ -191,7 +191,7 @@ def test_five_percent_longer_hold_is_detected_as_worse(tmp_path: Path, perftest:
 
 
 def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
-    """Skip if a median is 30 % above the injected time: the host was too busy. Both sides poll, so each side needs a CPU all the time."""
+    """Skip if a median is 30 % above the injected delay, because the host was too busy. Both sides poll, so each side needs a CPU all the time."""
     medians = []
     for log in folder.rglob("perftest.log"):
         records = (event.what for event in read_log(log).events if isinstance(event.what, Record))
@@ -204,7 +204,7 @@ def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
 
 
 @pytest.mark.core
-def test_interrupted_comparison_states_this_and_remains_valid_and_continues_with_complete_pairs(tmp_path: Path, perftest: Path) -> None:
+def test_interrupted_comparison_records_the_interruption_remains_valid_and_continues_with_complete_pairs(tmp_path: Path, perftest: Path) -> None:
     file, program = campaign(tmp_path, f"{CAMPAIGN}deadline_s = {LIMIT_S - 100}\n"), tmp_path / "perftest"
     ended = f"$(ls {tmp_path}/build/runs/ab-*/*/stream-uds/*/run.toml 2>/dev/null | wc -l)"
     hold = f'if test "$1" != --version && test {ended} -ge 7 && ! test -e {tmp_path}/go; then touch {tmp_path}/held; exec sleep 1000; fi'
@@ -304,7 +304,7 @@ def test_program_without_output_is_named_with_a_reason(tmp_path: Path) -> None:
     assert done.stderr.count("tacholog: true: none of 1 runs gave a result (the program printed nothing): is it the program") == 2
 
 
-def test_recorded_version_and_build_are_those_of_the_tool_behind_env(tmp_path: Path) -> None:
+def test_run_records_the_version_and_build_of_the_tool_that_env_starts(tmp_path: Path) -> None:
     text = 'system = "S"\ntool = "t"\nversion_command = ["t", "--version"]\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["t", "2"]\n'
     tool = tmp_path / "ping"
     tool.write_text('#!/bin/sh\n[ "$2" = --version ] && echo "$MODE 3.7.1" || echo "$MODE $@"\n')
@@ -326,7 +326,7 @@ def test_recorded_version_and_build_are_those_of_the_tool_behind_env(tmp_path: P
     assert logs == {"old": "fast -q 2 -v\n", "new": "slow -q 2\n"}
 
 
-def test_more_pairs_extend_the_order_at_its_end(tmp_path: Path) -> None:
+def test_order_of_more_pairs_begins_with_the_order_of_fewer_pairs(tmp_path: Path) -> None:
     text = CAMPAIGN.replace("options = { sizes", 'vary.transport = ["a", "b", "c"]\noptions = { sizes').replace('"stream-uds"', '"{transport}"')
     plan = read_campaign(campaign(tmp_path, text))
     few, many = (schedule_pairs((one, one), 5) for one in (msgspec.structs.replace(plan, repetitions=pairs) for pairs in (4, 7)))
@@ -349,7 +349,7 @@ def test_more_pairs_extend_the_order_at_its_end(tmp_path: Path) -> None:
         (".", ".: no program perftest here (looked for bin/perftest, perftest, build/bench/release/perftest)"),
     ],
 )
-def test_side_that_does_not_exist_is_named(tmp_path: Path, name: str, message: str) -> None:
+def test_message_names_a_side_that_does_not_exist(tmp_path: Path, name: str, message: str) -> None:
     done = ab(name, name, campaign(tmp_path), cwd=tmp_path)
 
     assert (done.returncode, done.stderr) == (2, f"tacholog: {message}\n")
@@ -544,7 +544,7 @@ def test_only_variants_with_a_changed_row_are_measured_again_and_the_new_pairs_d
 
 
 @pytest.mark.core
-def test_interrupted_confirmation_continues_without_new_first_pairs(tmp_path: Path, perftest: Path) -> None:
+def test_interrupted_confirmation_is_continued_and_no_pair_of_the_first_look_is_measured_again(tmp_path: Path, perftest: Path) -> None:
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
     ab(old, new, file, "--pairs", "6", "--confirm", "--across", "settings", cwd=tmp_path)
     (folder,) = confirmations(tmp_path)

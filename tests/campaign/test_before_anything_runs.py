@@ -91,7 +91,7 @@ esac
 
 
 @pytest.mark.parametrize("has_requirements", [True, False])
-def test_recipe_for_ci_writes_its_comment_before_it_fails_in_a_shell_that_stops_at_errors(tmp_path: Path, *, has_requirements: bool) -> None:
+def test_recipe_for_ci_writes_the_comment_before_the_job_fails_even_if_the_shell_stops_at_errors(tmp_path: Path, *, has_requirements: bool) -> None:
     docs = (Path(__file__).parent.parent.parent / "docs" / "ci.md").read_text()
     recipe = docs.partition("```sh\n")[2].partition("```")[0]
     write_file(tmp_path, "tacholog", STAND_IN).chmod(0o755)

@@ -273,7 +273,7 @@ def test_sides_of_a_comparison_have_different_labels_that_are_valid_folder_names
         pairs_folder(tmp_path, "perftest", releases)
 
 
-def test_message_without_perftest_states_the_missing_program(tmp_path: Path) -> None:
+def test_message_names_the_path_given_for_perftest_if_no_program_is_there(tmp_path: Path) -> None:
     file = campaign(tmp_path, '[[runs]]\nname = "x"\ncommand = ["perftest"]\n')
 
     done = bench(file, "--perftest", "nowhere/perftest", cwd=tmp_path)
@@ -370,7 +370,7 @@ def test_folder_instead_of_a_campaign_is_refused_with_advice(tmp_path: Path) -> 
     assert "is a folder: name the file of a campaign in it, such as " in bench("--plan", tmp_path, cwd=tmp_path).stderr
 
 
-def test_error_in_a_block_names_the_file(tmp_path: Path) -> None:
+def test_message_about_an_error_in_a_block_of_runs_names_the_campaign_file(tmp_path: Path) -> None:
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo", "{nothing}"]\n')
 
     commands: tuple[list[str | Path], ...] = (["bench", path], ["bench", "--plan", path], ["ab", "echo", "echo", path])

@@ -14,7 +14,8 @@ from tacholog.campaign.execution import ProcessStep, run_steps
 from tacholog.campaign.machines.local import LocalMachine, LocalProcess
 from tacholog.campaign.machines.machine import HostEntry, Job, ProcessEnd
 
-# It fails when the file ``go`` exists. Without the file it fails after a second, in case the harness checks less often than the test assumes.
+# A program that fails when the file ``go`` exists. Without the file, the program fails after a second, in case the harness checks less often than
+# the test assumes.
 FAILS_WHEN_TOLD = "n=0; until test -e go || test $n = 100; do n=$((n + 1)); sleep 0.01; done; exit 3"
 
 

@@ -1,4 +1,4 @@
-"""Gaps: conditions that comparisons need and that nothing states. The plan reports them, and so does the first log of each variant."""
+"""Gaps are conditions that comparisons need and that nothing states. They are reported in the plan, and after the first log of each variant."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_plan_names_each_condition_that_nothing_states_and_the_key_to_add(tmp_pa
     ]
 
 
-def test_latency_needs_no_batching_and_only_its_log_can_state_the_other_conditions(tmp_path: Path) -> None:
+def test_plan_of_a_latency_names_the_conditions_that_only_a_log_can_state_and_does_not_ask_for_batch_bytes(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"'), cwd=tmp_path)
 
     assert "batch_bytes" not in done.stdout
@@ -117,7 +117,7 @@ def test_plan_states_if_the_conditions_in_the_logs_are_not_known_before_the_firs
     assert line in done.stdout.splitlines()
 
 
-def test_missing_or_unknown_program_is_named_in_the_plan(tmp_path: Path) -> None:
+def test_plan_names_a_missing_program_and_states_if_the_measured_program_is_not_known(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "closed"')
     path.write_text(path.read_text() + '[[runs]]\nname = "b"\ncommand = ["taskset", "-c", "0", "no-such-tool"]\n')
     path.write_text(path.read_text() + '[[runs]]\nname = "c"\ncommand = ["sh", "-c", "cat log"]\n')
@@ -141,7 +141,7 @@ def test_gaps_are_reported_once_before_the_runs_and_not_again_after_the_first_lo
     assert done.stderr.index("batch_bytes: nothing states it") < done.stderr.index("[1/2]")
 
 
-def test_first_log_of_a_variant_reports_gaps_that_only_a_log_can_show(tmp_path: Path) -> None:
+def test_gaps_that_only_a_log_can_show_are_reported_once_after_the_first_run_of_a_variant(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"', "sockperf/ping-pong-udp.log")
 
     done = bench(path, cwd=tmp_path)
@@ -171,7 +171,7 @@ def test_unknown_lines_of_the_first_log_are_reported(tmp_path: Path) -> None:
     )
 
 
-def test_comparison_reports_gaps_before_it_starts_but_not_for_fields_of_across(tmp_path: Path) -> None:
+def test_plan_of_a_comparison_reports_gaps_except_for_fields_of_the_option_across(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate"')
 
     plain, across = (

@@ -98,7 +98,7 @@ def test_virtual_machine_is_described_as_virtual(tmp_path: Path) -> None:
     }
 
 
-def test_workstation_has_more_properties(tmp_path: Path) -> None:
+def test_workstation_is_described_with_the_properties_that_its_kernel_states(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, BARE_METAL))
 
     assert facts.cpu["cores"] == "1"
@@ -120,7 +120,7 @@ def test_idle_states_and_isolated_processors_are_described(tmp_path: Path) -> No
     assert (changing["idle_states"], changing["transparent_huge_pages"]) == ("POLL, C1, C1E, C10 (off)", "madvise")
 
 
-def test_zero_isolated_processors_are_recorded_as_none_but_an_unknown_list_is_left_out(tmp_path: Path) -> None:
+def test_empty_list_of_isolated_processors_is_recorded_as_the_word_none_and_a_missing_list_is_left_out(tmp_path: Path) -> None:
     assert host.this_host(machine(tmp_path / "none", CLOUD | {f"{CPU}/isolated": "\n"})).cpu["isolated"] == "none"
     assert "isolated" not in host.this_host(machine(tmp_path / "silent", CLOUD)).cpu
 
@@ -158,7 +158,7 @@ def test_names_and_addresses_are_left_out(tmp_path: Path) -> None:
     assert [secret for secret in ("build-17", "02:fc", "2024", "console") if secret in facts] == []
 
 
-def test_cpu_that_is_switched_off_does_not_count(tmp_path: Path) -> None:
+def test_cpu_that_is_switched_off_is_not_counted(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, CLOUD | {f"{CPU}/cpu1/online": "0\n"}))
 
     assert facts.cpu["threads"] == "1"

@@ -46,7 +46,7 @@ def test_hosts_on_one_machine_are_linked_by_the_loopback() -> None:
     assert link.bit_per_s is None
 
 
-def test_hosts_without_addresses_or_with_names_have_no_known_link() -> None:
+def test_link_is_unknown_if_hosts_have_no_address_or_a_name_instead_of_an_address() -> None:
     hosts = {"a": HostEntry(), "b": HostEntry(address="lab-b.example.org")}
 
     link = read_link(machines("ab", hosts), hosts)
@@ -54,7 +54,7 @@ def test_hosts_without_addresses_or_with_names_have_no_known_link() -> None:
     assert (dict(link.environment), link.bit_per_s) == ({}, None)
 
 
-def test_link_of_a_run_is_compared_instead_of_all_cards_of_its_host(tmp_path: Path) -> None:
+def test_profile_of_a_run_has_the_network_card_of_its_link_instead_of_all_cards_of_its_host(tmp_path: Path) -> None:
     log = Path(__file__).parents[2] / "docs/example/data/latency-udp/perftest.log"
     (tmp_path / "run").mkdir()
     (tmp_path / "run/perftest.log").write_bytes(log.read_bytes())

@@ -1,4 +1,4 @@
-"""`tacholog noise` with the real perftest: its form and its arithmetic. No test states how quiet the machine is."""
+"""`tacholog noise` with the real perftest: the form of its output, and its calculations. No test checks how quiet the machine is."""
 
 from __future__ import annotations
 
@@ -30,21 +30,23 @@ def written(tmp_path: Path) -> Path:
     return path
 
 
-def test_six_pairs_of_the_own_campaign_take_about_a_minute(tmp_path: Path) -> None:
+def test_six_pairs_of_the_default_campaign_take_less_than_a_minute(tmp_path: Path) -> None:
     runs = schedule_runs(read_campaign(written(tmp_path)), 1, default_cpus())
 
     assert 6 * 2 * sum(run.expected_s for run in runs) < 60
 
 
 @pytest.mark.core
-def test_each_run_of_the_own_campaign_is_good(tmp_path: Path, perftest: Path) -> None:
+def test_each_run_of_the_default_campaign_is_good(tmp_path: Path, perftest: Path) -> None:
     done = run_tacholog_text("bench", written(tmp_path), "--no-control", "--perftest", perftest, cwd=tmp_path)
 
     assert "4 of 4 runs are good" in done.stdout, done.stderr
 
 
 @pytest.mark.core
-def test_answer_is_the_first_line_and_no_runs_are_kept(tmp_path: Path, perftest: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_line_states_the_detected_change_and_no_run_is_stored(
+    tmp_path: Path, perftest: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     tempfile.tempdir = None
 

@@ -105,7 +105,7 @@ def test_banner_of_a_login_shell_is_ignored(lab: Callable[..., TwoHosts]) -> Non
         machine.close()
 
 
-def test_host_has_the_same_description_over_ssh_and_if_it_describes_itself(lab: Callable[..., TwoHosts]) -> None:
+def test_description_of_a_host_read_over_ssh_equals_the_description_made_on_this_host(lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 

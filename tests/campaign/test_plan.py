@@ -36,13 +36,13 @@ def schedule(tmp_path: Path) -> Schedule:
     return scheduled
 
 
-def test_lists_are_multiplied_and_each_variant_is_repeated(schedule: Schedule) -> None:
+def test_each_combination_of_listed_values_is_a_variant_and_each_variant_is_repeated(schedule: Schedule) -> None:
     folders = {run.folder for run in schedule(TWO_BY_TWO)}
 
     assert folders == {f"{order}-{number}/0{repetition}" for order in ("up", "down") for number in (1, 2) for repetition in (1, 2, 3)}
 
 
-def test_same_seed_gives_the_same_plan_and_another_seed_gives_another(schedule: Schedule) -> None:
+def test_same_seed_gives_the_same_plan_and_another_seed_gives_another_plan(schedule: Schedule) -> None:
     assert schedule(TWO_BY_TWO, 7) == schedule(TWO_BY_TWO, 7)
     assert [run.folder for run in schedule(TWO_BY_TWO, 7)] != [run.folder for run in schedule(TWO_BY_TWO, 8)]
 
@@ -56,7 +56,7 @@ def test_repetitions_are_interleaved_with_a_new_order_in_each_round(schedule: Sc
     assert len(set(rounds)) > 1
 
 
-def test_placeholders_become_whole_arguments_without_a_shell(schedule: Schedule) -> None:
+def test_value_of_a_placeholder_stays_within_one_argument_and_no_shell_reads_the_value(schedule: Schedule) -> None:
     commands = {run.command for run in schedule(TWO_BY_TWO)}
 
     assert ("seq", "--separator=$(1) b", "up", "16,64,1024", "0/1") in commands
@@ -69,7 +69,7 @@ def test_conditions_keep_the_types_of_the_schema(schedule: Schedule) -> None:
     assert (conditions.transport, conditions.planned_duration_s, conditions.load_mode) == ("over up", 2, "closed")
 
 
-def test_sizes_are_shuffled_only_if_the_campaign_states_this(schedule: Schedule) -> None:
+def test_sizes_are_shuffled_only_if_the_campaign_has_the_key_shuffle(schedule: Schedule) -> None:
     fixed = {tuple(run.options["sizes_bytes"]) for run in schedule(TWO_BY_TWO)}  # type: ignore[arg-type]
     shuffled = {tuple(run.options["sizes_bytes"]) for run in schedule(TWO_BY_TWO + 'shuffle = ["sizes_bytes"]\n')}  # type: ignore[arg-type]
 
@@ -153,7 +153,7 @@ def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_names_t
     assert sorted(path.parent.name for path in tmp_path.glob("out/*/udp/*/run.toml")) == ["01", "02", "03"]
 
 
-def test_program_without_a_list_is_reported_before_any_run(tmp_path: Path) -> None:
+def test_program_that_fails_to_print_its_list_is_reported_before_any_run(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + LISTED.replace('"printf"', '"false"'))
 
     done = run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
@@ -172,20 +172,20 @@ def test_campaigns_of_this_project_can_be_planned(checkout: Path, name: str) -> 
     assert {run.command[0] for run in runs if run.command} == {"perftest"}
 
 
-def test_quick_campaign_takes_well_under_three_minutes(checkout: Path) -> None:
+def test_quick_campaign_takes_less_than_two_and_a_half_minutes(checkout: Path) -> None:
     runs = schedule_runs(read_campaign(checkout / "bench/campaigns/quick.toml"), 1, CPUS)
 
     assert sum(run.expected_s for run in runs) < 150
 
 
-def test_release_campaign_takes_ten_minutes_and_repeats_enough_to_name_a_best(checkout: Path) -> None:
+def test_release_campaign_takes_less_than_eleven_minutes_and_has_enough_repetitions_to_name_a_best_transport(checkout: Path) -> None:
     campaign = read_campaign(checkout / "bench/campaigns/release.toml")
 
     assert campaign.repetitions >= MIN_RUNS
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 660
 
 
-def test_middleware_campaign_takes_at_most_an_hour_and_repeats_enough_to_name_a_best(checkout: Path) -> None:
+def test_middleware_campaign_takes_less_than_an_hour_and_has_enough_repetitions_to_name_a_best_transport(checkout: Path) -> None:
     campaign = read_campaign(checkout / "bench/campaigns/middleware.toml")
 
     assert campaign.repetitions >= MIN_RUNS

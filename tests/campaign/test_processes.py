@@ -63,7 +63,7 @@ def bench(path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def bench_by_hand(path: Path) -> Manifest:
-    """Run a campaign in which time passes only by what its processes write to the file ``clock``."""
+    """Run a campaign whose clock advances only when its processes write to the file ``clock``."""
     run_tacholog_text("bench", "--no-control", path, "--output", "out", cwd=path.parent, environment={CLOCK_FILE: str(path.parent / "clock")})
     return read_manifest(run_folder(path.parent) / "run.toml")
 
@@ -192,7 +192,7 @@ def test_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path: 
     ],
     ids=["no format", "nothing"],
 )
-def test_message_on_a_server_log_without_results_names_the_key_results(tmp_path: Path, command: str, reason: str) -> None:
+def test_message_about_a_server_log_without_results_states_which_key_to_add(tmp_path: Path, command: str, reason: str) -> None:
     chatty = process("server", command, 'ready = { output = "listening" }', 'ends = "stopped"')
     done = bench(campaign(tmp_path, chatty, process("client", f"cat {FORMATS / 'sockperf/throughput-tcp.log'}")))
 
@@ -216,7 +216,7 @@ def test_last_line_of_a_program_without_a_result_is_quoted(tmp_path: Path) -> No
     ],
     ids=["an error", "an error before the help", "its help alone"],
 )
-def test_line_that_names_the_error_is_quoted_and_not_the_last_line_of_the_help_text(tmp_path: Path, printed: str, quoted: str) -> None:
+def test_message_quotes_the_line_that_names_the_error_instead_of_the_last_line_of_the_help_text(tmp_path: Path, printed: str, quoted: str) -> None:
     text = FORMATS / "sockperf/throughput-tcp.log"
     client = process("client", f"sh -c 'head -n 3 {text}; printf \"{printed}\"'")
     done = bench(campaign(tmp_path, server(), client, head='format = "sockperf"'))
@@ -278,7 +278,7 @@ def test_process_that_left_its_group_is_ended_with_the_run(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_no_process_remains_of_a_killed_harness(tmp_path: Path, with_signal: signal.Signals) -> None:
+def test_no_process_of_a_run_remains_after_the_harness_was_killed(tmp_path: Path, with_signal: signal.Signals) -> None:
     path = campaign(tmp_path, server(LEAVES), process("client", 'sh -c "echo $$ > client; exec sleep 300"'))
     harness = subprocess.Popen(
         [sys.executable, "-m", "tacholog", "bench", "--no-control", path, "--output", "out"],
@@ -311,7 +311,7 @@ def started(folder: Path, *argv: str) -> Job:
     return Job(name="x", argv=argv, program=program, folder=folder, log="x.log", errors="x.stderr.txt")
 
 
-def test_memory_of_a_small_program_does_not_include_that_of_the_harness(tmp_path: Path) -> None:
+def test_memory_of_a_small_program_does_not_include_the_memory_of_the_harness(tmp_path: Path) -> None:
     ballast = b"x" * (300 << 20)
 
     used = LocalMachine("", HostEntry(), {}).start(started(tmp_path, "true")).collect().resources
@@ -320,7 +320,7 @@ def test_memory_of_a_small_program_does_not_include_that_of_the_harness(tmp_path
     assert used is not None
     assert used.max_rss_bytes is not None
     assert used.max_rss_bytes < 10_000_000
-    assert used.max_rss_is_bound  # The true peak may be smaller.
+    assert used.max_rss_is_bound  # The true peak of the memory may be smaller.
 
 
 def test_memory_of_a_larger_program_is_exact(tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ def test_changed_log_without_results_is_named(tmp_path: Path) -> None:
     assert run_tacholog_text("check", "data", cwd=tmp_path).stdout.startswith("one/server.log: altered: ")
 
 
-def test_run_of_one_command_of_another_tool_has_the_resources_of_this_tool(tmp_path: Path) -> None:
+def test_run_of_a_single_command_of_another_tool_has_a_log_of_the_resources_of_this_tool(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = ["cat", "{FORMATS}/sockperf/ping-pong-udp.log"]\n')
     bench(path)
@@ -430,7 +430,7 @@ def test_run_of_one_command_of_another_tool_has_the_resources_of_this_tool(tmp_p
 
 
 @pytest.mark.core
-def test_run_of_one_perftest_command_states_its_resources_once(tmp_path: Path, perftest: Path) -> None:
+def test_run_of_a_single_perftest_command_has_no_second_log_of_resources(tmp_path: Path, perftest: Path) -> None:
     path = tmp_path / "small.toml"
     words = ["perftest", "--test", "throughput", "--transport", "mock", "--sizes", "64", "--duration", "0.05", "--warmup", "0.01", "--output", "-"]
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = {words}\n')

@@ -1,4 +1,4 @@
-"""The properties of another host: its output is written as files, and the code for this machine reads them."""
+"""The properties of another host: a script on the host prints them. The printed text is written to files, which the code for this machine reads."""
 
 from __future__ import annotations
 

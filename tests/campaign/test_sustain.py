@@ -67,7 +67,7 @@ def test_search_requests_the_same_trials_as_perftest() -> None:
 
 
 @pytest.mark.parametrize("capacity", [1001, 4_321, 50_000, 777_777, 9_500_000])
-def test_known_capacity_is_found_within_the_width_of_the_goal(capacity: int) -> None:
+def test_known_capacity_is_found_with_an_error_of_about_one_percent(capacity: int) -> None:
     found, _ = search(SearchPlan(), lambda order, _: order.rate_per_s <= capacity)
 
     assert found.outcome == "found"
@@ -189,7 +189,7 @@ def test_log_without_the_statistic_of_the_goal_does_not_pass(tmp_path: Path) -> 
         (("--trial-duration", "9"), "must not be longer than --duration"),
     ],
 )
-def test_options_without_a_possible_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_options_that_allow_no_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     done = sustain(tmp_path, *arguments)
 
     assert done.returncode == 2

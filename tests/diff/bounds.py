@@ -1,4 +1,4 @@
-"""How far a simulated share may differ from the true share by chance: further with fewer reports. Seeds are fixed, so a test result never changes."""
+"""How far a simulated share may differ from the true share by chance: farther if there are fewer reports. Seeds are fixed, so results do not vary."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _LUCK = 0.01
 
 
 def at_most(share: float, reports: int) -> float:
-    """Return the share that one simulation of a hundred exceeds if the true share is ``share``."""
+    """Return the share that one in a hundred simulations exceeds if the true share is ``share``."""
     return float(binom.ppf(1 - _LUCK, reports, share) / reports)
 
 
 def at_least(share: float, reports: int) -> float:
-    """Return the share that one simulation of a hundred does not reach if the true share is ``share``."""
+    """Return the share that one in a hundred simulations does not reach if the true share is ``share``."""
     return float(binom.ppf(_LUCK, reports, share) / reports)

@@ -1,4 +1,4 @@
-"""Artificial campaigns with a known truth: datasets with the values, the order and the conditions that a test requests."""
+"""Artificial campaigns with known changes: datasets with the values, the order and the conditions that a test requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SETTINGS: dict[str, Any] = dict.fromkeys(CONDITIONS) | {
 }
 Side = Callable[..., Dataset]
 Compared = Callable[..., Comparison]
-OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
+OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every second pair
 NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 

@@ -18,7 +18,7 @@ Found = Counter[tuple[str | None, str, str]]
 
 @pytest.fixture(scope="module")
 def published(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The part of the data of the checkout that has these releases: reading all of it takes seconds."""
+    """A copy of the data of a few releases, because reading all data of the checkout takes seconds."""
     folder = tmp_path_factory.mktemp("published") / "data"
     for name in ("ecal", "hmbdc", "hosts"):
         shutil.copytree(checkout / "data" / name, folder / name)
@@ -38,7 +38,7 @@ def verdicts(report: dict[str, Any]) -> Found:
     return Counter((row["key"].get("data_path"), row["verdict"], " ".join(row.get("reasons", ()))) for row in report["rows"])
 
 
-def test_ecal_5_4_and_5_5_were_measured_with_different_programs(published: Path) -> None:
+def test_ecal_5_4_and_5_5_are_not_comparable_because_their_programs_differ(published: Path) -> None:
     report = compared(published, "ecal-5.4.0", "ecal-5.5.0", exit_code=4)
 
     assert verdicts(report) == {(None, "not_comparable", "tool"): 26, (None, "added", ""): 4}
@@ -46,7 +46,7 @@ def test_ecal_5_4_and_5_5_were_measured_with_different_programs(published: Path)
     assert (difference["old"], difference["new"]) == ("ecal_sample_latency_rec", "ecal_sample_latency_rec_cb")
 
 
-def test_ecal_5_5_and_5_11_differ_in_ubuntu_and_program_and_5_5_does_not_state_the_data_path(published: Path) -> None:
+def test_ecal_5_5_and_5_11_differ_in_program_and_ubuntu_version_and_5_5_states_no_data_path(published: Path) -> None:
     report = compared(published, "ecal-5.5.0", "ecal-5.11", exit_code=4)
 
     assert verdicts(report) == {
@@ -66,14 +66,14 @@ def test_ecal_5_5_and_5_11_differ_in_ubuntu_and_program_and_5_5_does_not_state_t
     assert (first["key"]["participant"], first["new_key"]["participant"]) == ("Ubuntu16 AMD64", "Ubuntu22 AMD64")
 
 
-def test_ecal_5_4_and_5_11_have_the_same_program_on_different_ubuntu(published: Path) -> None:
+def test_ecal_5_4_and_5_11_have_the_same_program_on_different_versions_of_ubuntu(published: Path) -> None:
     report = compared(published, "ecal-5.4.0", "ecal-5.11", exit_code=4)
 
     assert verdicts(report)[None, "not_comparable", "participant transport data_path"] == 13
     assert verdicts(report)[None, "not_comparable", "transport data_path"] == 13
 
 
-def test_ecal_5_12_repeats_the_copy_columns_of_5_11_and_bytes_are_not_compared_with_a_reference(published: Path) -> None:
+def test_ecal_5_12_repeats_the_copy_columns_of_5_11_and_its_references_are_not_compared_with_bytes(published: Path) -> None:
     report = compared(published, "ecal-5.11", "ecal-5.12")
 
     assert verdicts(report) == {("copy", "unreplicated_same", "same_measurement"): 32, ("zero-copy", "not_comparable", "latency_of"): 32}
@@ -100,7 +100,7 @@ def test_report_states_at_its_top_that_the_zero_copy_columns_of_5_12_have_latenc
     assert "Marked: The latency of a reference (32 rows): Zero copy hands over a reference" in result.output
 
 
-def test_hmbdc_15_17_1_repeats_the_ranges_of_14_2(published: Path) -> None:
+def test_hmbdc_15_17_1_publishes_the_ranges_of_14_2_again(published: Path) -> None:
     report = compared(published, "hmbdc-14-2", "hmbdc-15-17-1")
 
     assert {(verdict, reason) for _, verdict, reason in verdicts(report)} == {("unreplicated_same", "same_measurement")}
@@ -160,7 +160,7 @@ def test_two_releases_of_perftest_are_compared_in_recorded_pairs(checkout: Path)
     assert found["shm", 64]["verdict"] == "no_change"
 
 
-def test_side_that_contains_two_releases_is_not_called_the_same_build_as_one_of_these_releases(checkout: Path) -> None:
+def test_side_with_two_releases_is_not_called_the_same_build_as_a_side_with_one_of_these_releases(checkout: Path) -> None:
     pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
 
     result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs), "--format", "json"], catch_exceptions=False)

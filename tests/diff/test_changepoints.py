@@ -1,4 +1,4 @@
-"""Steps and drifts over many releases with a known truth."""
+"""Steps and drifts over many releases, in simulated histories with known changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Figure = Callable[[str, str], None]
 
 
 def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
-    """Return the changes on a page of histories. ``change`` is for the first history. ``session``: the effect that all runs of a release share."""
+    """Return the changes on a page of histories. ``change`` is added to the first history; ``session`` scales an effect of each release."""
     generator = np.random.default_rng(seed)
     values = NOISE * generator.standard_normal((histories, releases, RUNS)) + session * generator.standard_normal((histories, releases, 1))
     if change is not None:
@@ -50,7 +50,7 @@ def found_at(found: list[Change], release: int, sign: int) -> bool:
 
 
 @pytest.mark.parametrize("session", [0.0, 0.01])
-def test_steps_are_detected_at_most_one_release_away(session: float, figure: Figure) -> None:
+def test_steps_are_detected_at_most_one_release_away_from_the_true_release(session: float, figure: Figure) -> None:
     pages = [page(seed, steps(), session=session) for seed in range(PAGES)]
 
     up, down = (float(np.mean([found_at(found, *where) for found in pages])) for where in ((10, 1), (20, -1)))
@@ -79,7 +79,7 @@ def test_pages_without_a_change_rarely_show_a_change(figure: Figure) -> None:
     assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # The share in the long simulation is 5 %.
 
 
-def test_change_has_a_time_a_size_and_an_interval() -> None:
+def test_change_states_its_release_and_an_interval_that_contains_its_size() -> None:
     first, second = sorted(page(3, steps()), key=lambda one: one.first)[:2]
 
     assert (first.history, first.kind, first.first, first.last) == (0, "step", 10, 10)
@@ -104,7 +104,7 @@ def test_two_outlying_releases_are_steps() -> None:
     assert [(one.kind, one.first) for one in sorted(page(4, level), key=lambda one: one.first) if one.history == 0] == [("step", 15), ("step", 17)]
 
 
-def test_drift_until_the_newest_release_is_not_an_outlier() -> None:
+def test_drift_until_the_newest_release_is_detected_as_a_drift_and_not_as_an_outlier() -> None:
     found = [one for one in page(4, np.linspace(0, 0.05 * (RELEASES - 1), RELEASES)) if one.history == 0]
 
     assert [(one.kind, one.first, one.last) for one in found] == [("drift", 0, RELEASES - 1)]
@@ -121,14 +121,14 @@ def test_interval_of_a_drift_contains_the_whole_change(releases: int, first: int
     assert held >= tries(at_least(0.95, len(drifts)), 0.93)
 
 
-def test_values_that_alternate_between_two_rounding_steps_have_no_changes() -> None:
+def test_values_that_alternate_between_two_rounded_values_have_no_changes() -> None:
     generator = np.random.default_rng(8)
     true = 16.45 * np.exp(0.003 * generator.standard_normal((40, RELEASES, 1)))  # Printed as 16 or 17, mostly as 16.
 
     assert changes(np.round(true).tolist(), [0.5 / 16] * 40) == []
 
 
-def test_step_that_rounding_can_explain_is_not_reported_and_a_larger_step_is(compared: Callable[..., Comparison]) -> None:
+def test_step_that_rounding_can_explain_is_not_reported_but_a_larger_step_is_reported(compared: Callable[..., Comparison]) -> None:
     report = compared(np.full(6, 16.0), np.full(6, 16.0), resolution=1.0)
     found = []
     for after in (17.0, 20.0):
@@ -141,7 +141,7 @@ def test_step_that_rounding_can_explain_is_not_reported_and_a_larger_step_is(com
     assert found[1][0].high > 20.5 / 15.5
 
 
-def test_short_history_has_no_changes_but_a_long_history_on_the_same_page_has() -> None:
+def test_short_history_has_no_changes_but_a_long_history_on_the_same_page_has_a_change() -> None:
     generator = np.random.default_rng(5)
     short = [[1.0, 1.01], [1.0, 0.99], [2.0, 2.01], [2.0, 1.99]]
     long = np.exp(0.01 * generator.standard_normal((20, 4)) + np.repeat([0.0, 0.3], 10)[:, None]).tolist()
@@ -159,7 +159,7 @@ def test_penalty_of_a_step_grows_with_the_number_of_histories() -> None:
 
 
 def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
-    """A line of a history page: latencies with these levels (as logarithms) and 1 % noise."""
+    """Return a line of a history page: latencies with these levels (as logarithms) and 1 % noise."""
     runs = 10_000 * np.exp(levels[:, None] + 0.01 * np.random.default_rng(seed).standard_normal((len(levels), RUNS)))
     key = RowKey(system="M", test="latency", transport="shm", payload_bytes=64, metric="latency", statistic="p50")
     return HistoryLine(key, [HistoryPoint(place, float(np.median(values)), None, tuple(values.tolist())) for place, values in enumerate(runs)])
@@ -172,11 +172,11 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
         (False, (-0.01, 0.02), "release"),
         (False, (-0.1, 0.1), "release or host"),  # The controls may have missed a change of this size.
         (True, (-0.1, 0.1), "host"),
-        (True, (-0.01, 0.02), "release or host"),  # The step is larger than a change of the host explains.
+        (True, (-0.01, 0.02), "release or host"),  # The step is larger than the change of the host.
         (True, (None, None), "host"),
     ],
 )
-def test_step_is_attributed_to_release_or_host_unless_controls_decide(
+def test_controls_decide_whether_a_step_is_attributed_to_the_release_or_to_the_host(
     compared: Callable[..., Comparison], moved: bool | None, alone: tuple[float | None, float | None] | None, by: str
 ) -> None:
     line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
@@ -188,7 +188,7 @@ def test_step_is_attributed_to_release_or_host_unless_controls_decide(
     assert up.low < 1.04 < up.high
 
 
-def test_page_lists_changes_with_release_size_and_interval_and_the_worst_first(compared: Callable[..., Comparison]) -> None:
+def test_page_lists_the_worst_change_first_and_states_release_size_and_interval_of_each_change(compared: Callable[..., Comparison]) -> None:
     line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
     names = [f"1.{number}" for number in range(RELEASES)]
 
@@ -212,7 +212,7 @@ def test_drift_names_its_first_and_last_release(compared: Callable[..., Comparis
     assert change.reason == "release or host"
 
 
-def test_segmentation_equals_that_of_the_library_ruptures() -> None:
+def test_segmentation_equals_the_segmentation_of_the_library_ruptures() -> None:
     ruptures = import_module("ruptures")  # The library has no type hints. A test that is skipped without the library would check nothing.
     from tacholog.compare.changepoints import _segmented
 

@@ -70,7 +70,7 @@ def test_names_from_manifests_cannot_become_markup(compared: Compared, noise: ND
     assert "&lt;script&gt;\\|\\`x\\`" in text
 
 
-def test_runs_that_did_not_end_well_are_named_for_each_side(side: Side, noise: NDArray[np.float64]) -> None:
+def test_failed_truncated_and_empty_runs_are_named_for_each_side(side: Side, noise: NDArray[np.float64]) -> None:
     ends = ["ok"] * 9 + ["truncated", "empty", "failed"]
     why = [*[None] * 9, "the log has no end", None, "exit code `7`"]
     old, new = side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, status=ends, reason=why)
@@ -99,11 +99,11 @@ def test_json_has_rows_with_verdict_and_reasons(checkout: Path) -> None:
     assert len(found["untested"]) > 100
 
 
-def test_option_prints_the_schema_of_the_json() -> None:
+def test_option_schema_prints_the_schema_of_the_json() -> None:
     assert "Report" in json.loads(run("--schema").output)["$defs"]
 
 
-def test_raw_logs_need_no_manifest_and_a_folder_of_raw_logs_is_a_side(tmp_path: Path) -> None:
+def test_raw_logs_need_no_manifest_and_a_folder_of_raw_logs_can_be_a_side(tmp_path: Path) -> None:
     for name in ("perf-sample-14-2.txt", "perf-sample-15.17-1.txt"):
         shutil.copy2(HMBDC / name, tmp_path)
 
@@ -113,7 +113,7 @@ def test_raw_logs_need_no_manifest_and_a_folder_of_raw_logs_is_a_side(tmp_path: 
     assert "2 runs, 24 numbers" in result.output
 
 
-def test_logs_in_subfolders_are_read_as_by_parse(tmp_path: Path) -> None:
+def test_diff_reads_logs_in_subfolders_like_the_command_parse(tmp_path: Path) -> None:
     for side, name in (("old", "perf-sample-14-2.txt"), ("new", "perf-sample-15.17-1.txt")):
         (tmp_path / side / "monday" / "first").mkdir(parents=True)
         shutil.copy(HMBDC / name, tmp_path / side / "monday" / "first")
@@ -147,7 +147,7 @@ def test_saved_datasets_give_the_same_comparison_as_their_folders(recorded: Path
         assert found[part] == expected[part]
 
 
-def test_release_is_looked_up_in_the_data(tmp_path: Path, checkout: Path) -> None:
+def test_name_of_a_release_selects_its_runs_in_the_data_folder(tmp_path: Path, checkout: Path) -> None:
     for release, source in (("6.0", "default-type"), ("6.1", "custom-type")):
         shutil.copytree(checkout / "data/rti" / source / "shmem-regular", tmp_path / release)
         manifest = tmp_path / release / "run.toml"
@@ -160,7 +160,7 @@ def test_release_is_looked_up_in_the_data(tmp_path: Path, checkout: Path) -> Non
     assert "18 sizes" in result.output
 
 
-def test_unknown_name_lists_the_existing_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_name_that_is_neither_a_path_nor_a_release_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["diff", "1.0", "2.0", "--data", str(tmp_path)])
 
@@ -168,7 +168,7 @@ def test_unknown_name_lists_the_existing_releases(tmp_path: Path, capsys: pytest
     assert "1.0: no such file or folder, and no release with this name" in capsys.readouterr().err
 
 
-def test_named_pipe_is_refused_also_together_with_raw_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_named_pipe_is_refused_even_if_raw_logs_are_in_the_same_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "logs").mkdir()
     pipe, beside = tmp_path / "pipe", tmp_path / "logs" / "pipe.log"
     os.mkfifo(pipe)
@@ -215,7 +215,7 @@ def test_invalid_option_gives_an_error_in_one_line_and_exit_code_2(arguments: li
     assert said in capsys.readouterr().err
 
 
-def test_error_in_a_thresholds_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_in_a_thresholds_file_is_reported_with_its_position(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "thresholds.toml").write_text("[[row]]\nmetric = 'latency'\n")
 
     with pytest.raises(SystemExit):
@@ -226,7 +226,7 @@ def test_error_in_a_thresholds_file_is_named(tmp_path: Path, capsys: pytest.Capt
 
 @pytest.fixture
 def recorded(tmp_path: Path, checkout: Path) -> Path:
-    """Two releases in recorded pairs, of one transport: a copy that tests can damage."""
+    """A copy of recorded pairs of two releases with one transport, which tests can damage."""
     for side in ("old", "new"):
         shutil.copytree(checkout / "data/perftest/0.1.0-to-0.2.0" / side / "latency-uds", tmp_path / side / "latency-uds")
     return tmp_path
@@ -237,7 +237,7 @@ def told(folder: Path, output: str, *words: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-def test_log_cut_after_its_run_gives_exit_code_2_and_is_named_in_each_output(recorded: Path) -> None:
+def test_log_that_was_truncated_after_its_run_gives_exit_code_2_and_is_named_in_each_output(recorded: Path) -> None:
     log = recorded / "new/latency-uds/03/perftest.log"
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
 
@@ -275,7 +275,7 @@ def test_truncated_raw_log_gives_exit_code_2_and_is_named(recorded: Path, tmp_pa
     assert "cut.log (truncated: " in result.output
 
 
-def test_folder_without_a_manifest_beside_runs_gives_exit_code_2_and_is_named(recorded: Path) -> None:
+def test_folder_without_a_manifest_next_to_runs_gives_exit_code_2_and_is_named(recorded: Path) -> None:
     (recorded / "old/latency-uds/05/run.toml").unlink()
 
     said = {output: told(recorded, output) for output in ("text", "json")}
@@ -293,7 +293,9 @@ def test_runs_compared_with_themselves_are_the_same_measurement_with_exit_code_4
 
 
 @pytest.mark.parametrize(("output", "lines"), [("text", 3), ("markdown", 4), ("github", 4), ("html", None)])
-def test_report_on_runs_compared_with_themselves_states_only_that_they_are_the_same(recorded: Path, output: str, lines: int | None) -> None:
+def test_report_on_runs_compared_with_themselves_states_only_that_both_sides_are_the_same_runs(
+    recorded: Path, output: str, lines: int | None
+) -> None:
     said = re.sub(r"<style>.*?</style>", "", run(recorded / "old", recorded / "old", "--format", output).stdout, flags=re.DOTALL)
 
     assert said.count("Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared.") == 1
@@ -327,7 +329,7 @@ def test_each_output_lists_only_the_requested_verdicts(checkout: Path, output: s
         ("single_value_percent.xyz = 3", "Object contains unknown field `xyz` (there are centre, high, tail) - at `$.single_value_percent`"),
     ],
 )
-def test_unknown_key_in_a_thresholds_file_is_answered_with_the_most_similar_key(tmp_path: Path, text: str, said: str) -> None:
+def test_message_about_an_unknown_key_in_a_thresholds_file_names_the_most_similar_key(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "thresholds.toml"
     file.write_text(text)
 
@@ -407,7 +409,7 @@ def test_summary_is_printed_outside_of_a_github_job(checkout: Path, monkeypatch:
     assert result.output.startswith("### ecal-5.11 → ecal-5.12: 32 not comparable, 32 alike, not proven\n\n| verdict | rows |")
 
 
-def test_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
+def test_problem_in_a_raw_log_is_located_by_the_path_of_the_log_and_the_line(tmp_path: Path) -> None:
     log = tmp_path / "sample.txt"
     log.write_text(f"what is this\n{(HMBDC / 'perf-sample-14-2.txt').read_text()}")
 
@@ -457,7 +459,7 @@ def test_compressed_log_with_the_text_of_another_log_is_a_copy(tmp_path: Path) -
     assert f"{new}/b.log.xz: copied: the same text as {new}/a.log: a copy is no second measurement" in said
 
 
-def test_metric_can_be_selected_by_its_name_in_tables(checkout: Path) -> None:
+def test_metric_can_be_selected_by_the_name_that_reports_show(checkout: Path) -> None:
     words = [checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--limit", "1"]
 
     by_name, by_words = run(*words, "--metric", "goodput:mean"), run(*words, "--metric", "payload received:mean")
@@ -466,7 +468,7 @@ def test_metric_can_be_selected_by_its_name_in_tables(checkout: Path) -> None:
     assert "payload received" in by_words.stdout.lower()
 
 
-def test_logs_with_only_sent_messages_have_nothing_to_compare_and_the_report_states_why(checkout: Path) -> None:
+def test_logs_with_only_sent_messages_have_nothing_to_compare_and_the_report_states_the_reason(checkout: Path) -> None:
     logs = checkout / "tests/formats/sockperf"
     why = "a figure that could be better or worse, so nothing is compared. There is only: Payload offered by the publisher; Messages offered by the"
 
@@ -479,7 +481,7 @@ def test_logs_with_only_sent_messages_have_nothing_to_compare_and_the_report_sta
     assert "better or worse, so nothing" not in none
 
 
-def test_report_with_loss_only_states_once_that_there_is_nothing_else(checkout: Path) -> None:
+def test_report_with_loss_only_states_once_that_there_is_nothing_else_to_compare(checkout: Path) -> None:
     said = run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--metric", "loss", "--transport", "tcp").stdout
 
     assert said.lower().count("nothing to compare") == 1
@@ -516,7 +518,8 @@ def test_only_the_requested_sizes_are_compared(checkout: Path, asked: list[str],
     assert {(row["key"]["metric"], row["key"]["statistic"]) for row in report["rows"]} == {("latency", "p99")}
 
 
-def test_unchanged_rows_are_listed_if_they_are_few_so_that_a_question_about_one_row_has_an_answer(checkout: Path) -> None:
+def test_unchanged_rows_are_listed_if_the_report_has_few_rows(checkout: Path) -> None:
+    """A question about one row then has an answer."""
     sides = checkout / "data/rti/default-type", checkout / "data/rti/custom-type"
 
     answer = run(*sides, "--across", "type", "--only", "Alike, not proven", "--metric", "goodput", "--size", "256B").stdout

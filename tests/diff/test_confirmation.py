@@ -40,7 +40,7 @@ def level(log_values: Floats) -> Floats:
 
 
 def noise(seed: int, rows: int = 1, deviation: float = 0.01) -> Floats:
-    """Return two looks at both sides of one build, shape (2, 2, rows, pairs), as logarithms."""
+    """Return values of one build for two looks and both sides, shape (looks, sides, rows, pairs), as logarithms."""
     return deviation * np.random.default_rng(seed).standard_normal((2, 2, rows, PAIRS))
 
 
@@ -50,7 +50,7 @@ def only(report: Comparison) -> ComparisonRow:
 
 
 class Shares(NamedTuple):
-    """The shares of reports that call the first row worse, and of reports that call any other row worse or better: first look, and confirmed."""
+    """Shares of reports, in the first look and after confirmation: the first row is called worse, or any other row is called worse or better."""
 
     first: float
     confirmed: float
@@ -71,7 +71,7 @@ def simulated(change: float, deviation: float) -> Shares:
 
 
 @pytest.mark.parametrize("deviation", tries([0.1], [0.02, 0.05, 0.1]))
-def test_fewer_reports_of_equal_sides_call_a_row_worse_or_better(deviation: float, figure: Figure) -> None:
+def test_confirmation_reduces_the_share_of_reports_that_call_an_unchanged_row_worse_or_better(deviation: float, figure: Figure) -> None:
     shares = simulated(0.0, deviation)
 
     figure(
@@ -82,7 +82,7 @@ def test_fewer_reports_of_equal_sides_call_a_row_worse_or_better(deviation: floa
     assert deviation < 0.1 or shares.first_false > shares.confirmed_false
 
 
-def test_row_that_is_ten_percent_slower_is_still_reported(figure: Figure) -> None:
+def test_row_that_is_ten_percent_slower_is_still_worse_after_confirmation(figure: Figure) -> None:
     shares = simulated(float(np.log(1.1)), 0.02)
 
     figure("+10 % in 1 of 40 rows, 2 % noise, 12 pairs", f"worse in {shares.first:.1%} of {REPORTS} first looks, {shares.confirmed:.1%} confirmed")
@@ -123,7 +123,7 @@ def test_row_that_is_not_worse_in_the_new_pairs_is_not_confirmed(change: float, 
     assert (exit_code(look, ("worse",)), exit_code(report, ("worse",))) == (3, 0)
 
 
-def test_sides_in_the_other_order_give_the_opposite_verdicts() -> None:
+def test_swapped_sides_give_the_opposite_verdicts() -> None:
     first, again = noise(3, rows=3)
     first[1, :2] += np.log([[1.2], [0.8]])
     again[1, :2] += np.log([[1.2], [0.8]])
@@ -134,7 +134,7 @@ def test_sides_in_the_other_order_give_the_opposite_verdicts() -> None:
     assert verdicts == [{16: "worse", 32: "better", 48: "no_change"}, {16: "better", 32: "worse", 48: "no_change"}]
 
 
-def test_only_the_chosen_rows_are_tested_in_the_new_pairs_and_the_others_keep_their_first_pairs() -> None:
+def test_only_changed_rows_are_tested_in_the_new_pairs_and_other_rows_keep_their_first_pairs() -> None:
     first, again = noise(4, rows=5)
     first[1, 2] += np.log(1.2)
     again[1] += np.log(1.2)
@@ -145,10 +145,10 @@ def test_only_the_chosen_rows_are_tested_in_the_new_pairs_and_the_others_keep_th
     before = {row.key: row for row in look.rows}
     assert [row for row in report.rows if row.first_look is None] == [before[row.key] for row in report.rows if row.key.payload_bytes != 48]
     chosen = next(row for row in report.rows if row.first_look)
-    assert chosen.p == chosen.p_adjusted or (chosen.p or 0) < (chosen.p_adjusted or 0) <= 2 * (chosen.p or 0)  # not multiplied by five rows
+    assert chosen.p == chosen.p_adjusted or (chosen.p or 0) < (chosen.p_adjusted or 0) <= 2 * (chosen.p or 0)  # not adjusted for all five rows
 
 
-def test_first_look_without_a_changed_row_is_the_report() -> None:
+def test_first_look_without_a_changed_row_is_the_final_report() -> None:
     values = noise(5)
 
     look, report = two_looks(*((level(old), level(new)) for old, new in values))
@@ -193,7 +193,7 @@ def test_row_without_a_value_in_the_new_pairs_is_not_confirmed() -> None:
 
 
 @pytest.mark.parametrize("again", [0.02, 0.0])
-def test_loss_is_confirmed_too(again: float) -> None:
+def test_loss_of_a_row_is_confirmed_by_the_new_pairs(again: float) -> None:
     generator = np.random.default_rng(8)
     old, new = 0.001 * generator.random((1, PAIRS)), 0.02 + 0.001 * generator.random((1, PAIRS))
 
@@ -204,7 +204,7 @@ def test_loss_is_confirmed_too(again: float) -> None:
     assert exit_code(report, ("worse",)) == (3 if again else 0)
 
 
-def test_runs_of_a_row_are_found_by_its_conditions_and_labels() -> None:
+def test_runs_of_a_row_are_selected_by_the_conditions_and_labels_of_the_row() -> None:
     values = level(noise(9, rows=2)[0])
     plugins = ['{"plugin": "a"}', '{"plugin": "b"}'] * (PAIRS // 2)
     sides = make_pairs(*values, labels=plugins)

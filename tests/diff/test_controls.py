@@ -1,4 +1,4 @@
-"""Release or host? What a diff states about rows if the host changed, with and without controls. With a known truth."""
+"""Whether a diff attributes a change to the release or to the host, with and without controls, in simulations with known changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def turns(pairs: int) -> tuple[list[int], list[int]]:
 
 
 class Host(NamedTuple):
-    """The slowdown of the rows by the host, how much it varies from row to row, and whether controls are slowed too."""
+    """The slowdown of the rows by the host, how much this slowdown varies between rows, and whether the controls are slowed as well."""
 
     percent: float
     varies: float = 0.0
@@ -122,7 +122,7 @@ def test_change_that_is_larger_than_the_change_of_the_host_is_detected() -> None
     assert 0.04 < high < 0.2
 
 
-def test_each_output_marks_the_rows_and_lists_other_differences_as_candidates() -> None:
+def test_each_output_marks_rows_that_the_host_affected_and_lists_differences_of_the_hosts_as_candidates() -> None:
     generator = np.random.default_rng(3)
     old, new = 10_000 * np.exp(iid(generator, (2, ROWS + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.04)])[:, None, None])
     later = msgspec.structs.replace(HOST, system={"kernel": "6.5"})
@@ -139,7 +139,7 @@ def test_each_output_marks_the_rows_and_lists_other_differences_as_candidates() 
         assert "as candidates: system kernel 6.1 -" in shown
 
 
-def test_controls_that_do_not_cover_a_transport_are_reported() -> None:
+def test_transport_that_no_control_covers_is_reported() -> None:
     report = report_of(Host(7, shared=False), 4)
 
     assert report.controls is not None
@@ -217,7 +217,7 @@ def test_report_warns_that_few_controls_can_miss_a_change_of_the_host() -> None:
         ({"governor": ("performance", "powersave")}, "governor performance -> powersave"),
     ],
 )
-def test_other_programs_and_processor_states_recorded_by_runs_are_candidates(facts: dict[str, tuple[str, str]], candidates: str) -> None:
+def test_recorded_load_and_processor_states_are_listed_as_candidates_for_the_cause(facts: dict[str, tuple[str, str]], candidates: str) -> None:
     generator = np.random.default_rng(10)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.07)])[:, None, None])
     manifests = [f'{{"environment": {json.dumps({name: two[side] for name, two in facts.items()})}}}' for side in (0, 1)]
@@ -231,7 +231,7 @@ def test_other_programs_and_processor_states_recorded_by_runs_are_candidates(fac
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
 
 
-def test_row_that_is_only_a_control_on_the_other_side_names_no_other_conditions() -> None:
+def test_row_that_the_other_side_has_only_as_a_control_states_no_differences() -> None:
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
@@ -291,16 +291,16 @@ def share_moved(made: Callable[[int], Comparison], reports: int = REPORTS) -> fl
     return float(np.mean([has_moved(made(seed)) for seed in range(reports)]))
 
 
-def test_split_that_no_other_split_exceeds_has_the_smallest_possible_p() -> None:
+def test_most_extreme_split_of_the_runs_has_the_smallest_possible_p_value() -> None:
     rows = SharedRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
 
     (p,) = by_largest([rows], 1, 3)
 
-    assert p == pytest.approx(1 / 10)  # 20 splits; each split and its mirror image count as one.
+    assert p == pytest.approx(1 / 10)  # There are 20 splits; a split and its mirror image count once.
     assert (splits_of(3, 3), splits_of(6, 6), splits_of(5, 6), splits_of(8, 8)) == (10, 462, 462, 4096)
 
 
-def test_row_without_a_run_is_tested_with_its_other_runs() -> None:
+def test_row_with_missing_runs_is_tested_with_its_other_runs() -> None:
     whole = SharedRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
     short = SharedRows(np.array([1]), np.array([[4.0, 2.0, 3.0, 1.0]]), np.array([[0, 2, 3, 5]]))
 
@@ -318,7 +318,7 @@ def test_mean_of_all_controls_shows_a_change_that_no_single_control_shows() -> N
     assert controls.layout == "blocks"
     assert controls.change == pytest.approx(0.02, abs=0.01)
     assert (controls.p or 1) < 0.01
-    # For a single control, the smallest possible p is 0.0022 (all new runs slower than all old runs), times twelve.
+    # For a single control, the smallest possible p is 0.0022 (all new runs are slower than all old runs), multiplied by the number of controls, 12.
     assert max(row.ratio or 0 for row in controls.rows) < 1.05
 
 
@@ -358,7 +358,7 @@ def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure
     assert found <= tries(at_most(0.03, REPORTS), 0.1)
 
 
-def test_host_that_was_slower_in_each_second_session_is_detected_and_all_rows_state_this_reason() -> None:
+def test_host_that_was_slower_in_all_sessions_of_the_new_side_is_detected_and_each_row_states_this_reason() -> None:
     report = in_sessions(Host(7), 3, effect=0.5 * SD)
 
     assert moved(report).layout == "sessions"

@@ -44,7 +44,7 @@ def test_shell_completion_of_an_option_value_prints_the_values(tmp_path: Path) -
 
 
 def test_side_can_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: Path) -> None:
-    """Real logs of sockperf: each is a run of its side. A run.toml next to them is not a log."""
+    """Each real log of sockperf is a run of its side. A run.toml next to the logs is not a log."""
     for name in ("monday", "tuesday"):
         (tmp_path / name / "deep").mkdir(parents=True)
         for number, log in enumerate(("ping-pong-udp.log", "throughput-udp.log")):
@@ -57,7 +57,7 @@ def test_side_can_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: Pat
         "diff", "--old", first, "--old", "monday/deep/*", "--old", first, "--new", "tuesday/**", "--format", "json", cwd=tmp_path
     )
 
-    assert (by_pattern.returncode, by_pattern.stderr) == (4, "")  # Exit code 4: one run per side proves nothing.
+    assert (by_pattern.returncode, by_pattern.stderr) == (4, "")  # Exit code 4: one run of each row and side is not enough for a test.
     reports = [json.loads(done.stdout) for done in (by_pattern, by_name)]
     assert [report[side]["runs"] for report in reports for side in ("old", "new")] == [2, 2, 2, 2]
     assert len(reports[0]["rows"]) == len(reports[1]["rows"]) > 0
@@ -73,7 +73,7 @@ def test_side_can_be_several_logs_named_one_by_one_or_by_a_pattern(tmp_path: Pat
         (["a2.log", "--old", "a1.log", "--new", "b.log"], "Put a pattern in quotes, so that the shell does not expand it: --old 'monday/*.log'\n"),
     ],
 )
-def test_missing_part_of_a_side_is_reported_with_advice(words: list[str], message: str, tmp_path: Path) -> None:
+def test_incomplete_or_missing_side_is_reported_with_advice(words: list[str], message: str, tmp_path: Path) -> None:
     done = run_tacholog_text("diff", *words, cwd=tmp_path)
 
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""A comment on GitHub makes no link, mention or picture from text of a stranger. The expected result is that of GitHub's own renderer."""
+"""In a comment on GitHub, text of strangers becomes no link, no mention and no picture. The tests use GitHub's own renderer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tacholog.render.markdown import escape
 from tacholog.store.frames import Dataset
 
 Side = Callable[..., Dataset]
-# How GitHub treats text outside of code, after Markdown: https://github.com/gjtorikian/html-pipeline, and "Autolinked references" in its docs.
+# Text outside of code that GitHub turns into links, mentions or emoji after it has rendered Markdown:
+# https://github.com/gjtorikian/html-pipeline, and "Autolinked references" in its docs.
 ACTIVE = re.compile(
     r"(?:^|\W)@[a-z0-9]|(?:^|[^\w&])#\d|[\w-]/[\w.-]+[#@]\w|(?:^|\W)gh-\d|[a-z][a-z0-9+.-]*://|www\.|[\w.+-]+@[\w-]|:(?!\d\d:)[\w+-]+:", re.IGNORECASE
 )
@@ -88,7 +89,7 @@ def test_escaped_text_never_becomes_a_link_or_a_mention(text: str, around: str) 
 
 
 @pytest.mark.parametrize("text", ["@octocat", "fixes #1", "https://evil.test/x", "www.evil.test", "me@evil.test"])
-def test_text_without_escape_becomes_a_link_or_a_mention(text: str) -> None:
+def test_text_without_escaping_becomes_a_link_or_a_mention(text: str) -> None:
     assert list(active(shown(text))) != []
 
 

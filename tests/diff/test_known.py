@@ -48,7 +48,7 @@ def real(checkout: Path, tmp_path: Path) -> Callable[..., Result]:
 
 @pytest.fixture
 def judged(compared: Compared, tmp_path: Path) -> Callable[..., Comparison]:
-    """A function that compares pairs of runs of two sizes, 16 B and 32 B. Their latency grows by these factors."""
+    """A function that compares pairs of runs with two message sizes, 16 B and 32 B. The factors state how much their latencies grow."""
 
     def run(entries: str, *factors: float, today: date = TODAY, release: str | None = None) -> Comparison:
         (tmp_path / "known.toml").write_text(entries, encoding="utf-8")
@@ -93,7 +93,7 @@ def test_real_comparison_fails_for_the_worse_rows_that_no_entry_names(real: Call
     assert [line.split()[2] for line in lines] == ["uds,", "uds,", "shm,", "udp,", "udp,", "udp,", "udp,"]
 
 
-def test_real_row_counts_again_if_it_is_larger_than_acknowledged(real: Callable[..., Result]) -> None:
+def test_real_row_counts_again_if_its_change_is_larger_than_acknowledged(real: Callable[..., Result]) -> None:
     # The medians of latency p50 over uds at 64 KiB are 17711 and 20255 ns; the ratio over pairs is x1.142.
     entries = f'[[known]]\nmetric = "latency"\ntransport = "uds"\nstatistic = "p50"\nsize = "64 KiB"\nat_most_percent = %s\n{REASON}{FOREVER}'
 
@@ -137,7 +137,7 @@ def test_entry_expires_with_a_release(judged: Callable[..., Comparison], release
     assert states(report) == [(state, 1)]
 
 
-def test_grown_row_fails_and_the_other_rows_of_the_entry_do_not(judged: Callable[..., Comparison]) -> None:
+def test_row_that_grew_beyond_its_entry_fails_and_the_other_rows_of_the_entry_do_not_fail(judged: Callable[..., Comparison]) -> None:
     report = judged(f"{P50}{FOREVER}at_most_percent = 15\n", 1.1, 1.3)
 
     assert [(row.key.payload_bytes, row.is_acknowledged) for row in report.rows] == [(32, False), (16, True)]
@@ -172,7 +172,7 @@ def test_entry_without_a_worse_row_is_reported(judged: Callable[..., Comparison]
         assert sentence in rendered(output, report)
 
 
-def test_entry_whose_rows_have_no_verdict_is_not_called_needless(real: Callable[..., Result]) -> None:
+def test_entry_whose_rows_have_no_verdict_is_not_reported_as_no_longer_needed(real: Callable[..., Result]) -> None:
     result = real(f'[[known]]\nmetric = "latency"\ntransport = "shm"\nstatistic = "p50"\nsize = "1 KiB"\n{REASON}{FOREVER}')
 
     assert "known.toml:1: the row of the entry has no verdict (locks are robust now;" in result.stdout
@@ -209,7 +209,7 @@ def test_known_loss_is_limited_in_percentage_points(compared: Compared, tmp_path
         ("\x00", "known.toml: "),
     ],
 )
-def test_mistake_in_the_file_is_named_with_its_line(tmp_path: Path, entries: str, message: str) -> None:
+def test_error_in_the_file_of_known_regressions_is_reported_with_its_line(tmp_path: Path, entries: str, message: str) -> None:
     (tmp_path / "known.toml").write_text(entries, encoding="utf-8")
 
     with pytest.raises(UnreadableInput) as error:
@@ -238,7 +238,7 @@ def test_example_of_the_documentation_is_read(checkout: Path, tmp_path: Path) ->
     ]
 
 
-def test_default_file_is_in_the_current_folder(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_file_of_known_regressions_is_in_the_current_folder(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "known.toml").write_text(f'[[known]]\nmetric = "latency"\n{REASON}{FOREVER}', encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     sides = [f"{checkout}/data/perftest/0.3.0-to-0.4.0/{side}" for side in ("new", "old")]

@@ -55,7 +55,7 @@ def test_diff_refuses_a_different_label_and_names_both_values(side: Side) -> Non
     assert "plugin: flannel -> calico" in remark(row)
 
 
-def test_label_that_only_one_side_has_is_a_different_label(side: Side) -> None:
+def test_label_that_only_one_side_has_counts_as_a_different_label(side: Side) -> None:
     (row,) = compare(labelled(side, 0), labelled(side, 1, kernel="6.1"), Policy()).rows
 
     assert (row.verdict, row.reasons) == ("not_comparable", ("label.kernel",))
@@ -108,7 +108,7 @@ def test_runs_without_a_label_are_a_separate_row(side: Side) -> None:
     assert sorted(names(rows)) == [f"latency p50, shm, copy, 16 B, plugin {value}" for value in ("calico", "not stated")]
 
 
-def test_label_of_all_runs_is_stated_for_the_sides_and_not_in_each_row(side: Side) -> None:
+def test_label_that_all_runs_share_is_stated_for_the_sides_and_not_in_each_row(side: Side) -> None:
     report = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
 
     assert names(report.rows) == ["latency p50, shm, copy, 16 B"]
@@ -116,7 +116,7 @@ def test_label_of_all_runs_is_stated_for_the_sides_and_not_in_each_row(side: Sid
     assert "; plugin flannel; " in side_words(report.old)
 
 
-def test_row_of_one_side_states_that_the_other_side_has_this_row_with_a_different_label(side: Side) -> None:
+def test_row_that_only_one_side_has_names_the_different_label_of_the_other_side(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     gone = next(row for row in compare(old, labelled(side, 1, plugin="flannel"), Policy()).rows if row.verdict == "removed")
@@ -142,7 +142,7 @@ def test_row_whose_runs_have_several_values_of_a_label_names_none_of_these_value
     assert (row.verdict, row.reasons, row.across) == ("not_comparable", ("mixed",), ())
 
 
-def test_rows_that_differ_only_in_a_label_are_not_merged_for_the_band_of_a_build(side: Side) -> None:
+def test_rows_that_differ_only_in_a_label_are_not_merged_if_the_band_of_a_build_is_measured(side: Side) -> None:
     plain = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
     mixed = compare(
         together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico")),
@@ -172,7 +172,7 @@ def test_line_of_a_history_has_only_one_value_of_a_label(side: Side) -> None:
     assert found[1].begun_by.reasons == ("label.kernel",)
 
 
-def test_across_accepts_each_label_and_refuses_other_names() -> None:
+def test_option_across_accepts_each_label_and_refuses_other_names() -> None:
     check_across(["label.anything-at_all9", "transport"])
     for wrong in ("label.", "label.9", "label.a b", "labels", "lable.plugin"):  # codespell:ignore lable
         with pytest.raises(TachologError, match=r"--across .*: choose from .*, label\.NAME"):

@@ -1,4 +1,4 @@
-"""The verdict on loss: the same test as for other rows, on differences of shares, without a verdict if none is possible."""
+"""The verdict on loss: the same test as for other rows, but on differences of shares. If no test is possible, there is no verdict."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STEADY = 0.02 + 0.0005 * np.sin(np.arange(PAIRS))
 
 @pytest.fixture
 def lost(compared: Compared) -> Callable[..., Comparison]:
-    """Return a function that compares the shares lost in interleaved pairs."""
+    """Return a function that compares the shares of lost messages in interleaved pairs."""
 
     def made(old: Values, new: Values, policy: Policy | None = None, **said: object) -> Comparison:
         return compared(old, new, policy, **{"metric": "loss", "statistic": "total", "test": "throughput", **said})
@@ -47,7 +47,7 @@ def only(report: Comparison) -> Loss:
     return loss
 
 
-def test_loss_that_starts_in_each_pair_is_worse_by_a_number_of_points(lost: Callable[..., Comparison]) -> None:
+def test_loss_that_only_the_new_side_has_is_worse_by_a_number_of_points(lost: Callable[..., Comparison]) -> None:
     report = lost(np.zeros(PAIRS), STEADY)
 
     loss = only(report)
@@ -72,7 +72,7 @@ def test_equal_loss_on_both_sides_is_no_change(lost: Callable[..., Comparison]) 
     assert only(lost(STEADY, STEADY[::-1])).verdict == "no_change"
 
 
-def test_one_run_of_twelve_with_high_loss_is_inconclusive(lost: Callable[..., Comparison]) -> None:
+def test_loss_in_only_one_of_twelve_runs_is_inconclusive(lost: Callable[..., Comparison]) -> None:
     new = np.zeros(PAIRS)
     new[3] = 0.05
 
@@ -87,13 +87,13 @@ def test_change_of_loss_below_the_threshold_is_no_change_and_the_threshold_can_b
 
 
 @pytest.mark.parametrize(("new", "verdict"), [(0.004, "unreplicated_same"), (0.03, "unreplicated_diff")])
-def test_one_run_per_side_is_never_worse(lost: Callable[..., Comparison], new: float, verdict: str) -> None:
+def test_loss_in_one_run_per_side_never_has_the_verdict_worse(lost: Callable[..., Comparison], new: float, verdict: str) -> None:
     loss = only(lost(np.zeros(1), np.array([new])))
 
     assert (loss.verdict, loss.reasons, loss.p) == (verdict, ("single_run",), None)
 
 
-def test_five_pairs_are_not_enough(lost: Callable[..., Comparison]) -> None:
+def test_five_pairs_are_not_enough_for_a_verdict_on_loss(lost: Callable[..., Comparison]) -> None:
     loss = only(lost(np.zeros(5), STEADY[:5]))
 
     assert (loss.verdict, loss.reasons) == ("insufficient", ("few_runs",))
@@ -112,13 +112,13 @@ def test_loss_on_another_machine_or_with_an_unstated_condition_has_no_verdict(
     assert (unstated.verdict, unstated.reasons) == ("unreplicated_diff", ("unverified",))
 
 
-def test_failed_run_has_no_verdict(lost: Callable[..., Comparison]) -> None:
+def test_loss_of_failed_runs_has_no_verdict(lost: Callable[..., Comparison]) -> None:
     loss = only(lost(np.zeros(PAIRS), STEADY, marks=("run_failed",)))
 
     assert (loss.verdict, loss.reasons) == ("invalid", ("run_failed",))
 
 
-def test_blocks_of_runs_have_the_reason_order_confounded(side: Callable[..., object]) -> None:
+def test_loss_in_blocks_of_runs_has_the_reason_order_confounded(side: Callable[..., object]) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.zeros((1, PAIRS)), range(PAIRS), **said), side(STEADY[None], range(PAIRS, 2 * PAIRS), **said)
 
@@ -128,7 +128,7 @@ def test_blocks_of_runs_have_the_reason_order_confounded(side: Callable[..., obj
 
 
 def in_blocks(side: Callable[..., object], old: Values, new: Values) -> Comparison:
-    """Compare the shares lost. All old runs precede all new runs, so no test is possible."""
+    """Compare the shares of lost messages. All old runs precede all new runs, so no test is possible."""
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     runs = old.shape[1]
     return compare(side(old, range(runs), **said), side(new, range(runs, 2 * runs), **said), Policy())  # type: ignore[arg-type]
@@ -221,7 +221,7 @@ def test_comparison_of_loss_succeeds_if_neither_side_lost_messages(lost: Callabl
 
 
 def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
-    """Yield the shares lost by both sides. In a run, a build loses nothing or a burst, so shares vary far more than binomial shares."""
+    """Yield the shares of lost messages of both sides. A run loses nothing or a burst, so the shares vary far more than binomial shares."""
     for seed in range(SEEDS):
         generator = np.random.default_rng(seed)
         bursts = generator.gamma(0.5, 0.02, (2, ROWS, PAIRS)) * (generator.random((2, ROWS, PAIRS)) < 0.4)
@@ -239,7 +239,7 @@ def test_bursts_of_loss_of_one_build_are_a_false_alarm_in_at_most_5_percent_of_r
     assert share <= tries(at_most(0.05, SEEDS), 0.05)
 
 
-def test_row_that_loses_10_percent_more_in_each_run_is_found(lost: Callable[..., Comparison], figure: Callable[[str, str], None]) -> None:
+def test_row_that_loses_about_10_points_more_in_each_run_is_detected(lost: Callable[..., Comparison], figure: Callable[[str, str], None]) -> None:
     found = np.mean([any(loss.verdict == "worse" and loss.key.payload_bytes == 16 for loss in lost(*sides).losses) for sides in simulated(0.1)])
 
     figure("loss of 10 points more in one row of 20 with bursts, 12 pairs: found", f"{found:.1%}")

@@ -1,4 +1,4 @@
-"""How small a change a machine can show: the figures are those of comparisons, and the sentences follow from them."""
+"""The smallest change that a machine can show: the figures are computed as in comparisons, and the sentences state these figures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def row(deviation: float = 0.02, statistic: str = "p50", threshold: float = 0.03
 
 
 @pytest.mark.parametrize("pairs", PAIRS[:3])
-def test_smallest_change_is_that_of_a_comparison_with_the_same_number_of_pairs(pairs: int) -> None:
+def test_smallest_change_equals_the_smallest_change_of_a_comparison_with_as_many_pairs(pairs: int) -> None:
     report = compare_pairs(*runs(0.2, pairs))  # so much noise that each row states its smallest change
 
     rows = noise_rows(report)
@@ -48,7 +48,7 @@ def test_smallest_change_is_that_of_a_comparison_with_the_same_number_of_pairs(p
     assert {judged.pairs for judged in rows} == {pairs}
 
 
-def test_more_pairs_show_smaller_changes_and_the_stated_number_of_pairs_is_the_least() -> None:
+def test_more_pairs_show_smaller_changes_and_the_smallest_sufficient_number_of_pairs_is_stated() -> None:
     for judged in noise_rows(compare_pairs(*runs(0.02, 8))):
         changes = [judged.detectable[pairs] or np.inf for pairs in PAIRS]
         assert changes == sorted(changes, reverse=True)
@@ -67,7 +67,7 @@ def test_values_that_never_vary_show_changes_down_to_the_threshold() -> None:
     assert judged.detectable[6] == pytest.approx(0.03)
 
 
-def test_first_sentence_states_what_ten_pairs_show() -> None:
+def test_first_sentence_states_the_changes_that_ten_pairs_show() -> None:
     rows = [row(0.02), row(0.2, "p99", 0.05, None)]
 
     median, tail = (f"{100 * (judged.detectable[10] or 0):.{digits}f}" for judged, digits in zip(rows, (1, 0), strict=True))
@@ -105,14 +105,14 @@ def test_advice_states_the_number_of_pairs_and_what_to_switch_off(rows: list[Noi
     assert sentence in advice(rows, msgspec.structs.replace(FACTS, **changes))
 
 
-def test_facts_that_are_not_known_are_not_zero() -> None:
+def test_unknown_facts_about_the_machine_are_not_zero() -> None:
     facts = machine_facts(msgspec.structs.replace(HOST, cpu={}), [{}])
 
     assert {name: value for name, value in msgspec.to_builtins(facts).items() if value is not None} == {"name": "Machine"}
     assert text([row()], facts, []).count("not known") == 5
 
 
-def test_facts_come_from_the_host_and_from_the_runs() -> None:
+def test_facts_about_the_machine_are_read_from_the_host_and_from_the_runs() -> None:
     environments = [{"other_load_during": load, "steal_percent_during": "0.10", "governor": "powersave"} for load in ("0.10", "0.20", "1.50")]
 
     facts = machine_facts(HOST, environments)
@@ -121,7 +121,7 @@ def test_facts_come_from_the_host_and_from_the_runs() -> None:
     assert (facts.other_load, facts.most_other_load, facts.steal_percent) == (0.2, 1.5, 0.1)
 
 
-def test_threshold_of_the_policy_is_used() -> None:
+def test_threshold_of_the_comparison_is_used() -> None:
     old, new = runs(0.001, 8)
 
     report = compare_pairs(old, new, Policy(same_build_percent=7.0))

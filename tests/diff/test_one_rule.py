@@ -116,14 +116,14 @@ def test_no_kind_of_comparison_refuses_equal_conditions(side: Side) -> None:
 
 @pytest.fixture
 def view(side: Side) -> View:
-    """A view of many series. Each kind of difference exists between two of them."""
+    """A view of many series. Each kind of difference exists between two of these series."""
     cases: list[dict[str, Any]] = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
     sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
     results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))
     return view_of(Dataset(runs, sides[0].logs, sides[0].problems, results, sides[0].histograms, hosts=sides[0].hosts))
 
 
-def test_verdicts_of_the_page_equal_those_of_the_rule_for_each_two_series(view: View) -> None:
+def test_comparison_page_refuses_the_same_pairs_of_series_as_the_rule(view: View) -> None:
     found = comparison(view, PageIndex())
     stated = [conditions_of(one.system_series.series, "latency") for one in found.series]
 
@@ -134,7 +134,7 @@ def test_verdicts_of_the_page_equal_those_of_the_rule_for_each_two_series(view: 
         assert any(reasons) == judged.is_refused, (stated[base], stated[other])
 
 
-def test_series_share_a_group_if_and_only_if_the_rule_allows_it(view: View) -> None:
+def test_two_series_are_in_one_ranking_group_if_and_only_if_the_rule_allows_a_comparison(view: View) -> None:
     def is_grouped(one: SystemSeries, other: SystemSeries) -> bool:
         return group_of(one) is not None and group_of(one) == group_of(other)
 

@@ -68,7 +68,7 @@ def test_blocks_of_sessions_get_no_verdict_for_any_number_of_sessions(side: Side
 
 
 def test_six_sessions_per_side_are_compared_by_the_median_run_of_each_session(side: Side) -> None:
-    # The worse of the two middle values of each session: 104, 102, 110, 104, 102, 110.
+    # Each session has two runs. The worse of the two values is used: 104, 102, 110, 104, 102, 110.
     old = np.array([[100.0, 104, 102, 101, 110, 90, 100, 104, 102, 101, 110, 90]])
     places = [10 * (2 * session + session % 2) + run for session in range(6) for run in range(2)]
     others = [10 * (2 * session + 1 - session % 2) + run for session in range(6) for run in range(2)]
@@ -85,7 +85,7 @@ def test_six_sessions_per_side_are_compared_by_the_median_run_of_each_session(si
     ]
 
 
-def test_sessions_with_both_sides_that_always_start_with_the_same_side_get_no_verdict(side: Side) -> None:
+def test_sessions_with_both_sides_get_no_verdict_if_the_same_side_is_always_first(side: Side) -> None:
     values = 10_000 * np.exp(0.01 * np.random.default_rng(1).standard_normal((2, 4, 12)))
     sessions = [f"session-{run // 2}" for run in range(12)]
     old = side(values[0], [10 * (run // 2) + run % 2 for run in range(12)], session=sessions, repetition=[1, 2] * 6)
@@ -95,12 +95,12 @@ def test_sessions_with_both_sides_that_always_start_with_the_same_side_get_no_ve
 
 
 def places_of(first_is_old: Sequence[bool]) -> tuple[list[int], list[int]]:
-    """Return the positions of the runs of pairs, from the side that goes first in each pair."""
+    """Return the positions in time of the old and of the new runs. ``first_is_old`` states for each pair whether the old run is the first."""
     return [2 * at + (not first) for at, first in enumerate(first_is_old)], [2 * at + first for at, first in enumerate(first_is_old)]
 
 
 @pytest.mark.parametrize("later", [0, 1, 2])
-def test_effect_of_running_second_is_not_a_change_of_the_release(side: Side, later: int) -> None:
+def test_effect_of_the_position_within_a_pair_is_not_a_change_of_the_release(side: Side, later: int) -> None:
     first = [True] * (12 - later) + [False] * later
     places = places_of(first)
     noise = 0.01 * np.random.default_rng(5).standard_normal((2, ROWS, 12))
@@ -114,7 +114,7 @@ def test_effect_of_running_second_is_not_a_change_of_the_release(side: Side, lat
     assert "The same side ran first in every pair or session, or in nearly every one." in text(report)
 
 
-def test_sides_that_alternate_in_going_first_are_compared(side: Side) -> None:
+def test_pairs_are_compared_if_each_side_was_first_in_several_pairs(side: Side) -> None:
     first = [True] * 9 + [False] * 3
     values = 10_000 * np.exp(0.01 * np.random.default_rng(5).standard_normal((2, 4, 12)))
     old, new = (side(one, when) for one, when in zip(values, places_of(first), strict=True))
@@ -198,7 +198,7 @@ def test_comparison_is_called_interrupted_only_if_some_of_the_compared_runs_are_
 
 
 def test_plan_file_in_another_folder_is_ignored(tmp_path: Path) -> None:
-    """For example, the campaign file of a user in the folder above the data folder."""
+    """An example is the campaign file of a user in the folder above the data folder."""
     (tmp_path / "ab.toml").write_text('system = "Some Middleware"\n')
     run = tmp_path / "data/1.0/01"
     run.mkdir(parents=True)

@@ -76,7 +76,7 @@ def simulated(change: Callable[[np.random.Generator], Floats | float], noise: No
 
 
 @pytest.mark.parametrize("noise", [iid, heavy_tails, shared_by_rows])
-def test_at_most_one_report_in_twenty_shows_a_difference_if_there_is_no_difference(noise: Noise, figure: Figure) -> None:
+def test_at_most_one_in_twenty_reports_on_equal_sides_shows_a_difference(noise: Noise, figure: Figure) -> None:
     shares = simulated(lambda _: 0.0, noise)
 
     figure(f"two days, no difference, {noise.__name__}", f"measured worse or better in {shares.differs:.1%} of {REPORTS} reports")
@@ -131,7 +131,7 @@ def test_no_difference_is_seen_if_the_interval_is_within_the_threshold() -> None
     assert 1 / 1.03 < (row.interval[0] or 0) < 1 < (row.interval[1] or 9) < 1.03
 
 
-def test_rows_whose_runs_have_no_known_order_can_be_measured_worse_too() -> None:
+def test_row_whose_runs_have_no_known_order_can_be_measured_worse() -> None:
     old, new = values(3)
 
     row = only(two_days(old, new * 1.1, timed=False))
@@ -140,7 +140,7 @@ def test_rows_whose_runs_have_no_known_order_can_be_measured_worse_too() -> None
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(5, "insufficient"), (6, "differs_worse")])
-def test_six_runs_per_side_are_needed(runs: int, verdict: Verdict) -> None:
+def test_row_needs_six_runs_per_side_to_be_measured_worse(runs: int, verdict: Verdict) -> None:
     old, new = values(4, runs=runs)
 
     assert only(two_days(old, new * 1.2)).verdict == verdict
@@ -154,7 +154,7 @@ def test_row_with_a_condition_that_is_not_stated_is_not_measured_worse() -> None
     assert (row.verdict, row.reasons) == ("unreplicated_diff", ("unverified",))
 
 
-def test_one_row_among_many_needs_more_than_six_runs() -> None:
+def test_one_row_among_many_needs_more_than_six_runs_to_be_measured_worse() -> None:
     def report(runs: int) -> Comparison:
         old, new = values(6, rows=ROWS, runs=runs)
         new[0] *= 2
@@ -199,7 +199,7 @@ def test_difference_that_a_change_of_the_host_explains_is_not_reported() -> None
     assert (report(1.5).verdict, report(1.5).threshold_source) == ("differs_worse", "controls")
 
 
-def test_loss_can_be_measured_worse_or_better_too() -> None:
+def test_loss_can_be_measured_worse_or_better() -> None:
     generator = np.random.default_rng(10)
     old, new = 0.001 * generator.random((1, RUNS)), 0.02 + 0.001 * generator.random((1, RUNS))
 

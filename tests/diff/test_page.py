@@ -51,7 +51,7 @@ def parsed(page: str) -> Tags:
     return tags
 
 
-def test_each_run_of_each_row_is_a_dot(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_each_run_of_each_row_is_shown_as_a_dot(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1] * np.array([[1.1], [0.8], [1.0], [1.0]])))
 
     tags = parsed(page)

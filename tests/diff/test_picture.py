@@ -77,7 +77,7 @@ def test_labels_of_the_ratio_axis_fit_at_both_ends() -> None:
         assert max(places) <= 200
 
 
-def test_many_rows_need_few_elements(compared: Compared) -> None:
+def test_plot_of_many_rows_has_few_elements(compared: Compared) -> None:
     values = np.full((400, 6), 10_000.0) * np.linspace(1, 2, 400)[:, None]
 
     assert str(picture(compared(values, values * 1.001))).count("<") < 60
@@ -96,14 +96,14 @@ def test_single_row_has_no_plot(compared: Compared, noise: NDArray[np.float64]) 
     assert picture(compared(noise[0][:1], noise[1][:1])) == ""
 
 
-def test_order_is_sentence_then_plot_then_rows_then_remarks(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_page_has_the_sentence_before_the_plot_and_the_rows_before_the_remarks(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1] * np.array([[1.2], [1.0], [1.0], [1.0]])))
 
     places = [page.index(part) for part in ('class="lead', 'class="picture"', 'id="worse"', 'id="sides"', 'id="runs"')]
     assert places == sorted(places)
 
 
-def test_rows_on_another_machine_are_one_folded_line_with_their_number(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+def test_rows_on_another_machine_are_folded_into_one_line_that_states_their_number(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     report = compare(side(noise[0]), side(noise[1], host=other_host), Policy())
 
     assert apart_words(report) == "4 rows do not compare: 4 on another machine"
@@ -123,7 +123,7 @@ def test_reasons_why_rows_do_not_compare_are_counted(side: Side, noise: NDArray[
     assert apart_words(compare(older, older, Policy())) == ""
 
 
-def test_unstated_value_of_a_row_is_not_a_reason_why_it_does_not_compare(side: Side, noise: NDArray[np.float64]) -> None:
+def test_unstated_value_is_not_given_as_the_reason_why_a_row_does_not_compare(side: Side, noise: NDArray[np.float64]) -> None:
     older, newer = side(noise[0][:1], transport="shm"), side(noise[1][:1], transport="shm")
     output = side(noise[1][:1], transport=None, participant="server output")
     both = msgspec.structs.replace(newer, results=pd.concat([newer.results, output.results], ignore_index=True))
@@ -135,7 +135,7 @@ def test_unstated_value_of_a_row_is_not_a_reason_why_it_does_not_compare(side: S
     ("condition", "values", "words"),
     [("load_mode", ("closed", "open"), "with different load mode"), ("keyed", (None, True), "with keys not stated")],
 )
-def test_condition_that_differs_or_is_not_stated_is_named(
+def test_condition_that_differs_or_is_not_stated_is_named_as_the_reason(
     side: Side, noise: NDArray[np.float64], condition: str, values: tuple[object, object], words: str
 ) -> None:
     old, new = (side(values_, **{condition: value}) for values_, value in zip(noise, values, strict=True))
@@ -143,13 +143,13 @@ def test_condition_that_differs_or_is_not_stated_is_named(
     assert apart_words(compare(old, new, Policy())).endswith(f": 4 {words}")
 
 
-def test_largest_changes_are_those_that_a_test_shows(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_largest_changes_are_chosen_from_changes_that_a_significance_test_shows(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.2], [0.5], [1.0], [1.4]]))
 
     assert [(one.verdict, one.words) for one in moved_most(report, most=2)] == [("better", "50 % better"), ("worse", "42 % worse")]
 
 
-def test_largest_changes_are_single_values_with_a_note_if_no_test_was_possible(compared: Compared) -> None:
+def test_largest_changes_are_changes_of_single_values_with_a_note_if_no_test_was_possible(compared: Compared) -> None:
     (moved,) = moved_most(compared(np.array([[10_000.0]]), np.array([[20_000.0]])))
 
     assert moved.verdict == "unreplicated_diff"
@@ -171,7 +171,7 @@ NO_RATE = (
 
 @pytest.mark.parametrize(("other", "values"), NO_RATE)
 @pytest.mark.parametrize("turned", [False, True])
-def test_transport_is_not_called_missing_on_a_side_that_has_only_other_metrics_of_this_transport(
+def test_transport_is_not_reported_as_missing_on_a_side_that_has_other_metrics_of_this_transport(
     side: Side, other: dict[str, object], values: np.ndarray, *, turned: bool
 ) -> None:
     poor = side(values, transport="UDP", **other)
@@ -184,7 +184,7 @@ def test_transport_is_not_called_missing_on_a_side_that_has_only_other_metrics_o
     assert "size" not in words
 
 
-def test_transport_that_only_one_side_has_is_called_missing_on_the_other_side(side: Side) -> None:
+def test_transport_that_only_one_side_has_is_reported_as_missing_on_the_other_side(side: Side) -> None:
     poor, rich = side(np.array([[1.0, 1.0]]), transport="TCP", **LOSS), side(np.array([[1.1e6, 1.2e6]]), transport="UDP", **GOODPUT)
 
     assert apart_words(compare(poor, rich, Policy())) == "1 row does not compare: 1 with a transport that only new has"

@@ -36,7 +36,7 @@ Figure = Callable[[str, str], None]
 
 
 class Case(NamedTuple):
-    """A change of some of 40 rows, and the smallest share of reports or rows in which it must be found."""
+    """A change in some of 40 rows, and the smallest share of reports or rows in which the change must be detected."""
 
     pairs: int
     changed: int
@@ -123,7 +123,7 @@ def swapped(campaign: Measured, reports: int, seed: int) -> float:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.pairs}-pairs-{case.percent:g}%-in-{case.changed}-{case.noise.__name__}")
-def test_change_is_found_in_the_promised_share_of_reports(case: Case, figure: Figure) -> None:
+def test_change_is_detected_in_the_documented_share_of_reports(case: Case, figure: Figure) -> None:
     found = simulated(case, REPORTS, 31)
 
     what = f"+{case.percent:g} % in {case.changed} of {ROWS} rows, {case.pairs} pairs, {case.noise.__name__}"
@@ -154,7 +154,7 @@ def test_eight_pairs_find_a_single_change_in_half_of_the_reports_with_noise_of_r
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_real_pairs_with_swapped_labels_are_rarely_called_better_or_worse(name: str, checkout: Path, figure: Figure) -> None:
+def test_real_pairs_with_randomly_swapped_sides_are_rarely_called_better_or_worse(name: str, checkout: Path, figure: Figure) -> None:
     false = swapped(measured(checkout / "data/perftest" / name), REPORTS, 34)
 
     figure(f"labels swapped in campaign {name}", f"{false:.1%} of reports false")
@@ -182,13 +182,13 @@ def one_batch(differences: Floats, pairs: NDArray[np.int64] | None = None) -> Sh
     return SharedRows(np.arange(rows), differences, np.tile(np.arange(count), (rows, 1)) if pairs is None else pairs)
 
 
-def test_p_values_from_the_largest_t_equal_those_of_all_flips() -> None:
+def test_p_values_from_the_largest_t_equal_the_p_values_of_all_sign_flips() -> None:
     differences = np.random.default_rng(35).standard_normal((5, 8)) + np.array([0.0, 0.5, 1.0, 2.0, 4.0])[:, None]
 
     assert by_largest([one_batch(differences)], 5) == pytest.approx(largest_of_all_rows(differences))
 
 
-def test_rows_with_different_numbers_of_pairs_share_the_flips_of_their_common_pairs() -> None:
+def test_rows_with_different_numbers_of_pairs_share_the_sign_flips_of_their_common_pairs() -> None:
     differences = np.random.default_rng(36).standard_normal((1, 8)) + 1.5
     alone = by_largest([one_batch(differences)], 1)[0]
     longer, shorter = one_batch(differences), SharedRows(np.array([1]), differences[:, :7], np.arange(7)[None])
@@ -199,7 +199,7 @@ def test_rows_with_different_numbers_of_pairs_share_the_flips_of_their_common_pa
     assert np.isnan(by_largest([longer], 2)[1])
 
 
-def test_no_p_value_is_below_the_share_of_the_identity_among_all_flips() -> None:
+def test_smallest_p_value_is_one_divided_by_the_number_of_sign_flips() -> None:
     for pairs, least in ((6, 1 / 32), (13, 1 / 4096), (40, 1 / 4096)):
         certain = np.full((1, pairs), 0.1) + np.random.default_rng(37).normal(0, 0.001, (1, pairs))
         assert by_largest([one_batch(certain)], 1)[0] == least == 1 / flips_of(pairs)
@@ -211,7 +211,7 @@ def test_rows_with_zero_or_constant_differences_have_p_values() -> None:
     assert p.tolist() == [1.0, 1 / 128, 1 / 128]
 
 
-# --- which change a number of pairs can detect in a number of rows: the plan and the report use the same function
+# --- the smallest detectable change for a number of pairs and of rows: the plan and the report use the same function
 
 
 Compared = Callable[..., Comparison]
@@ -225,7 +225,7 @@ def scattered(rows: int, pairs: int, noise: float) -> tuple[Floats, Floats]:
     return np.full((rows, pairs), 10_000.0), 10_000 * np.tile(new, (rows, 1))
 
 
-def test_six_pairs_find_a_large_change_of_a_single_row_among_forty(compared: Compared) -> None:
+def test_six_pairs_show_a_large_change_of_a_single_row_among_forty(compared: Compared) -> None:
     old, new = scattered(40, 6, 0.3)
     new[:1] = old[:1] * np.array([1.5, 1.51, 1.52, 1.5, 1.49, 1.48])
 
@@ -234,7 +234,7 @@ def test_six_pairs_find_a_large_change_of_a_single_row_among_forty(compared: Com
     found = {row.key.payload_bytes: row for row in report.rows}
     assert {size for size, row in found.items() if row.verdict == "worse"} == {16}
     assert found[16].p == 2 / 2**6
-    # Six signs have 64 flips, or 32 if a flip and its opposite count once. Only the original signs give a value as large as that of this row.
+    # Six signs have 64 flips, or 32 if a flip and its opposite count once. Only the original signs give a value as large as in this row.
     assert found[16].p_adjusted == 1 / 2**5
     assert found[32].verdict == "inconclusive"
     assert found[32].detectable is not None
@@ -265,7 +265,7 @@ def test_six_pairs_are_enough_if_each_row_changed(compared: Compared) -> None:
     assert compared(old, old * np.array([1.5, 1.51, 1.52, 1.5, 1.49, 1.48])).counts["worse"] == 40
 
 
-def test_row_of_a_gate_is_found_at_a_smaller_change_than_other_rows_of_the_report(compared: Compared) -> None:
+def test_detectable_change_of_a_row_of_a_gate_is_smaller_than_of_other_rows_of_the_report(compared: Compared) -> None:
     old, new = scattered(40, 8, 0.1)
     report = compared(old, new, Policy(gate=(RowFilter(payload_bytes=16), RowFilter(payload_bytes=32))))
 
@@ -274,7 +274,7 @@ def test_row_of_a_gate_is_found_at_a_smaller_change_than_other_rows_of_the_repor
     assert 0 < found[32] < 0.7 * found[48]
 
 
-def test_few_pairs_are_too_few_also_for_loss_in_many_rows(compared: Compared) -> None:
+def test_six_pairs_are_too_few_for_loss_in_many_rows(compared: Compared) -> None:
     lost = np.tile([0.0, 0.02, 0.0, 0.05, 0.0, 0.0], (40, 1))
 
     report = compared(lost * 0, lost, Policy(false_discovery_rate=0.01), metric="loss", statistic="total", test="throughput")
@@ -333,7 +333,7 @@ def test_single_row_with_the_detectable_change_is_found_in_four_reports_of_five(
     assert tries(at_least(0.8, reports), 0.75) <= found <= tries(at_most(0.8, reports), 0.85)
 
 
-def test_suggested_number_of_pairs_is_the_smallest_that_detects_the_change() -> None:
+def test_suggested_number_of_pairs_is_the_smallest_number_that_detects_the_change() -> None:
     suggested = ab.pairs_to_detect(0.05, 0.02, 40)
 
     assert suggested == 12

@@ -33,7 +33,7 @@ def row(report: Comparison, metric: str, payload_bytes: int, **key: str) -> Comp
     return found
 
 
-def test_rti_default_type_compares_with_custom_type(checkout: Path) -> None:
+def test_rti_default_type_is_compared_with_custom_type_by_ratios_without_verdicts(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "type")
 
     smallest = row(report, "goodput", 32, transport="SHMEM", data_path="copy")
@@ -44,14 +44,14 @@ def test_rti_default_type_compares_with_custom_type(checkout: Path) -> None:
     assert [(curve.key.transport, curve.rows, curve.lower) for curve in copies] == [("SHMEM", 18, 17), ("UDPv4", 12, 11)]
 
 
-def test_zero_copy_rate_is_compared_in_messages_because_no_bytes_moved(checkout: Path) -> None:
+def test_zero_copy_rate_is_compared_in_messages_per_second_because_no_bytes_moved(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "type")
 
     assert {row.key.metric for row in report.rows if row.key.data_path == "zero-copy"} == {"message_rate"}
     assert {row.key.metric for row in report.rows if row.key.data_path == "copy"} == {"goodput"}
 
 
-def test_types_are_compared_only_on_request(checkout: Path) -> None:
+def test_different_data_types_are_compared_only_on_request(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type")
 
     assert {row.verdict for row in report.rows} == {"removed", "added"}
@@ -75,7 +75,7 @@ def test_report_on_copies_and_references_suggests_the_option_across_data_path(ch
     assert diff(folder / "shmem-regular", folder / "shmem-zero-copy", "data_path").counts["unreplicated_diff"] == 18
 
 
-def test_wan_keyed_compares_with_unkeyed(checkout: Path) -> None:
+def test_keyed_data_over_a_wan_is_compared_with_unkeyed_data(checkout: Path) -> None:
     folder = checkout / "data/rti/udpv4-wan"
     report = diff(folder / "keyed-reliable", folder / "unkeyed-reliable", "keyed", "instances")
 
@@ -88,7 +88,7 @@ def test_wan_keyed_compares_with_unkeyed(checkout: Path) -> None:
     assert smallest.unverified == ("harness_major",)
 
 
-def test_wan_best_effort_compares_with_reliable(checkout: Path) -> None:
+def test_best_effort_over_a_wan_is_compared_with_reliable(checkout: Path) -> None:
     folder = checkout / "data/rti/udpv4-wan"
     report = diff(folder / "unkeyed-best-effort", folder / "unkeyed-reliable", "reliability")
 
@@ -143,7 +143,7 @@ def test_value_links_to_its_own_run_and_not_to_a_control_with_an_equal_value(che
 
     leads = links_of(report, {"old": view_of(old), "new": view_of(new)}, Links("logs"), PageIndex())
 
-    # For 4 KiB, run 01 of version 0.3.0 has p99.9_ns=42079, and so has the ninth control of 0.4.0, on another machine.
+    # For 4 KiB, run 01 of version 0.3.0 has p99.9_ns=42079. The ninth control of version 0.4.0, on another machine, has the same value.
     assert found.old is not None
     assert found.old.median == 42_079
     assert leads.line(found, "old") == "doc:logs/perftest/0.3.0/latency-tcp/01/perftest.log#L20:latency.p99.9"

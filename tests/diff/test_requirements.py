@@ -73,7 +73,7 @@ def test_interval_contains_the_median_with_the_stated_confidence(count: int, noi
     assert held == pytest.approx(found[0].confidence, abs=3 * np.sqrt(0.05 * 0.95 / 4000))
 
 
-def test_six_runs_give_an_interval_of_96_9_percent_and_five_give_none() -> None:
+def test_six_runs_give_an_interval_of_96_9_percent_and_five_runs_give_no_interval() -> None:
     assert median_interval([3.0, 1.0, 2.0, 6.0, 5.0, 4.0], 0.95) == (1.0, 6.0, 1 - 2 / 64)
     assert median_interval([3.0, 1.0, 2.0, 6.0, 5.0], 0.95) is None
     assert attainable_confidence(5) == 1 - 2 / 32
@@ -101,7 +101,7 @@ def test_interval_of_five_thousand_runs_can_be_computed() -> None:
         (0, [0.01] * 12, "failed"),
     ],
 )
-def test_limit_of_loss_is_not_passed_by_the_median_if_some_runs_exceed_it(
+def test_loss_is_undecided_if_its_median_keeps_the_limit_but_its_mean_exceeds_the_limit(
     limit: float, lost: list[float], verdict: str, side: Side, tmp_path: Path
 ) -> None:
     data = side(np.array([lost]), metric="loss", statistic="total", unit="ratio", test="throughput", basis=None)
@@ -154,7 +154,7 @@ def test_limit_of_loss_is_not_passed_by_the_median_if_some_runs_exceed_it(
         ('[[gate]]\ntransports = "shm"\n', "requirements.toml:1: Object contains unknown field `transports`"),
     ],
 )
-def test_error_in_the_file_is_named_with_its_line(text: str, complaint: str, tmp_path: Path) -> None:
+def test_error_in_the_requirements_file_is_reported_with_its_line(text: str, complaint: str, tmp_path: Path) -> None:
     path = tmp_path / "requirements.toml"
     path.write_text(text)
 
@@ -177,7 +177,7 @@ def test_each_row_that_a_requirement_selects_must_pass(side: Side, tmp_path: Pat
     assert (result.verdict, [(row.key.payload_bytes, row.verdict) for row in result.rows]) == ("failed", [(32, "failed"), (16, "passed")])
 
 
-def test_size_or_label_narrows_a_requirement(side: Side, tmp_path: Path) -> None:
+def test_size_or_label_limits_a_requirement_to_the_matching_rows(side: Side, tmp_path: Path) -> None:
     labels = ['{"plugin": "flannel"}'] * 6 + ['{"plugin": "cilium"}'] * 6
     data = side(np.array([[*GOOD, *(value * 2 for value in GOOD)]]), labels=labels)
 
@@ -190,7 +190,7 @@ def test_size_or_label_narrows_a_requirement(side: Side, tmp_path: Path) -> None
     assert none.hint == "nothing has label.plugin = calico; there is cilium, flannel"
 
 
-def test_runs_on_two_machines_are_two_rows(side: Side, other_host: Host, tmp_path: Path) -> None:
+def test_runs_on_two_machines_become_two_rows(side: Side, other_host: Host, tmp_path: Path) -> None:
     one, two = side(np.array([GOOD[:3]])), side(np.array([GOOD[3:]]), host=other_host)
     runs = two.runs.assign(run=two.runs["run"] + "-b", host="other")
     both = msgspec.structs.replace(
@@ -205,7 +205,7 @@ def test_runs_on_two_machines_are_two_rows(side: Side, other_host: Host, tmp_pat
     assert [(row.runs, row.reasons) for row in result.rows] == [(3, ("few_runs",))] * 2
 
 
-def test_enough_sessions_are_judged_instead_of_their_runs(side: Side, tmp_path: Path) -> None:
+def test_sessions_are_judged_instead_of_their_runs_if_there_are_enough_sessions(side: Side, tmp_path: Path) -> None:
     sessions = [f"day-{day}" for day in range(6) for _ in range(3)]
     values = [value + run for value in GOOD for run in (-10.0, 0.0, 10.0)]
 
@@ -241,7 +241,7 @@ def test_failed_run_or_loss_leaves_a_requirement_undecided(side: Side, tmp_path:
     assert [result.rows[0].reasons for result in verdicts[1:]] == [("lossy",), ("marked", "run_failed")]
 
 
-def test_runs_without_a_value_are_named(side: Side, tmp_path: Path) -> None:
+def test_failed_runs_without_a_value_are_named(side: Side, tmp_path: Path) -> None:
     ends = ["ok"] * 6 + ["failed"]
     data = side(np.array([[*GOOD, 4000.0]]), status=ends)
     data = msgspec.structs.replace(data, results=data.results[data.results["run"] != "run-6"])
@@ -269,7 +269,7 @@ def test_relative_requirement_is_judged_by_the_interval_of_the_diff(
 
 
 def test_require_and_diff_state_the_same_percentage_for_a_worse_rate(side: Side, tmp_path: Path) -> None:
-    """With a ratio of x0.88 for a rate, diff once stated 12 % worse, and require 14 %."""
+    """In an earlier version, for a ratio of x0.88 of a rate, diff stated 12 % worse, but require stated 14 % worse."""
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
     old, new = side(values, OLD_TURNS, **stated), side(values * 0.88, NEW_TURNS, **stated)
@@ -354,7 +354,7 @@ def test_only_the_newest_release_is_judged_and_the_history_contains_each_release
     assert history == [("0.9", "failed"), ("0.10", "passed")]
 
 
-def test_reference_release_is_judged_if_there_is_no_other(tmp_path: Path, checkout: Path) -> None:
+def test_reference_release_is_judged_if_there_is_no_other_release(tmp_path: Path, checkout: Path) -> None:
     shutil.copytree(checkout / "data/perftest/0.1.0/latency-shm", tmp_path / "data/latency-shm")
     (tmp_path / "requirements.toml").write_text(f'{P50}max = 50\nunit = "us"\nconfidence = 0.7\n{P50}max_worse_percent = 5\nthan = "0.1.0"\n')
 
@@ -441,7 +441,7 @@ def test_badge_states_the_result_of_a_requirement_in_words(side: Side, tmp_path:
         (f'{P50}max = 4.2\nunit = "us"\n', ("failed",), 0),
     ],
 )
-def test_exit_code_is_that_of_the_worst_verdict(rules: str, fail_on: tuple[str, ...], code: int, side: Side, tmp_path: Path) -> None:
+def test_exit_code_is_determined_by_the_worst_verdict(rules: str, fail_on: tuple[str, ...], code: int, side: Side, tmp_path: Path) -> None:
     assert exit_code(judged(tmp_path, rules, side(np.array([GOOD]))), fail_on) == code
 
 
@@ -490,7 +490,7 @@ def test_message_about_a_missing_requirements_file_states_where_the_command_look
         run(saved, "--data", tmp_path)
 
 
-def test_limit_is_judged_without_a_file_and_with_a_file(saved: Path, tmp_path: Path) -> None:
+def test_limit_on_the_command_line_is_judged_with_and_without_a_requirements_file(saved: Path, tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(f'{P50}max = 1\nunit = "us"\n')
 
     alone = run(saved, "--that", "p50 at 16 B < 5us", "--that", "p50 of latency > 1e-3 ms", "--format", "json")
@@ -519,7 +519,7 @@ def test_limit_is_judged_without_a_file_and_with_a_file(saved: Path, tmp_path: P
         ("tail < 20 us", "statistic: 'tail' is not a statistic"),
     ],
 )
-def test_unreadable_limit_is_answered_with_the_expected_form(limit: str, complaint: str, saved: Path) -> None:
+def test_message_about_an_invalid_limit_states_the_expected_form(limit: str, complaint: str, saved: Path) -> None:
     with pytest.raises(UnreadableInput) as refused:
         run(saved, "--that", limit)
 
@@ -536,7 +536,7 @@ LOSS = {"metric": "loss", "unit": "ratio", "test": "throughput", "basis": None}
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
-def test_example_has_the_stated_result(title: str, side: Side, tmp_path: Path) -> None:
+def test_example_of_the_documentation_has_the_stated_result(title: str, side: Side, tmp_path: Path) -> None:
     rule, said = EXAMPLES[title]
     (tmp_path / "requirements.toml").write_text(rule)
     file = read_requirements(tmp_path / "requirements.toml")
@@ -565,7 +565,7 @@ def test_page_has_an_example_of_each_verdict() -> None:
     assert len(EXAMPLES) >= 11
 
 
-def test_file_of_the_page_is_valid(tmp_path: Path) -> None:
+def test_example_file_on_the_page_is_valid(tmp_path: Path) -> None:
     block = next(block for block in re.findall(r"^```toml\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL) if "small messages" in block)
     (tmp_path / "requirements.toml").write_text(block)
 
@@ -626,7 +626,7 @@ def test_requirement_with_the_label_of_controls_applies_to_controls(tmp_path: Pa
     [
         (0.2, 0.0, "failed", ()),
         (0.0, 0.2, "undecided", ("host_changed",)),
-        (0.5, 0.1, "failed", ()),  # The row is slower than the change of the host explains.
+        (0.5, 0.1, "failed", ()),  # The row slowed down more than the host.
         (0.0, 0.0, "passed", ()),
         (0.1, -0.2, "undecided", ("host_changed",)),  # The row looks faster, because all controls are faster.
         (-0.5, -0.1, "passed", ()),

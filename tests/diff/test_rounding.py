@@ -1,4 +1,4 @@
-"""Values that were printed in steps: a difference hidden by rounding is never a result."""
+"""Values that were printed in steps: no verdict relies on digits that were lost by rounding."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_change_that_rounding_alone_can_explain_is_not_reported(compared: Compar
     assert "a change, but rounding alone may explain it" in remark(row)
 
 
-def test_intervals_of_sessions_are_widened_like_those_of_pairs(side: Side) -> None:
+def test_intervals_of_sessions_are_widened_like_intervals_of_pairs(side: Side) -> None:
     values = np.full((1, 12), 16 * US)
     places = [2 * session + session % 2 for session in range(12)], [2 * session + 1 - session % 2 for session in range(12)]
     old, new = (
@@ -91,7 +91,7 @@ def test_value_below_half_a_step_may_be_zero(compared: Compared) -> None:
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_interval_of_true_values_is_within_that_of_printed_values(*, paired: bool) -> None:
+def test_interval_of_true_values_is_within_the_interval_of_printed_values(*, paired: bool) -> None:
     generator = np.random.default_rng(3)
     true = 20 * np.exp(0.05 * generator.standard_t(3, (2, 500, 9)))
     printed, half = np.round(true), 0.5

@@ -48,7 +48,7 @@ def test_slower_row_is_worse_and_states_the_size_of_the_change(compared: Compare
     assert row.p == pytest.approx(2 / 2**12)
 
 
-def test_swapped_sides_mirror_each_row(compared: Compared, noise: Floats) -> None:
+def test_swapped_sides_give_the_opposite_verdict_and_the_inverse_ratio_for_each_row(compared: Compared, noise: Floats) -> None:
     old, new = noise[0], noise[1] * np.array([[1.1], [0.9], [1.0], [1.03]])
 
     there, back = compared(old, new), compared(new, old)
@@ -77,7 +77,7 @@ def test_larger_rate_is_better(compared: Compared, noise: Floats) -> None:
     assert one_verdict(report) == "better"
 
 
-def test_rows_of_one_side_are_listed_as_removed_and_added(compared: Compared, side: Side, noise: Floats) -> None:
+def test_rows_that_only_one_side_has_are_listed_as_removed_or_added(compared: Compared, side: Side, noise: Floats) -> None:
     report = compare(side(noise[0], OLD_TURNS), side(noise[1][:3], NEW_TURNS, transport="udp"), Policy())
 
     assert (report.counts["removed"], report.counts["added"]) == (4, 3)
@@ -109,7 +109,9 @@ def test_rows_of_two_cpus_are_not_comparable_and_both_cpus_are_named(side: Side,
         ("tool_version", "2.0.0", "harness_major"),
     ],
 )
-def test_rows_with_a_different_condition_are_not_comparable_and_name_it(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
+def test_rows_with_a_different_condition_are_not_comparable_and_name_this_condition(
+    side: Side, noise: Floats, condition: str, value: object, code: str
+) -> None:
     known = {"batch_bytes": 1024, "tuning": "none", "placement": "shared-cache"}
     old = side(noise[0], OLD_TURNS, **known)
     new = side(noise[1], NEW_TURNS, **known | {condition: value})
@@ -126,7 +128,7 @@ def test_row_with_an_unknown_condition_gets_at_most_the_verdict_of_single_values
     assert (report.rows[0].reasons, report.rows[0].unverified) == (("unverified",), ("qos",))
 
 
-def test_condition_that_does_not_apply_can_be_unknown(compared: Compared, noise: Floats) -> None:
+def test_condition_that_does_not_apply_to_a_row_may_be_unknown(compared: Compared, noise: Floats) -> None:
     assert only(compared(noise[0][0], noise[1][0], offered_rate_per_s=None, keyed=False, instances=None)).verdict == "no_change"
 
 
@@ -159,14 +161,14 @@ def test_row_with_a_measured_zero_states_the_zero_and_not_too_few_runs(compared:
     assert "a run measured zero" in remark(row)
 
 
-def test_five_pairs_are_never_enough(compared: Compared, noise: Floats) -> None:
+def test_five_pairs_are_never_enough_for_a_verdict(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0][:, :5], noise[1][:, :5] * 1.5)
 
     assert (one_verdict(report), report.rows[0].reasons) == ("insufficient", ("few_runs",))
     assert exit_code(report, ("worse",)) == 4
 
 
-def test_row_printed_in_whole_microseconds_gets_a_verdict_although_values_are_equal(compared: Compared, noise: Floats) -> None:
+def test_row_printed_in_whole_microseconds_gets_a_verdict_although_many_values_are_equal(compared: Compared, noise: Floats) -> None:
     old, new = (np.round(side / 1000) * 1000 for side in (noise[0], noise[1] * 1.3))
 
     report = compared(old, new, resolution=1000.0)
@@ -197,7 +199,7 @@ def test_side_with_less_evidence_decides_the_level_of_evidence(side: Side, noise
     assert (one_verdict(report), report.rows[0].reasons, report.rows[0].level) == ("unreplicated_diff", ("single_run",), "a")
 
 
-def test_identical_series_are_the_same_measurement(side: Side) -> None:
+def test_published_values_that_are_identical_are_called_the_same_measurement(side: Side) -> None:
     values = np.array([[10_000.0], [12_000.0], [17_000.0]])
     published = side(values, session=None, published=True)
 
@@ -229,7 +231,7 @@ def test_failed_run_with_too_much_loss_is_invalid(compared: Compared, noise: Flo
     assert one_verdict(report) == "invalid"
 
 
-def test_percentile_needs_a_hundred_samples_beyond_it(compared: Compared, noise: Floats) -> None:
+def test_percentile_needs_a_hundred_samples_beyond_the_percentile(compared: Compared, noise: Floats) -> None:
     enough, few = (compared(noise[0], noise[1], statistic="p99.9", samples=count) for count in (100_000, 99_000))
 
     assert one_verdict(enough) == "no_change"
@@ -243,7 +245,7 @@ def test_maximum_is_shown_but_not_tested(compared: Compared, noise: Floats) -> N
     assert len(report.untested) == 4
 
 
-def test_statistic_is_tested_if_it_is_requested(compared: Compared, noise: Floats) -> None:
+def test_additional_statistic_is_tested_if_the_user_requests_this_statistic(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 2, Policy(metrics=("latency:p90",)), statistic="p90")
 
     assert one_verdict(report) == "worse"
@@ -251,7 +253,7 @@ def test_statistic_is_tested_if_it_is_requested(compared: Compared, noise: Float
         compared(noise[0], noise[1], Policy(metrics=("duration",)))
 
 
-def test_noise_gives_inconclusive_and_states_the_detectable_change(compared: Compared) -> None:
+def test_row_with_much_noise_is_inconclusive_and_states_the_detectable_change(compared: Compared) -> None:
     generator = np.random.default_rng(8)
     row = only(compared(*(10_000 * np.exp(0.2 * generator.standard_normal((2, 12))))))
 
@@ -270,7 +272,7 @@ def test_runs_in_two_groups_have_a_flag_and_the_values_of_both_groups_are_stated
     assert diff_words.remark(row).endswith("; the old runs form two groups, around 10\u00a0µs and 15\u00a0µs")
 
 
-def test_threshold_of_a_row_is_that_of_the_policy_or_of_an_override(compared: Compared, noise: Floats) -> None:
+def test_threshold_of_a_row_is_set_by_the_policy_or_by_an_override(compared: Compared, noise: Floats) -> None:
     policy = Policy(thresholds_percent=Bands(centre=20, high=20, tail=20), row=(Override(threshold_percent=2, payload_bytes=16),))
 
     report = compared(noise[0], noise[1] * 1.1, policy)
@@ -279,7 +281,7 @@ def test_threshold_of_a_row_is_that_of_the_policy_or_of_an_override(compared: Co
     assert found == {16: ("worse", "override"), 32: ("no_change", "policy"), 48: ("no_change", "policy"), 64: ("no_change", "policy")}
 
 
-def test_measured_band_of_one_build_is_the_threshold_if_it_is_wider(compared: Compared, side: Side, noise: Floats) -> None:
+def test_measured_band_of_one_build_replaces_a_smaller_threshold(compared: Compared, side: Side, noise: Floats) -> None:
     row = compared(noise[0], noise[1] * 1.1, Policy(same_build_percent=25)).rows[0]
     single = compare(side(noise[0][:, :1]), side(noise[0][:, :1] * 1.2), Policy(same_build_percent=25)).rows[0]
 
@@ -294,7 +296,7 @@ def test_comparison_across_a_field_accepts_different_configurations(side: Side, 
     assert compare(old, new, Policy()).counts["added"] == 4
 
 
-def test_side_with_several_configurations_cannot_be_compared_across_them(side: Side, noise: Floats) -> None:
+def test_side_with_several_configurations_cannot_be_compared_across_these_configurations(side: Side, noise: Floats) -> None:
     old = side(noise[0], OLD_TURNS, type="A")
     both = msgspec.structs.replace(old, results=old.results.assign(type=["A", "B"] * (len(old.results) // 2)))
     mixed = msgspec.structs.replace(both, results=both.results.assign(payload_bytes=16))
@@ -321,7 +323,7 @@ def test_row_with_another_participant_is_not_comparable_and_the_participant_is_n
     assert (one_verdict(report), report.rows[0].reasons) == ("not_comparable", ("participant",))
 
 
-def test_rows_with_equal_conditions_are_paired_first(side: Side, noise: Floats) -> None:
+def test_rows_with_equal_conditions_are_matched_before_other_rows(side: Side, noise: Floats) -> None:
     reliable, best_effort = (side(noise[0], OLD_TURNS, reliability=name) for name in ("reliable", "best-effort"))
     both = msgspec.structs.replace(reliable, results=pd.concat([reliable.results, best_effort.results], ignore_index=True))
 
@@ -330,7 +332,7 @@ def test_rows_with_equal_conditions_are_paired_first(side: Side, noise: Floats) 
     assert {(row.verdict, row.new is not None) for row in report.rows} == {("no_change", True), ("removed", False)}
 
 
-def test_repetitions_within_one_run_are_one_value(side: Side, noise: Floats) -> None:
+def test_repetitions_within_one_run_count_as_one_value(side: Side, noise: Floats) -> None:
     old = side(np.repeat(noise[0][:1, :1], 12, axis=0), [0])
     again = msgspec.structs.replace(old, results=old.results.assign(payload_bytes=16))
 
@@ -356,7 +358,7 @@ def test_inconclusive_and_worse_rows_change_the_exit_code_only_on_request(compar
     assert codes == {"": (0, 0), "inconclusive": (3, 0), "worse": (0, 3), "implausible": (0, 0)}
 
 
-def test_rows_of_a_gate_are_adjusted_separately(compared: Compared) -> None:
+def test_p_values_of_the_rows_of_a_gate_are_adjusted_separately(compared: Compared) -> None:
     ups_and_downs = 1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12)
     old, new = np.full((40, 12), 10_000.0), np.full((40, 12), 10_000.0) * ups_and_downs
     new[6] = old[6] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
@@ -419,7 +421,7 @@ def test_run_with_few_samples_is_used_for_a_median() -> None:
     assert (row.verdict, row.short_runs, row.old.runs if row.old else 0) == ("worse", (), 7)
 
 
-def test_run_with_hardly_any_sample_is_left_out_of_a_median_too() -> None:
+def test_run_with_only_two_samples_is_left_out_of_a_median() -> None:
     row = only(in_short_runs(7, {3: 2}, "p50"))
 
     assert (row.verdict, row.short_runs) == ("worse", (ShortRun("new", "run-3", 2, 20),))

@@ -53,7 +53,7 @@ def test_report_names_the_across_option_if_only_the_configuration_differs(log: P
 
 
 def test_gate_without_a_tested_row_does_not_pass(log: Path) -> None:
-    """With one run per side, the report has differences but no test that could find a row worse."""
+    """With one run per side, the report has differences, but no test can show that a row is worse."""
     same = other(log, f"{SETTINGS}\n")
 
     codes = [
@@ -64,7 +64,7 @@ def test_gate_without_a_tested_row_does_not_pass(log: Path) -> None:
     assert codes == [0, 4, 4, 0]
 
 
-def test_unknown_field_of_across_is_refused_with_the_most_similar_field(log: Path) -> None:
+def test_unknown_field_of_the_option_across_is_refused_with_the_most_similar_field(log: Path) -> None:
     done = run_tacholog_text("diff", log, log, "--across", "settinx")
 
     assert done.returncode == 2

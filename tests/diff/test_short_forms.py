@@ -83,7 +83,7 @@ def test_comment_shows_the_worst_row_first_and_counts_the_rows_of_each_verdict(c
     assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
 
 
-def test_comment_without_a_change_states_this_with_the_numbers_of_rows(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_without_a_change_states_the_numbers_of_worse_and_of_unchanged_rows(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.startswith("### old → new: 0 worse, 4 no change")
@@ -91,7 +91,7 @@ def test_comment_without_a_change_states_this_with_the_numbers_of_rows(compared:
     assert text.count("| no change; ") == 4
 
 
-def test_comment_has_the_largest_changes_also_without_a_verdict(side: Side) -> None:
+def test_comment_lists_the_largest_changes_even_if_no_row_has_a_verdict(side: Side) -> None:
     changes = np.array([1.1, 352.0, 0.5, *[1.0] * 9])[:, None]
     old = np.full((12, 3), 10_000.0)
 
@@ -109,7 +109,7 @@ def test_comment_has_the_largest_changes_also_without_a_verdict(side: Side) -> N
     assert rows[0][-1].startswith("not enough runs or samples; ")
 
 
-def test_title_has_the_names_of_the_sides_if_both_are_one_release(side: Side) -> None:
+def test_title_has_the_names_of_the_sides_if_both_sides_have_the_same_release(side: Side) -> None:
     values = np.full((1, 3), 10_000.0)
     both = side(values, release="1.0"), side(values, release=["1.0", "1.0", "1.1"])
 
@@ -117,7 +117,7 @@ def test_title_has_the_names_of_the_sides_if_both_are_one_release(side: Side) ->
     assert rendered("comment", compare(both[0], both[1], Policy(), ("a", "b"))).startswith("### 1.0 → b: ")
 
 
-def test_comment_without_folded_text_has_no_fold(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_comment_with_nothing_to_fold_has_no_folded_section(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
     assert text.endswith("\n\nWorse: 0, No change: 4\n")
@@ -139,7 +139,7 @@ def test_value_of_a_row_with_few_runs_has_no_interval(side: Side) -> None:
     assert (row.value, row.low, row.high, row.confidence, row.runs) == (4200.0, None, None, None, 5)
 
 
-def test_controls_are_not_exported_and_change_no_name() -> None:
+def test_controls_are_not_exported_and_do_not_change_the_names_of_rows() -> None:
     values = np.vstack([VALUES, 2 * VALUES])
 
     (row,) = row_values(with_controls(values[:1], values[1:], list(range(6)), transport="shm"))
@@ -170,7 +170,7 @@ def test_rows_of_two_machines_are_two_benchmarks(side: Side, other_host: Host) -
     assert sorted(values["latency-p50"]["value"] for values in found.values()) == [4300.0, 8600.0]
 
 
-def test_github_action_benchmark_gets_a_file_for_each_direction(side: Side) -> None:
+def test_github_action_benchmark_gets_one_file_for_smaller_is_better_and_one_for_bigger_is_better(side: Side) -> None:
     files = {
         name: json.loads(content)
         for rows in (side(VALUES), side(VALUES * 1e6, **GOODPUT))
@@ -191,7 +191,7 @@ def test_github_action_benchmark_gets_a_file_for_each_direction(side: Side) -> N
     assert (rate["unit"], rate["value"]) == ("bit/s", 4.2e9)
 
 
-def test_format_of_several_files_needs_a_folder(tmp_path: Path) -> None:
+def test_export_of_an_empty_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
 
     with pytest.raises(UnreadableInput, match="nothing to export"):

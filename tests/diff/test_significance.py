@@ -79,7 +79,7 @@ def test_page_has_examples_for_most_verdicts() -> None:
     }
 
 
-def test_band_on_the_page_is_that_of_its_file(tmp_path: Path) -> None:
+def test_band_on_the_page_equals_the_band_of_the_file_on_the_page(tmp_path: Path) -> None:
     text = PAGE.read_text()
     (table,) = re.findall(r"^```csv\n(.+?)^```", text, re.MULTILINE | re.DOTALL)
     (said,) = re.findall(r"^```toml\n(single_percent.+?)^```", text, re.MULTILINE | re.DOTALL)

@@ -116,7 +116,7 @@ class Printed(NamedTuple):
 
 
 def printed_in_steps(generator: np.random.Generator, noise: Noise, shift: float, pairs: int, *, scale: float = 1.0, rows: int = 2000) -> Printed:
-    """Simulate pairs whose values are printed in steps of 2 % of themselves.
+    """Simulate pairs whose values are printed in steps of 2 % of the value.
 
     The offset of the true value within a step is random for each row. The noise is multiplied by ``scale``.
     """
@@ -150,7 +150,7 @@ def test_pairs_of_one_build_are_called_better_or_worse_in_at_most_one_report_in_
 
 @pytest.mark.parametrize("noise", [iid, heavy_tails])
 @pytest.mark.parametrize("scale", [0.05, 0.25, 1.0])
-def test_interval_of_values_printed_in_steps_of_two_percent_contains_the_truth(noise: Noise, scale: float, figure: Figure) -> None:
+def test_interval_of_values_printed_in_steps_of_two_percent_contains_the_true_change(noise: Noise, scale: float, figure: Figure) -> None:
     found = {
         (shift, pairs): printed_in_steps(np.random.default_rng(31), noise, np.log1p(shift / 100), pairs, scale=scale, rows=500)
         for shift in (0.0, 1.0, 4.5, -4.5, 10.0)
@@ -167,7 +167,7 @@ def test_interval_of_values_printed_in_steps_of_two_percent_contains_the_truth(n
     assert alike <= 0.05
 
 
-def test_rows_five_percent_slower_are_found(figure: Figure) -> None:
+def test_rows_that_are_five_percent_slower_are_detected(figure: Figure) -> None:
     generator = np.random.default_rng(12)
     changed = 4
     old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
@@ -186,7 +186,7 @@ def test_rows_five_percent_slower_are_found(figure: Figure) -> None:
     assert others.any(axis=1).mean() <= FALSE
 
 
-def test_single_slower_row_of_a_gate_is_found_in_nine_of_ten_reports(figure: Figure) -> None:
+def test_single_slower_row_of_a_gate_is_detected_in_nine_of_ten_reports(figure: Figure) -> None:
     generator = np.random.default_rng(21)
     old, new = iid(generator, (2, REPORTS, 4, PAIRS))
     new[:, 0] += np.log(1.05)
@@ -201,7 +201,7 @@ def test_single_slower_row_of_a_gate_is_found_in_nine_of_ten_reports(figure: Fig
 
 
 @pytest.mark.parametrize(("changed", "least"), [(1, 0.8), (2, 0.9), (4, 0.99)])
-def test_more_slower_rows_make_a_report_more_likely_to_have_a_worse_row(changed: int, least: float, figure: Figure) -> None:
+def test_report_with_more_changed_rows_has_a_worse_row_more_often(changed: int, least: float, figure: Figure) -> None:
     generator = np.random.default_rng(18)
     old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
     new[:, :changed] += np.log(1.05)

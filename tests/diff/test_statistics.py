@@ -1,4 +1,4 @@
-"""The rank statistics equal those of scipy and of printed tables."""
+"""The rank statistics equal the results of scipy and the values of published tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def draws(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 
 @pytest.mark.parametrize("pairs", [6, 12, 25])
-def test_paired_p_value_is_that_of_the_exact_signed_rank_test(pairs: int) -> None:
+def test_paired_p_value_equals_the_p_value_of_the_exact_signed_rank_test(pairs: int) -> None:
     differences = draws(ROWS, pairs) + 0.4
 
     expected = [stats.wilcoxon(row, method="exact").pvalue for row in differences]
@@ -37,7 +37,7 @@ def test_paired_p_value_is_that_of_the_exact_signed_rank_test(pairs: int) -> Non
 
 
 @pytest.mark.parametrize(("olds", "news"), [(6, 6), (10, 8), (20, 20)])
-def test_unpaired_p_value_is_that_of_the_exact_rank_sum_test(olds: int, news: int) -> None:
+def test_unpaired_p_value_equals_the_p_value_of_the_exact_rank_sum_test(olds: int, news: int) -> None:
     old, new = draws(ROWS, olds), draws(ROWS, news) + 0.5
 
     expected = [stats.mannwhitneyu(one, two, method="exact").pvalue for one, two in zip(old, new, strict=True)]
@@ -45,7 +45,7 @@ def test_unpaired_p_value_is_that_of_the_exact_rank_sum_test(olds: int, news: in
     assert unpaired_shift(old, new).p == pytest.approx(expected)
 
 
-def test_p_value_of_many_runs_is_that_of_the_normal_approximation() -> None:
+def test_approximate_p_value_of_many_runs_is_close_to_the_exact_p_value() -> None:
     differences, old, new = draws(ROWS, 60), draws(ROWS, 60), draws(ROWS, 50)
 
     assert paired_shift(differences).p == pytest.approx([stats.wilcoxon(row, method="exact").pvalue for row in differences], abs=0.01)
@@ -53,7 +53,7 @@ def test_p_value_of_many_runs_is_that_of_the_normal_approximation() -> None:
     assert unpaired_shift(old, new).p == pytest.approx(expected, abs=0.01)
 
 
-def test_ties_have_the_exact_p_value_of_all_arrangements() -> None:
+def test_tied_differences_have_the_exact_p_value_of_all_sign_arrangements() -> None:
     differences = np.array([[0.0, 1, 1, 1, 2, 2, -1, 0]])
     signs = np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1).T
     ranks = stats.rankdata(np.abs(differences[0])) * (differences[0] != 0)
@@ -76,13 +76,13 @@ def test_tied_sides_have_the_exact_p_value_of_all_permutations() -> None:
     assert unpaired_shift(old, new).p[0] == pytest.approx(expected)
 
 
-def test_smallest_p_values_are_those_of_the_tables() -> None:
+def test_smallest_p_values_equal_the_values_of_published_tables() -> None:
     assert paired_shift(np.arange(1.0, 7)[None]).p[0] == pytest.approx(2 / 2**6)
     assert paired_shift(np.arange(1.0, 13)[None]).p[0] == pytest.approx(2 / 2**12)
     assert unpaired_shift(np.arange(6.0)[None], np.arange(6.0)[None] + 6).p[0] == pytest.approx(2 / 924)
 
 
-def test_interval_of_ten_pairs_ends_at_the_ninth_average() -> None:
+def test_interval_of_ten_pairs_goes_from_the_9th_to_the_47th_of_the_sorted_averages() -> None:
     # Hollander, Wolfe & Chicken (2014), table A.4: for n = 10, P(T+ >= 47) = 0.024, so the interval runs from the 9th to the 47th of 55 averages.
     differences = draws(1, 10)
     first, second = np.triu_indices(10)
@@ -109,7 +109,7 @@ def test_intervals_contain_the_true_shift_with_the_stated_confidence(figure: Fig
     assert 0.895 <= inner <= 0.925
 
 
-def test_adjusted_p_values_are_those_of_scipy() -> None:
+def test_adjusted_p_values_equal_the_results_of_scipy() -> None:
     p = np.random.default_rng(3).random(100) ** 2
 
     assert adjusted(p) == pytest.approx(stats.false_discovery_control(p))
@@ -124,7 +124,7 @@ def test_band_of_one_build_is_exceeded_by_one_difference_in_twenty(figure: Figur
         assert 0.04 <= left <= 0.06
 
 
-def test_two_clusters_are_detected_and_a_single_outlier_is_not() -> None:
+def test_two_clusters_are_detected_but_a_single_outlier_is_no_cluster() -> None:
     generator = np.random.default_rng(6)
     one = 0.02 * generator.standard_normal((1000, 12))
     two, outlier = one.copy(), one.copy()
@@ -147,7 +147,7 @@ def test_holm_multiplies_the_smallest_p_value_by_the_number_of_p_values_and_keep
 # --- the distributions
 
 
-def test_normal_tail_equals_that_of_scipy_for_large_values() -> None:
+def test_normal_tail_equals_the_result_of_scipy_for_large_values() -> None:
     z = np.array([0.0, 0.5, 1.96, 5.0, 20.0, 37.0])
 
     assert normal_upper_tail(z) == pytest.approx(stats.norm.sf(z), rel=1e-12)
@@ -155,7 +155,7 @@ def test_normal_tail_equals_that_of_scipy_for_large_values() -> None:
 
 @pytest.mark.parametrize("probability", [0.6, 0.9, 0.975, 0.995])
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 10, 31, 100, 1001])
-def test_quantile_of_student_t_equals_that_of_scipy(probability: float, freedom: int) -> None:
+def test_quantile_of_student_t_equals_the_result_of_scipy(probability: float, freedom: int) -> None:
     assert student_t_quantile(probability, freedom) == pytest.approx(float(stats.t.ppf(probability, freedom)), rel=1e-9)
 
 

@@ -27,7 +27,7 @@ def changed(tmp_path: Path) -> Path:
     return tmp_path / "new.log"
 
 
-def test_lower_sustained_rate_is_shown_as_a_difference(changed: Path) -> None:
+def test_difference_of_the_lower_bound_of_the_sustained_rate_is_shown(changed: Path) -> None:
     changed.write_text(RATE.sub("1234.5", LOG.read_text(encoding="utf-8")), encoding="utf-8")
 
     shown = run_tacholog_text("diff", LOG, changed).stdout
@@ -113,7 +113,7 @@ def test_long_list_of_trials_is_folded_and_loaded_separately(changed: Path) -> N
     assert len(cells_of(str(kept["numbers-0-trials"]))) == 45
 
 
-def test_rates_without_trials_have_no_table() -> None:
+def test_rates_without_trials_have_no_table_of_trials() -> None:
     part = view_of(tacholog.load(LOG)).only(Selection(test="sustain"))
 
     assert not trials_tables([], part.series(), Links(), "numbers")

@@ -96,7 +96,7 @@ def test_iperf3_rows_with_the_condition_stated_are_tested(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("field", ["qos", "cpu_model", "harness_major"])
-def test_named_key_of_a_condition_is_the_key_that_is_read(side: Side, noise: NDArray[np.float64], field: str) -> None:
+def test_report_names_the_key_under_which_an_unstated_condition_can_be_stated(side: Side, noise: NDArray[np.float64], field: str) -> None:
     said: dict[str, object] = {"qos": {"reliability": None}, "cpu_model": {"host": None}, "harness_major": {"tool_version": None}}[field]  # type: ignore[assignment]
     place = {
         "qos": "reliability under [conditions] in run.toml",
@@ -111,7 +111,7 @@ def test_named_key_of_a_condition_is_the_key_that_is_read(side: Side, noise: NDA
     assert not report.warns("single_values")
 
 
-def test_logs_that_state_only_the_number_of_lost_messages_are_not_said_to_state_no_loss(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_number_of_lost_messages_without_a_share_counts_as_a_statement_of_loss(compared: Compared, noise: NDArray[np.float64]) -> None:
     """For example, latency lines of perftest state lost=0, but no share."""
     none = np.zeros(12)
     said = {"metric": "messages_lost", "statistic": "total", "unit": "messages"}
@@ -137,7 +137,7 @@ def test_comparison_of_latency_only_has_no_statement_about_loss(latency_alone: C
 
 
 @pytest.mark.parametrize(("old", "new", "rows"), [("hmbdc/14-2", "hmbdc/15-17-1", 12), ("ecal/5.11", "ecal/5.12", 32)])
-def test_repeated_publication_of_a_measurement_is_stated_without_an_option(checkout: Path, old: str, new: str, rows: int) -> None:
+def test_report_states_without_an_option_that_a_measurement_was_published_again(checkout: Path, old: str, new: str, rows: int) -> None:
     report = compare(find(str(checkout / "data" / old), []), find(str(checkout / "data" / new), []), Policy())
 
     assert conclusion(report).startswith(f"Nothing measured changed: {rows} rows are the same measurement, published again.")
@@ -145,7 +145,7 @@ def test_repeated_publication_of_a_measurement_is_stated_without_an_option(check
     assert all(f"{rows} rows are the same measurement, published again" in show(report) for show in (text, markdown, html))
 
 
-def test_inconclusive_row_with_a_conclusive_looking_interval_explains_the_interval(compared: Compared) -> None:
+def test_inconclusive_row_with_an_interval_above_one_explains_this_interval(compared: Compared) -> None:
     old = np.full((40, 12), 10_000.0)
     new = old * (1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12))
     new[0] = old[0] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
@@ -168,7 +168,7 @@ def test_inconclusive_row_with_a_conclusive_looking_interval_explains_the_interv
 
 
 @pytest.mark.parametrize("show", [text, markdown, html])
-def test_values_of_a_row_are_those_of_single_runs_and_the_ratio_is_an_estimate(compared: Compared, show: Callable[[Comparison], str]) -> None:
+def test_values_of_a_row_are_values_of_single_runs_and_the_ratio_is_an_estimate(compared: Compared, show: Callable[[Comparison], str]) -> None:
     old = np.array([10.0, 10.2, 9.9, 10.1, 10.0, 10.3]) * 1000
     new = np.array([11.0, 11.3, 10.9, 11.0, 11.1, 11.2]) * 1000
 
@@ -202,7 +202,7 @@ def test_ratio_of_single_values_is_their_quotient(compared: Compared) -> None:
 
 
 def test_iperf3_text_with_three_streams_and_with_one_stream_are_two_rows(tmp_path: Path) -> None:
-    """An older version made one row of both: 16.7 -> 52.1 Gbit/s, better."""
+    """An older version compared both logs in one row, with the verdict better: 16.7 -> 52.1 Gbit/s."""
     old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-three-streams-omit.log"))
     report = compare(load([Path(old)]), load([Path(new)]), Policy())
 

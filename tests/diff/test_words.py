@@ -34,7 +34,7 @@ SHOWN = (text, markdown, html)
 KIND = '{"kind": "a"}'
 
 
-def test_old_and_new_are_the_medians_of_the_compared_pairs(side: Side) -> None:
+def test_values_old_and_new_are_the_medians_of_the_compared_pairs(side: Side) -> None:
     lone, pairs = np.full(8, 99_000.0), np.full(7, 10_000.0)
     again = [*range(1, 9), *range(1, 8)]
     before = {"session": ["first"] * 8 + ["session-1"] * 7, "repetition": again}
@@ -170,7 +170,7 @@ def test_json_names_both_machines_of_one_kind_in_each_row_and_for_each_side(side
     assert (found["old"]["hosts"], found["new"]["hosts"]) == (["Machine (host-1)"], ["Machine (host-2)"])
 
 
-def test_report_states_that_better_rows_of_one_machine_are_not_among_the_rows_of_two_machines(side: Side, noise: NDArray[np.float64]) -> None:
+def test_report_states_that_no_better_or_worse_row_compares_two_machines(side: Side, noise: NDArray[np.float64]) -> None:
     pairs = [on("host-1", side(noise[0] * 2, OLD_TURNS, labels=KIND)), on("host-1", side(noise[1], NEW_TURNS, labels=KIND))]
     blocks = [on("host-2", side(noise[0], range(12))), on("host-1", side(noise[1], range(24, 36), session="second"))]
     report = compare(both(pairs[0], blocks[0]), both(pairs[1], blocks[1]), Policy())
@@ -197,7 +197,7 @@ def with_options(side: Dataset, options: str) -> Dataset:
     return msgspec.structs.replace(side, runs=side.runs.assign(options=pd.Series([options] * len(side.runs), dtype="string")))
 
 
-def test_version_of_a_control_is_not_a_version_of_a_side(side: Side) -> None:
+def test_versions_of_a_side_do_not_include_the_version_of_its_controls(side: Side) -> None:
     values = np.full((1, 6), 10_000.0)
     control = side(values, range(6), labels='{"control": "yes"}', system_version="0.4.0", transport="inter-thread")
     old, new = (both(side(values, range(6), system_version=version), control) for version in ("0.3.0", "0.4.0"))
@@ -209,7 +209,7 @@ def test_version_of_a_control_is_not_a_version_of_a_side(side: Side) -> None:
 
 
 def both(*sides: Dataset) -> Dataset:
-    """Return two sides as one."""
+    """Return several sides as one side."""
     runs, results = (
         pd.concat([getattr(side, table).assign(run=[f"{place}-{run}" for run in getattr(side, table)["run"]]) for place, side in enumerate(sides)])
         for table in ("runs", "results")
@@ -219,7 +219,7 @@ def both(*sides: Dataset) -> Dataset:
     return msgspec.structs.replace(sides[0], runs=runs.astype(types), results=results.astype(types), hosts=hosts)
 
 
-def test_result_is_stated_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_conclusion_states_the_result_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.2], [0.7], [1.0], [1.0]]))
 
     assert conclusion(report) == ("1 row worse (latency over shm: p50 by 20 %), 1 better (latency over shm: p50 by 30 %); no change in 2.")
@@ -254,7 +254,7 @@ def test_empty_comparison_states_that_there_is_nothing_to_compare(compared: Comp
     assert conclusion(compared(np.empty((0, 6)), np.empty((0, 6)))) == "There is nothing to compare."
 
 
-def test_loss_is_a_row_with_the_available_values(compared: Compared) -> None:
+def test_row_of_loss_states_the_number_of_runs_with_loss_and_the_largest_loss(compared: Compared) -> None:
     old = np.zeros((2, 6))
     new = np.array([[0.0, 0.001, 0, 0, 0.005, 0], [0.0] * 6])
     report = compared(old, new, metric="loss", statistic="total", test="throughput")
@@ -278,7 +278,7 @@ def test_rows_across_configurations_name_the_configuration_of_each_side(checkout
     assert "UDPv4_WAN, 500 000 B (unkeyed)" in shown.replace("\u202f", " ").replace("\u00a0", " ").replace("\\", "")
 
 
-def test_rows_above_the_limit_are_folded_on_the_page(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_rows_beyond_the_limit_are_folded_on_the_page(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1] * 1.2), limit=1)
 
     assert ">3 more rows</summary>" in page
@@ -326,7 +326,7 @@ def test_size_of_a_change_stays_next_to_its_ratio_even_if_all_rows_changed_equal
     assert [line.split("  ")[-1] for line in said.splitlines() if line.startswith("  latency")] == ["10 % worse"] * 3
 
 
-def test_sides_that_are_not_interleaved_are_not_said_to_have_one_value(side: Side, noise: NDArray[np.float64]) -> None:
+def test_report_on_sides_that_are_not_interleaved_does_not_state_one_value_on_each_side(side: Side, noise: NDArray[np.float64]) -> None:
     blocks = compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy())
 
     for show in SHOWN:
@@ -337,7 +337,7 @@ def test_sides_that_are_not_interleaved_are_not_said_to_have_one_value(side: Sid
     assert all(one.words.endswith(" % slower, release or day") for one in moved_most(blocks, most=4))
 
 
-def test_rows_with_one_value_on_each_side_state_this(compared: Compared) -> None:
+def test_rows_with_one_value_on_each_side_state_that_one_value_is_not_enough(compared: Compared) -> None:
     single = compared(np.array([[10_000.0], [10_000.0]]), np.array([[20_000.0], [20_000.0]]))
 
     assert all("one value on each side cannot show that the change would occur again" in show(single) for show in SHOWN)
@@ -401,7 +401,7 @@ def test_both_limits_of_a_band_are_stated(compared: Compared, statistic: str, sa
     assert f"; band: {said}, assumed" in line_of(report.rows[0]).remark
 
 
-def test_change_just_outside_the_lower_end_of_the_band_is_outside_the_band_that_the_row_states(compared: Compared) -> None:
+def test_change_just_below_the_lower_end_of_the_stated_band_is_outside_the_band(compared: Compared) -> None:
     (row,) = compared(np.array([[10_000.0]]), np.array([[9_050.0]])).rows
 
     assert row.verdict == "unreplicated_diff"

@@ -1,4 +1,4 @@
-"""The samples for tests at each change. The nightly uses all samples."""
+"""The choice of sample logs for tests that run after each change. The nightly run reads all sample logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same records are read from lines in bulk and from the same lines one by one."""
+"""Lines that are read in bulk give the same records as lines that are read one by one."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ others = st.sampled_from(
 
 
 def steady(low: int, count: int) -> list[str]:
-    """Return answers whose minimum falls and whose maximum rises, as in a real log."""
+    """Return lines of latencies whose minimum falls and whose maximum rises, as in a real log."""
     return [answer(max(low - index // 3, 0), index % 3, low + index, index / 7) for index in range(count)]
 
 
 def with_cpu(lines: list[str]) -> list[str]:
-    """The lines of a run with processor time."""
+    """Return the lines with a processor time at the end of each line."""
     return [f"{line} CPU: {index * 7 % 11:.2f}%" for index, line in enumerate(lines)]
 
 
@@ -87,7 +87,7 @@ def events(text: str, run_lines: int, name: str = "rti") -> tuple[list[Event], S
 
 @settings(deadline=None, max_examples=tries(75, 300))
 @given(logs, st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_lines_read_in_bulk_equal_lines_read_one_by_one(lines: list[str], end: str, ended: bool) -> None:
+def test_lines_read_in_bulk_give_the_same_events_as_lines_read_one_by_one(lines: list[str], end: str, ended: bool) -> None:
     text = BANNER + "********** New data length is 1024\n" + end.join(lines) + (end if ended else "")
 
     at_once, scan = events(text, 2)
@@ -115,7 +115,7 @@ def test_many_consecutive_lines_with_one_layout_are_read_in_bulk(line: Callable[
     assert sum(len(batch) for batch in batches if isinstance(batch, RecordBlock)) == records - 2
 
 
-def test_line_with_an_implausible_value_affects_only_itself() -> None:
+def test_only_the_line_with_an_implausible_value_is_broken() -> None:
     lines = [summary(1024, 20000 + index, 30, 0, 0.0) for index in range(300)]
     lines[150] = summary(1024, 20000, 30, 0, 5000.0)
 
@@ -156,7 +156,7 @@ def test_long_log_gives_the_same_records_in_bulk_and_line_by_line(log: LongLog) 
 @settings(deadline=None, max_examples=10, derandomize=True)
 @given(seed=st.integers(0, 2**32))
 def test_long_log_with_changed_numbers_gives_the_same_records_in_bulk_and_line_by_line(log: LongLog, seed: int) -> None:
-    """A changed digit does not change the layout of the line: only the checks of its numbers notice it."""
+    """A changed digit does not change the layout of the line: only the checks of the numbers detect the change."""
     chance = random.Random(seed)  # noqa: S311
     text = bytearray(log.text(60, seed).encode())
     digits = [offset for offset, byte in enumerate(text) if chr(byte).isdigit() and offset >= len(log.head)]

@@ -29,7 +29,7 @@ def values(record: Record, metric: str) -> dict[str, float | None]:
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
-def test_second_of_a_subscriber_has_its_own_rate_and_counts_and_not_those_of_ten_seconds() -> None:
+def test_record_of_one_second_of_a_subscriber_has_the_rate_of_this_second_and_not_of_ten_seconds() -> None:
     second = intervals(read(LOGS / "sub.log"), "ddsperf-subscriber")[1]
 
     assert second == Record(
@@ -48,11 +48,11 @@ def test_second_of_a_subscriber_has_its_own_rate_and_counts_and_not_those_of_ten
     )
 
 
-def test_summary_of_a_subscriber_is_the_mean_without_the_first_second_and_the_last_totals() -> None:
+def test_summary_of_a_subscriber_has_the_last_totals_and_a_mean_rate_that_excludes_the_first_second() -> None:
     (summary,) = summaries(read(LOGS / "sub.log"))
 
     assert (summary.payload_bytes, summary.samples, summary.side) == (1024, 2229576, "subscriber")
-    # 200.60, 462.24, 831.63 and 468.65 kS/s; 1643.31, 3786.70, 6812.74 and 3839.19 Mb/s
+    # The means of 200.60, 462.24, 831.63 and 468.65 kS/s, and of 1643.31, 3786.70, 6812.74 and 3839.19 Mb/s.
     assert values(summary, "message_rate") == {"mean": 490_780.0}
     assert values(summary, "goodput") == {"mean": 4020.485e6}
     assert values(summary, "messages_received") == {"total": 2229576}
@@ -70,7 +70,7 @@ def test_second_in_which_the_publisher_left_is_excluded_from_the_mean() -> None:
 def test_seconds_without_messages_count_as_zero_even_though_the_tool_prints_no_line_for_them() -> None:
     (summary,) = summaries(read(LOGS / "sub-publisher-stopped.log"))
 
-    # 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s, and 1.982 s without a line between 5.018 and 8.000.
+    # 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s for one second each, and 1.982 s without a line (between 5.018 s and 8.000 s).
     assert values(summary, "message_rate") == {"mean": pytest.approx(39_930 / 7.982)}
     # 40.97, 40.95, 40.98, 20.48, 142.81 and 40.98 Mb/s
     assert values(summary, "goodput") == {"mean": pytest.approx(327.17e6 / 7.982)}
@@ -80,7 +80,7 @@ def test_seconds_without_messages_count_as_zero_even_though_the_tool_prints_no_l
 def test_late_report_of_a_publisher_is_weighted_with_its_actual_duration() -> None:
     (summary,) = summaries(read(LOGS / "pub-stopped.log"))
 
-    # 5, 4.99 and 21.5 k/s for one second each, and 1.06 k/s from 3.029 to 7.216.
+    # 5, 4.99 and 21.5 k/s for one second each, and 1.06 k/s from 3.029 s to 7.216 s.
     assert values(summary, "offered_rate") == {"mean": pytest.approx((5000 + 4990 + 21_500 + 1060 * 4.187) / 7.187)}
 
 
@@ -94,7 +94,7 @@ def test_pause_between_two_publishers_is_excluded_from_the_mean() -> None:
     assert values(summary, "message_rate") == {"mean": 1000}
 
 
-def test_record_of_a_second_of_a_ping_has_half_of_the_round_trip_to_one_peer() -> None:
+def test_record_of_one_second_of_a_ping_has_half_of_the_round_trip_time_to_one_peer() -> None:
     first = intervals(read(LOGS / "ping.log"), "ddsperf-ping")[0]
 
     assert (first.payload_bytes, first.samples, first.participant) == (2048, 99, "peer 1")
@@ -103,7 +103,7 @@ def test_record_of_a_second_of_a_ping_has_half_of_the_round_trip_to_one_peer() -
     assert {number.resolution for number in first.numbers} == {1}
 
 
-def test_summary_of_a_ping_has_extremes_and_a_mean_weighted_by_samples_and_no_percentiles() -> None:
+def test_summary_of_a_ping_has_minimum_maximum_and_mean_weighted_by_samples_but_no_percentiles() -> None:
     (summary,) = summaries(read(LOGS / "ping-as-fast-as-possible.log"))
 
     assert (summary.payload_bytes, summary.samples, summary.participant) == (64, 46314 + 44660, "peer 1")
@@ -117,7 +117,7 @@ def test_summary_of_a_ping_has_extremes_and_a_mean_weighted_by_samples_and_no_pe
     }
 
 
-def test_summary_marks_percentiles_that_cannot_be_computed_from_those_of_single_seconds() -> None:
+def test_percentiles_of_a_summary_are_unknown_and_marked_if_the_log_has_only_percentiles_of_single_seconds() -> None:
     (summary,) = summaries(read(LOGS / "ping.log"))
 
     assert [(n.statistic, n.value, n.marks) for n in summary.numbers if n.statistic in ("p50", "p90", "p99")] == [
@@ -127,7 +127,7 @@ def test_summary_marks_percentiles_that_cannot_be_computed_from_those_of_single_
     ]
 
 
-def test_percentiles_of_a_run_with_a_single_report_are_those_of_this_report() -> None:
+def test_summary_of_a_run_with_a_single_report_has_the_percentiles_of_this_report() -> None:
     (summary,) = summaries(read(LOGS / "ping-one-report.log"))
 
     assert values(summary, "latency") == {"mean": 12_826, "min": 8_351, "max": 3_133_346, "p50": 9_353, "p90": 9_839, "p99": 41_837}
@@ -142,7 +142,7 @@ def test_run_of_one_second_has_the_percentiles_of_that_second() -> None:
     assert [values(summary, "latency")[name] for name in ("p50", "p90", "p99")] == [66887, 87044, 92123]
 
 
-def test_peers_are_named_by_their_role_so_that_repetitions_are_one_series() -> None:
+def test_name_of_a_peer_is_the_same_in_a_repetition_with_other_process_numbers() -> None:
     text = (LOGS / "ping.log").read_text(encoding="utf-8")
     again = text.replace("vm:31347", "vm:40211").replace("31348", "40212")
 
@@ -168,7 +168,7 @@ def test_summary_of_a_process_with_a_broken_line_is_marked_as_partial() -> None:
     assert all("partial" in number.marks for number in summary.numbers)
 
 
-def test_source_timestamps_give_a_one_way_latency_and_values_below_zero_are_impossible() -> None:
+def test_latency_from_source_timestamps_is_one_way_and_its_values_below_zero_are_impossible() -> None:
     text = "[7] 1.000  sublat vm:9 size 64 mean 1.500us min -2.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 20\n"
 
     record = intervals(read_text(text, "ddsperf"), "ddsperf-one-way")[0]
@@ -190,7 +190,7 @@ def test_rate_of_a_publisher_is_the_offered_rate_with_three_digits() -> None:
     assert summary.payload_bytes is None
 
 
-def test_trailing_zeros_that_the_tool_omits_are_known_digits() -> None:
+def test_resolution_of_a_rate_counts_the_trailing_zeros_that_the_tool_omits() -> None:
     second = intervals(read(LOGS / "pub-with-pings.log"), "ddsperf-publisher")[1].numbers[0]  # "80k/s"
 
     assert (second.value, second.resolution) == (80_000, 100)
@@ -218,7 +218,7 @@ def test_processor_time_is_the_sum_over_threads_and_peak_memory_is_the_maximum()
         ("pub-best-effort-unmatched.log", "vm:4994 failed to match data reader, ping reader, pong reader, ping writer, pong writer"),
     ],
 )
-def test_error_makes_the_run_a_failed_run(name: str, reason: str) -> None:
+def test_run_is_failed_if_its_log_has_an_error(name: str, reason: str) -> None:
     account = read(LOGS / name).account
 
     assert (account.status, account.reason) == ("failed", reason)
@@ -232,7 +232,7 @@ def test_error_makes_the_run_a_failed_run(name: str, reason: str) -> None:
         ("write error: -3", "write error: -3"),
     ],
 )
-def test_errors_that_no_sample_has_make_the_run_a_failed_run(line: str, reason: str) -> None:
+def test_run_is_failed_if_its_log_has_an_error_that_no_sample_log_contains(line: str, reason: str) -> None:
     account = read_text(f"{line}\n", "ddsperf").account
 
     assert (account.status, account.reason) == ("failed", reason)
@@ -243,13 +243,13 @@ def test_no_line_of_a_sample_is_broken_or_unknown() -> None:
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_line_of_version_0_5_has_no_rates_of_ten_seconds() -> None:
+def test_line_of_version_0_5_is_read_although_it_lacks_the_rates_of_ten_seconds() -> None:
     log = read_text("[1] 1.000  size 1024 total 500 lost 2 delta 500 lost 2 rate 0.50 kS/s 4.10 Mb/s\n", "ddsperf")
 
     assert values(log.records[0], "goodput") == {"mean": 4.1e6}
 
 
-def test_counters_of_several_sizes_are_sums_of_their_own_seconds() -> None:
+def test_summary_of_each_message_size_counts_only_the_seconds_with_this_size() -> None:
     text = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10") + SUB.format(2, 900, 0, 400, 0, "0.40", "3.28").replace("size 1024", "size 64")
 
     first, second = summaries(read_text(text, "ddsperf"))
@@ -258,13 +258,13 @@ def test_counters_of_several_sizes_are_sums_of_their_own_seconds() -> None:
     assert (second.payload_bytes, values(second, "messages_received")) == (64, {"total": 400})
 
 
-def test_new_process_with_the_same_number_has_its_own_summary() -> None:
+def test_new_process_with_the_number_of_an_earlier_process_has_a_separate_summary() -> None:
     process = "[1] participant vm:1: new (self)\n" + SUB.format(1, 500, 0, 500, 0, "0.50", "4.10")
 
     assert [values(summary, "messages_received") for summary in summaries(read_text(process + process, "ddsperf"))] == [{"total": 500}] * 2
 
 
-def test_second_printed_twice_counts_once() -> None:
+def test_interval_that_is_printed_twice_counts_once() -> None:
     first, second = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10"), SUB.format(2, 900, 0, 400, 0, "0.40", "3.28")
 
     (summary,) = summaries(read_text(first + second + second + first, "ddsperf"))
@@ -296,7 +296,7 @@ def test_truncated_or_impossible_line_is_broken(line: str) -> None:
     "line",
     ["[1] 1.000  vm:9 size 64 mean 1.500us min 1.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 2", "[1] 1.000  vcsw:1 ivcsw:2 tev:1%+0%"],
 )
-def test_end_of_the_log_that_may_hide_a_digit_or_a_thread_is_broken(line: str) -> None:
+def test_last_line_of_a_log_is_broken_if_a_digit_or_a_thread_may_be_missing_at_its_end(line: str) -> None:
     assert read_text(line, "ddsperf").broken == ["text:1: the log ends within this line"]
 
 
@@ -309,13 +309,13 @@ def test_counter_below_zero_is_unknown() -> None:
     assert summary.number("loss", "total") is None
 
 
-def test_no_received_message_is_no_result() -> None:
+def test_line_without_received_messages_gives_no_record_and_is_not_broken() -> None:
     log = read_text("[1] 1.000  size 0 total 0 lost 0 delta 0 lost 0 rate 0.00 kS/s 0.00 Mb/s (0.00 kS/s 0.00 Mb/s)\n", "ddsperf")
 
     assert (log.records, log.broken, log.unknown) == ([], [], [])
 
 
-def test_lines_of_cyclone_dds_itself_are_known() -> None:
+def test_trace_lines_of_cyclone_dds_are_known_chatter() -> None:
     log = read(LOGS / "trace-lines.log")
 
     assert (log.broken, log.unknown, log.account.status) == ([], [], None)
@@ -324,7 +324,7 @@ def test_lines_of_cyclone_dds_itself_are_known() -> None:
     assert summary.number("latency", "max") == Number(metric="latency", statistic="max", value=3_372_989, resolution=1, marks=("derived",))
 
 
-def test_mean_of_rates_all_printed_as_0_is_below_their_resolution() -> None:
+def test_mean_of_rates_that_are_all_printed_as_0_is_below_the_resolution_of_these_rates() -> None:
     log = read_text("".join(SUB.format(second, second, 0, 1, 0, "0.00", "0.01") for second in (1, 2, 3)))
 
     (summary,) = summaries(log)
@@ -335,7 +335,7 @@ def test_mean_of_rates_all_printed_as_0_is_below_their_resolution() -> None:
     assert (goodput.bound, goodput.value) == ("=", 1e4)
 
 
-def test_mean_above_the_resolution_is_not_a_bound_even_if_an_interval_was_printed_as_0() -> None:
+def test_mean_above_the_resolution_is_not_a_bound_even_if_one_rate_was_printed_as_0() -> None:
     rates = {1: "1.00", 2: "1.00", 3: "0.00"}
     log = read_text("".join(SUB.format(second, second, 0, 1, 0, rate, "8.19") for second, rate in rates.items()))
 
@@ -345,7 +345,7 @@ def test_mean_above_the_resolution_is_not_a_bound_even_if_an_interval_was_printe
     assert (rate.bound, rate.value) == ("=", (1000 + 10) / 2)  # The first second is incomplete.
 
 
-def test_lines_of_2019_have_no_context_switches() -> None:
+def test_lines_of_2019_are_read_although_they_lack_context_switches() -> None:
     log = read_text(
         "[21179] participant perftest8:21179: new (self)\n"
         "[21179] 2.000  size 12 total 1954567 lost 0 delta 1149660 lost 0 rate 1149.66 kS/s 110.37 Mb/s\n"

@@ -1,4 +1,4 @@
-"""Detection of the format: similar logs and prose have no format, and the message states the most similar one."""
+"""Detection of the format. Prose and logs that only look similar have no format, and the message names the most similar format."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def test_log_that_only_looks_similar_has_no_format(text: str) -> None:
     assert str(refused.value) == f"no format fits: none of the {len(formats())} is near it {hint}"
 
 
-def test_prose_that_quotes_a_tool_is_not_a_log() -> None:
+def test_prose_that_quotes_a_tool_has_no_format() -> None:
     with pytest.raises(UnreadableInput, match=r"^no format fits: hmbdc wants .* \(the log has 'HMBDC PERFORMANCE'\)$"):
         detect(QUOTES)
 
 
-def test_log_with_several_words_of_a_format_in_a_row_is_reported_as_similar() -> None:
+def test_message_names_the_format_of_which_the_log_has_several_consecutive_words() -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(IPERF_2)
 
@@ -72,7 +72,7 @@ def test_log_with_several_words_of_a_format_in_a_row_is_reported_as_similar() ->
 
 
 @pytest.mark.parametrize(("between", "quoted"), [("\t@ ", r"'Interval\t@ Transfer'"), (" " * 1000, "'Interval ... Transfer'")])
-def test_words_of_a_log_are_quoted_unchanged(between: str, quoted: str) -> None:
+def test_message_quotes_the_words_of_the_log_with_their_tabs_and_shortens_long_gaps(between: str, quoted: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(f"[ ID] Interval{between}Transfer     Bandwidth\n")
 
@@ -103,5 +103,5 @@ def test_quotations_of_other_formats_in_a_log_that_names_its_format_are_ignored(
         ("Server listening on 5201 (test #2)\r\n-----------------------------------------------------------\r\n", "iperf3"),
     ],
 )
-def test_few_complete_lines_of_a_tool_are_enough_to_detect_its_format(text: str, name: str) -> None:
+def test_one_or_two_complete_lines_of_a_tool_are_enough_to_detect_its_format(text: str, name: str) -> None:
     assert detect(text) == name

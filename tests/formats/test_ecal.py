@@ -32,7 +32,7 @@ def latencies(record: Record) -> list[tuple[str, float | None, str]]:
     return [(n.statistic, n.value / 1000 if n.value else None, n.bound) for n in record.numbers if n.metric == "latency"]
 
 
-def test_block_of_a_receiver_is_one_way_latency_in_whole_microseconds_and_has_no_throughput() -> None:
+def test_block_of_a_receiver_gives_a_one_way_latency_in_whole_microseconds_and_no_throughput() -> None:
     log = read(LOGS / "latency-6.2-receiver.log")
 
     assert log.records[3] == Record(
@@ -59,21 +59,21 @@ def test_log_of_a_receiver_has_one_record_per_block_and_no_unknown_line() -> Non
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_block_with_only_a_count_keeps_the_count() -> None:
+def test_block_with_only_a_count_of_messages_gives_a_record_with_this_count() -> None:
     few = read(LOGS / "latency-6.2-receiver.log").records[6]
 
     assert few.numbers == (Number(metric="messages_received", statistic="total", value=50, line=63),)
     assert few.conditions == Conditions(definition="ecal-few-received")
 
 
-def test_size_below_one_kilobyte_is_unknown_and_not_zero() -> None:
+def test_message_size_below_one_kilobyte_is_unknown_and_not_zero() -> None:
     small = read(LOGS / "latency-6.2-receiver.log").records[7]
 
     assert small.payload_bytes is None
     assert latencies(small) == [("mean", 33, "="), ("min", 7, "="), ("max", 180, "=")]
 
 
-def test_sender_states_the_exact_size_the_sent_messages_and_the_data_path() -> None:
+def test_log_of_a_sender_states_exact_sizes_numbers_of_sent_messages_and_data_paths() -> None:
     log = read(LOGS / "latency-6.2-sender.log")
 
     assert [r.payload_bytes for r in log.records] == [1024, 1024, 65536, 65536, 4194304, 4194304, 1024, 100]
@@ -83,18 +83,18 @@ def test_sender_states_the_exact_size_the_sent_messages_and_the_data_path() -> N
     assert {(r.side, r.conditions.definition) for r in log.records} == {("publisher", "ecal-sent")}
 
 
-def test_lines_of_the_recorder_are_unknown() -> None:
+def test_lines_with_the_commands_of_the_user_are_unknown() -> None:
     assert read(LOGS / "latency-6.2-sender.log").unknown == [1, 11, 21, 31, 41, 51, 61, 71]
 
 
-def test_run_has_only_the_conditions_for_which_all_its_senders_state_the_same_value() -> None:
+def test_run_has_a_condition_only_if_all_senders_of_the_run_state_the_same_value() -> None:
     first = (LOGS / "latency-6.2-sender.log").read_text().split("$ ")[2]
 
     assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy", settings='{"buffers": "1"}')
     assert read(LOGS / "latency-6.2-sender.log").account.facts.conditions == Conditions()
 
 
-def test_summary_file_of_a_receiver_equals_its_output() -> None:
+def test_summary_file_of_a_receiver_is_read_like_its_printed_output() -> None:
     (record,) = read(LOGS / "latency-6.2-logfile.log").records
 
     assert (record.samples, latencies(record)) == (500, [("mean", 2, "="), ("min", 1, "="), ("max", 12, "=")])
@@ -131,7 +131,7 @@ def test_percentiles_of_single_latencies_are_exact() -> None:
     }
 
 
-def test_percentiles_of_many_different_latencies_are_rounded_to_a_thousandth_and_state_this_resolution() -> None:
+def test_percentiles_of_many_different_latencies_are_rounded_and_their_resolution_states_this() -> None:
     (record,) = read_text("".join(f"{value}\n" for value in range(100_000)), "ecal").records
 
     assert record.number("latency", "max") == Number(metric="latency", statistic="max", value=99_999_000, resolution=1000)
@@ -151,7 +151,7 @@ def test_latency_below_zero_is_impossible() -> None:
     assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
 
 
-def test_file_of_latencies_must_have_only_complete_integers_in_its_beginning() -> None:
+def test_file_is_detected_as_a_list_of_latencies_only_if_its_beginning_has_only_integers() -> None:
     assert detect("2\n1\n33\n") == "ecal"
     assert not formats()["ecal"].detect("2\n1.5\n").fits
     assert not formats()["ecal"].detect("2\n1\nend\n").fits
@@ -170,7 +170,7 @@ def test_published_table_gives_a_record_for_each_size_and_column() -> None:
     assert {(r.conditions.basis, r.conditions.definition) for r in log.records} == {("one-way", "ecal-published")}
 
 
-def test_all_records_of_a_row_have_its_line() -> None:
+def test_all_records_of_a_table_row_state_the_line_of_this_row() -> None:
     events = [event for event in read(LOGS / "performance-5.12.rst").events if isinstance(event.what, Record)]
 
     assert [event.line for event in events[:5]] == [60, 60, 60, 60, 62]
@@ -183,11 +183,11 @@ def test_megabyte_of_a_published_table_is_2_to_the_power_of_20_bytes() -> None:
     assert [latencies(r) for r in last] == [[("mean", us, "=")] for us in (6642, 2471, 5880, 2078)]
 
 
-def test_statements_of_a_document_about_its_runs_are_kept() -> None:
+def test_numbers_of_runs_and_of_buffers_that_a_document_states_are_kept() -> None:
     assert read(LOGS / "performance-5.12.rst").account.facts.environment == {"ecal_runs": "5000", "ecal_buffers": "1"}
 
 
-def test_table_with_vertical_bars_gets_its_unit_and_samples_from_the_text_above_it() -> None:
+def test_unit_and_number_of_samples_of_a_table_with_vertical_bars_are_read_from_the_text_above_the_table() -> None:
     first, second, *_, last = read(LOGS / "readme-5.4.md").records
 
     assert (first.payload_bytes, first.participant, latencies(first), first.samples) == (1024, "Win10 AMD64", [("mean", 13, "=")], 20000)
@@ -206,7 +206,7 @@ def test_columns_of_one_platform_have_different_transports() -> None:
     ]
 
 
-def test_rows_below_two_columns_with_the_same_heading_are_broken() -> None:
+def test_rows_of_a_table_that_has_two_columns_with_the_same_heading_are_broken() -> None:
     text = (LOGS / "readme-5.5.2.md").read_text(encoding="utf-8")
     log = read_text("".join(line for line in text.splitlines(keepends=True) if "Iceoryx" not in line), "ecal")
 
@@ -220,7 +220,7 @@ def test_table_without_a_unit_is_broken() -> None:
     assert log.broken == ["text:3: neither the table's heading nor the text before it says the unit"]
 
 
-def test_round_trip_of_old_senders_differs_from_the_one_way_latency_of_their_receivers() -> None:
+def test_old_senders_state_round_trips_and_their_receivers_state_one_way_latencies() -> None:
     there_and_back, cut_short, one_way = read(LOGS / "latency-5.3.log").records
 
     assert (there_and_back.payload_bytes, there_and_back.conditions.basis, latencies(there_and_back)) == (65536, "rtt", [("mean", 57, "=")])
@@ -238,7 +238,7 @@ def test_block_does_not_get_the_size_of_the_previous_block(seam: str) -> None:
     assert log.records == []
 
 
-def test_rows_of_two_senders_are_not_one_block() -> None:
+def test_rows_of_two_senders_are_not_merged_into_one_block() -> None:
     lines = (LOGS / "latency-6.2-sender.log").read_text().splitlines(keepends=True)
     first = next(index for index, line in enumerate(lines) if line.startswith("Zero copy"))
     last = next(index for index, line in enumerate(lines) if line.startswith("Messages sent"))
@@ -247,7 +247,7 @@ def test_rows_of_two_senders_are_not_one_block() -> None:
         assert read_text("".join([*lines[: first + 1], *seam, *lines[first + 1 : last + 1]]), "ecal").records == []
 
 
-def test_sent_messages_are_derived_if_only_the_requested_messages_are_printed() -> None:
+def test_number_of_sent_messages_is_marked_as_derived_if_the_log_has_only_the_requested_number() -> None:
     sent = read(LOGS / "latency-5.3.log").records[0].number("messages_sent", "total")
 
     assert sent == Number(metric="messages_sent", statistic="total", value=1000, marks=("derived",))
@@ -262,7 +262,7 @@ def test_second_dialect_is_detected_by_the_units_of_its_throughput() -> None:
     assert receiver.number("size_over_latency", "mean") == derived
 
 
-def test_receiver_in_python_has_its_own_definition_and_the_plan_of_its_sender_is_not_a_result() -> None:
+def test_receiver_in_python_has_a_separate_definition_and_the_block_of_its_sender_gives_no_record() -> None:
     log = read(LOGS / "latency-python.log")
 
     (record,) = log.records
@@ -270,7 +270,7 @@ def test_receiver_in_python_has_its_own_definition_and_the_plan_of_its_sender_is
     assert (log.account.status, log.account.reason) == ("failed", "Package lost after message 731 -> stop.")
 
 
-def test_latency_of_the_performance_samples_is_the_time_per_message() -> None:
+def test_value_that_the_performance_samples_call_latency_becomes_the_interval_per_message() -> None:
     sender, receiver = read(LOGS / "performance.log").records
 
     interval = Number(metric="interval_per_message", statistic="mean", value=665_761, resolution=1, marks=("derived",), line=19)
@@ -286,7 +286,7 @@ def test_truncated_name_of_a_layer_is_not_read_as_zero_copy() -> None:
     assert [record.conditions.data_path for record in read_text(text, "ecal").records] == ["copy"]
 
 
-def test_count_that_was_printed_below_zero_is_impossible_and_not_a_huge_number() -> None:
+def test_negative_count_that_the_tool_printed_as_a_huge_number_is_impossible() -> None:
     copied, handed_over = read(LOGS / "pubsub-throughput.log").records
 
     assert copied.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=16777216, line=7)
@@ -311,14 +311,14 @@ def test_each_second_of_perftool_is_an_interval_of_the_publisher_or_of_the_subsc
     assert received.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=10, resolution=0.1)
 
 
-def test_log_of_perftool_without_a_loss_does_not_state_a_loss_of_zero() -> None:
+def test_loss_is_unknown_and_not_zero_if_perftool_prints_no_loss() -> None:
     early, received = read(LOGS / "perftool-2023.log").records
 
     assert early.number("send_call", "mean") == Number(metric="send_call", statistic="mean", value=105_000, resolution=1000)
     assert received.number("messages_lost", "total") is None
 
 
-def test_service_calls_and_many_topics_are_read() -> None:
+def test_results_of_service_calls_and_of_several_topics_are_read() -> None:
     service, first, second, all_topics = read(LOGS / "service-and-topics.log").records
 
     assert (service.conditions.basis, latencies(service)) == ("rtt", [("mean", 62, "="), ("min", 55, "="), ("max", 131, "=")])
@@ -372,7 +372,7 @@ def test_block_at_the_end_of_a_truncated_log_is_broken() -> None:
         ("service-and-topics.log", "calls/s"),
     ],
 )
-def test_block_is_read_if_the_last_row_of_the_log_ends_with_its_unit_or_repeats_other_rows(sample: str, end: str) -> None:
+def test_last_block_is_read_if_its_truncated_last_row_has_its_unit_or_only_repeats_values_of_other_rows(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     cut = text[: text.rindex(end) + len(end)]
     complete = read_text(text[: text.index("\n", len(cut)) + 1], "ecal").records
@@ -391,7 +391,8 @@ def test_truncated_last_row_of_a_receiver_does_not_affect_its_block() -> None:
     assert [number.value for number in record.numbers if number.metric == "size_over_latency"] == [7738 * 2**20 * 8]
 
 
-def test_round_trip_at_the_end_of_a_log_is_read_only_with_its_unit_which_shows_that_no_digit_is_missing() -> None:
+def test_round_trip_at_the_end_of_a_log_is_read_only_if_its_unit_is_complete() -> None:
+    """The unit after the number shows that no digit is missing."""
     text = (LOGS / "latency-5.3.log").read_text(encoding="utf-8")
     there_and_back = text[: text.index(" us") + len(" us")]
 
@@ -400,14 +401,14 @@ def test_round_trip_at_the_end_of_a_log_is_read_only_with_its_unit_which_shows_t
 
 
 @pytest.mark.parametrize("end", ["7738 MB", ": 7 G", "76 us @ 28", "76 us @ 286"])
-def test_block_without_a_row_that_its_record_needs_is_broken(end: str) -> None:
+def test_block_is_broken_if_a_row_that_its_record_needs_is_missing_or_truncated(end: str) -> None:
     log = read_text(RECEIVED[: RECEIVED.index(end) + len(end)], "ecal")
 
     assert log.records == []
     assert log.broken == ["text:2: a row of this block is cut short or garbled, or there twice"]
 
 
-def test_count_of_a_sender_that_may_be_truncated_is_refused() -> None:
+def test_count_of_sent_messages_is_refused_if_digits_may_be_missing_at_its_end() -> None:
     text = (LOGS / "latency-5.10.log").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex("Messages sent           : 100") + len("Messages sent           : 100")], "ecal")
 
@@ -421,7 +422,7 @@ def test_mean_of_zero_round_trips_is_impossible() -> None:
     assert record.samples == 0
 
 
-def test_block_of_a_receiver_can_be_inside_the_block_of_a_sender() -> None:
+def test_block_of_a_receiver_is_read_inside_the_block_of_a_sender() -> None:
     sender = (LOGS / "latency-5.10.log").read_text().splitlines(keepends=True)[:8]
 
     log = read_text("".join([*sender[:6], *RECEIVED, *sender[6:]]), "ecal")
@@ -430,7 +431,7 @@ def test_block_of_a_receiver_can_be_inside_the_block_of_a_sender() -> None:
     assert log.broken == []
 
 
-def test_published_table_of_5_6_has_its_unit_next_to_the_size_and_iceoryx_in_its_last_column() -> None:
+def test_published_table_of_version_5_6_is_read_with_its_unit_next_to_the_size_and_iceoryx_in_the_last_column() -> None:
     log = read(LOGS / "performance-5.6.rst")
 
     means = {

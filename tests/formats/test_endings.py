@@ -1,4 +1,4 @@
-"""How a run ended according to its log; without a statement, the end stays unknown."""
+"""How a run ended, according to its log. If the log does not state how the run ended, the status is unknown."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_closing_text_of_one_run_does_not_apply_to_the_next_run() -> None:
     assert read_text(stopped + text).account.status == "truncated"
 
 
-def test_tool_stopped_by_its_user_has_a_truncated_run() -> None:
+def test_run_is_truncated_if_the_user_stopped_the_tool() -> None:
     account = read_text((LOGS / "performance_test/layout.log").read_text().replace("Maximum runtime reached.", "Caught signal.")).account
 
     assert (account.status, account.reason) == ("truncated", "Caught signal. Exiting.")

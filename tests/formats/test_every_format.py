@@ -1,7 +1,7 @@
-"""Properties of each format for changed logs: a new format is tested automatically. For unchanged logs, see test_samples.py.
+"""Properties of each format for changed logs. A new format is tested automatically. For unchanged logs, see test_samples.py.
 
-The tests are those of `tacholog.formats.testing`, which authors of other formats use too. This file has the allowances of our formats for changed
-logs, each with the smallest example of an error that a format cannot notice.
+The tests are in `tacholog.formats.testing`; authors of other formats use the same tests. This file has the allowances of our formats: the errors in
+a changed log that a format cannot notice, each with its smallest example.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ SMALL = {name: [path for path in paths if path.stat().st_size < 20_000] or paths
 
 
 def iperf3_word(name: str, value: object, true: Mapping[str, object], change: str) -> bool:
-    """Whether a row of iperf3 may have this value without the lines before it."""
-    if name == "publishers":  # If the line "[  9] local 127.0.0.1 port ..." is missing before the first row, no other line shows this.
+    """Whether a row of iperf3 may have this value if lines before the row are missing."""
+    if (
+        name == "publishers"
+    ):  # If the line "[  9] local 127.0.0.1 port ..." is missing before the first row, no other line shows that a stream is missing.
         return change not in ("cut", "none") and isinstance(value, int) and value < int(str(true.get(name) or 0))
-    if name == "participant":  # "[  5] 0.00-1.00 sec ..." names its stream, unless earlier lines state that it is the only one.
+    if name == "participant":  # A row such as "[  5] 0.00-1.00 sec ..." names its stream, unless earlier lines state that only one stream exists.
         more = {*str(value).split(", ")} - {*str(true.get(name)).split(", ")}
         return more <= {word for word in str(value).split(", ") if "stream" in word}
     return name == "definition" and value == "iperf3-either-side"  # The row lost its header, which states the side.
 
 
 def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the numbers of a row of iperf3 with the metrics that they get if it is unknown whether the data was sent or received."""
+    """Yield the numbers of a row of iperf3 under the metrics that are used if the log does not show whether the data was sent or received."""
     unsaid = {"bit_per_s": "transfer_rate", "bytes": "bytes_transferred"}
     for metric, statistic, value, bound, resolution in claim.numbers:
         if METRICS[metric].unit in unsaid:
@@ -42,12 +44,12 @@ def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, 
 
 
 def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
-    """Version 5.3 of eCAL prints "Packages lost after message 12 -> stop." on a separate line, and then the usual lines."""
+    """Whether the value may differ because the separate line "Packages lost after message 12 -> stop." of eCAL 5.3 was lost."""
     return change in ("cut", "lost") and true.get("definition") == "ecal-5.3-rtt-cut-short" and name in ("definition", "samples")
 
 
 def google_word(name: str, _: object, __: Mapping[str, object], ___: str) -> bool:
-    """If the lines of an aggregate are among those of a repetition, its iterations are the number of repetitions."""
+    """Whether the value is a number of samples: it is the number of repetitions if lines of an aggregate are among the lines of a repetition."""
     return name == "samples"
 
 
@@ -61,13 +63,19 @@ def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, floa
 
 
 def action_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the aggregates of the sample. The mean is the result if all repetitions are broken, and only the end of a name tells the others."""
+    """Yield the values of the aggregates in the sample.
+
+    If all repetitions are broken, the mean is read as the result. The other aggregates are recognised only by the end of their names.
+    """
     for value, decimals in ((221416733778.0, 0), (49606377327.67538, 5), (0.2240407781347386, 16)):
         yield "latency", "mean", value, "=", 10.0**-decimals
 
 
 def openmessaging_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
-    """Without the figures of the delay, a result is that of an old version, which has another definition and states no load."""
+    """Whether the value may differ because the figures of the delay were lost: the result then looks like a result of an old version.
+
+    Results of old versions have another definition and no load mode.
+    """
     return name in ("definition", "load_mode") and true.get("definition") == "omb-publish" and change != "none"
 
 
@@ -75,7 +83,7 @@ APART = Allowances(may_lack_size=True)
 ALLOWED = {
     # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
     "ecal": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=ecal_word),
-    # '"value": 4.8,' of one result and '"name": "BM_Send",' of another are on lines of their own.
+    # '"value": 4.8,' may be from one result, and '"name": "BM_Send",' from another result: they are on separate lines.
     "github_action_benchmark": Allowances(
         may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=google_word, also_says=action_numbers
     ),
@@ -104,16 +112,16 @@ ALLOWED = {
     ),
     # "Starting ... benchmark [clients=1, msg-size=16 B, ...]" states the size and the options of the results after it.
     "nats_bench": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
-    # The command, which states size and acks, may stand before the results of another tool.
+    # The command states size and acks. It may stand before the results of another tool.
     "kafka": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
-    # A list of one document may stand in another document. Without the figures of the delay, a document is that of an old version.
+    # A list of one document may stand in another document. Without the figures of the delay, a document looks like a document of an old version.
     "openmessaging": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=openmessaging_word),
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
-    # The head of the compact columns says which number is which.
+    # The header of the compact columns states the meaning of each number.
     "rabbitmq_perftest": Allowances(moved=Distance.CONTEXT),
-    # Members of its JSON may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
+    # Members of the JSON of RTI may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
     # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),
     # "average latency: 26.000 [us]" may be from another block with this count.

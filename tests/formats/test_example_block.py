@@ -1,4 +1,4 @@
-"""docs/add-a-format.md has an example format for a tool that prints blocks. It reads its log, and passes the tests that each format must pass."""
+"""docs/add-a-format.md has an example format for a tool that prints blocks. This format reads its log, and passes the tests for formats."""
 
 from __future__ import annotations
 

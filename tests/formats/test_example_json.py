@@ -1,4 +1,4 @@
-"""docs/add-a-format.md has an example format for JSON. It reads real logs, and passes the tests that each format must pass."""
+"""docs/add-a-format.md has an example format for JSON. The format reads real logs, and passes the tests that each format must pass."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(package: Path, cwd: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_page_shows_what_the_format_reads(package: Path) -> None:
+def test_page_shows_the_records_that_the_example_format_reads(package: Path) -> None:
     example = re.search(r"^\$ tacholog (parse docs/example-logs/.*)\n((?:.*\n)*?)```", PAGE, flags=re.MULTILINE)
 
     assert example

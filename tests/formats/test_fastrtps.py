@@ -46,7 +46,7 @@ def test_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
     )
 
 
-def test_table_with_tabs_is_read_by_its_header_up_to_the_row_with_attached_text() -> None:
+def test_table_with_tabs_is_read_until_the_row_to_which_other_text_is_attached() -> None:
     log = read(LOGS / "throughput-0.5.1.md")
 
     assert [(r.payload_bytes, r.conditions.demand) for r in log.records] == [
@@ -61,7 +61,7 @@ def test_table_with_tabs_is_read_by_its_header_up_to_the_row_with_attached_text(
     assert (log.broken, log.unknown) == ([], [1, 3, 22])
 
 
-def test_recovery_time_of_a_banner_applies_to_the_rows_below_it() -> None:
+def test_recovery_time_in_a_banner_applies_to_the_rows_below_the_banner() -> None:
     log = read(LOGS / "throughput-1.9.3.log")
 
     assert [r.conditions.recovery_time_ns for r in log.records] == [0] * 99 + [10_000_000] * 99
@@ -70,7 +70,7 @@ def test_recovery_time_of_a_banner_applies_to_the_rows_below_it() -> None:
     assert log.broken == []
 
 
-def test_sending_time_without_recovery_times_has_a_separate_definition() -> None:
+def test_send_duration_that_excludes_the_waits_between_bursts_has_a_separate_definition() -> None:
     text = (LOGS / "throughput-1.9.3.log").read_text()
     assert {r.conditions.definition for r in read(LOGS / "throughput-1.9.3.log").records[:99]} == {"fastrtps-demand-1.9.1"}
 
@@ -80,7 +80,7 @@ def test_sending_time_without_recovery_times_has_a_separate_definition() -> None
     assert [r.conditions.definition for r in old.records] == ["fastrtps-demand-1.7"]
 
 
-def test_count_that_was_printed_below_zero_is_impossible_and_not_a_huge_number() -> None:
+def test_negative_count_that_the_tool_printed_as_a_huge_number_is_impossible() -> None:
     (record,) = read(LOGS / "throughput-underflow.log").records
 
     assert record.samples is None
@@ -102,13 +102,13 @@ def test_exported_table_has_times_in_nanoseconds() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_columns_of_derived_exports_can_have_slightly_different_names() -> None:
+def test_exported_table_is_read_if_the_names_of_its_columns_differ_slightly() -> None:
     text = (LOGS / "throughput-2.9.1.csv").read_text().replace("[sample/burst]", "[samples/burst]").replace("[Mb/s]", "[Mbits/s]")
 
     assert len(read_text("\n" + text, "fastrtps").records) == 6
 
 
-def test_table_of_2014_belongs_to_the_publisher() -> None:
+def test_rows_of_the_table_of_2014_become_records_of_the_publisher() -> None:
     first, _ = read(LOGS / "throughput-0.4.log").records
 
     assert (first.side, first.conditions.demand, value(first, "messages_sent", "total")) == ("publisher", 500, 152500)
@@ -119,7 +119,7 @@ def test_table_of_2014_belongs_to_the_publisher() -> None:
 @pytest.mark.parametrize(
     ("what", "instead"),
     [
-        ("17200", "17300"),  # The rates are not those of 17300 samples.
+        ("17200", "17300"),  # The rates do not match 17300 samples.
         ("137.901", "137.90"),  # Truncated.
         ("137.901", "139.901"),  # A value of another row.
         ("  100,", "  101,"),  # 17200 samples are not a multiple of 101.
@@ -142,7 +142,8 @@ def test_row_without_the_header_of_its_table_is_broken() -> None:
     assert read_text(row + "\n", "fastrtps").broken == ["text:1: a row without the header of its table"]
 
 
-def test_row_of_another_table_is_detected_because_its_size_is_smaller_than_the_size_before_it() -> None:
+def test_row_is_broken_if_its_message_size_is_smaller_than_the_size_in_the_row_before() -> None:
+    """Such a row is from another table, because sizes only grow within a table."""
     lines = (LOGS / "throughput-1.9.3.log").read_text().splitlines(keepends=True)
     without_second_header = [line for index, line in enumerate(lines) if not (index > 120 and not line.lstrip()[:1].isdigit())]
 
@@ -152,7 +153,7 @@ def test_row_of_another_table_is_detected_because_its_size_is_smaller_than_the_s
     assert "sizes only grow within a table" in log.broken[0]
 
 
-def test_lines_of_a_subscriber_are_a_record_with_the_rate_that_the_subscriber_states() -> None:
+def test_lines_of_a_subscriber_become_a_record_with_the_rate_that_the_subscriber_states() -> None:
     (record,) = read(LOGS / "throughput-2.9.1-subscriber.log").records
 
     assert record == Record(
@@ -169,7 +170,7 @@ def test_lines_of_a_subscriber_are_a_record_with_the_rate_that_the_subscriber_st
     )
 
 
-def test_received_messages_of_a_newer_subscriber_are_counted() -> None:
+def test_number_of_received_messages_is_read_from_the_log_of_a_newer_subscriber() -> None:
     (record,) = read(LOGS / "throughput-2.10-subscriber.log").records
 
     assert record.number("messages_received", "total") == Number(metric="messages_received", statistic="total", value=16999, line=8)
@@ -185,7 +186,7 @@ def test_lines_of_a_subscriber_out_of_order_are_broken() -> None:
     assert log.broken[0] == "text:6: these lines are cut short, garbled or out of order"
 
 
-def test_latencies_with_three_decimals_are_half_of_a_round_trip() -> None:
+def test_latencies_with_three_decimals_are_half_round_trips() -> None:
     first, second = read(LOGS / "latency-2.9.1.log").records
 
     assert first.conditions == Conditions(basis="rtt/2", load_mode="closed", definition="fastrtps-latency-1.9.4")
@@ -210,7 +211,7 @@ def test_published_log_with_three_decimals_is_read_completely() -> None:
     assert log.account.facts.conditions.subscribers == 1
 
 
-def test_clock_overhead_is_in_microseconds_for_any_printed_unit() -> None:
+def test_clock_overhead_is_read_in_microseconds_whichever_unit_is_printed() -> None:
     assert read(LOGS / "latency-1.9.2.log").account.facts.environment == {"clock_overhead_ns": "18.4725"}
 
 
@@ -247,7 +248,7 @@ def test_truncated_or_unordered_latency_row_is_broken(what: str, instead: str) -
     assert len(log.broken) == 1
 
 
-def test_single_samples_become_one_record_for_each_payload() -> None:
+def test_single_samples_become_one_record_for_each_message_size() -> None:
     log = read(SAMPLES)
 
     (record,) = log.records
@@ -257,14 +258,14 @@ def test_single_samples_become_one_record_for_each_payload() -> None:
     assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=20_890.8, resolution=0.1)
 
 
-def test_samples_of_the_next_payload_start_a_new_record() -> None:
+def test_samples_of_the_next_message_size_start_a_new_record() -> None:
     log = read_text("Sample,Payload [Bytes],Latency [us]\n1,16,2.5\n2,16,1.5\n3,32,1e+06\n", "fastrtps")
 
     assert [(r.payload_bytes, r.samples, value(r, "latency", "max")) for r in log.records] == [(16, 2, 2500), (32, 1, 1e9)]
 
 
 @pytest.mark.parametrize("rows", ["1,16,2.5\n3,16,1.5\n", "2,16,2.5\n", "1,16,2.5\n2,16,x\n", "1,16,2.5\n2,16,1"])
-def test_payload_with_a_missing_or_garbled_sample_has_no_statistics(rows: str) -> None:
+def test_message_size_with_a_missing_or_garbled_sample_has_no_statistics(rows: str) -> None:
     log = read_text("Sample,Payload [Bytes],Latency [us]\n" + rows, "fastrtps")
 
     assert log.records == []
@@ -278,14 +279,14 @@ def test_summary_of_eprosima_has_jitter() -> None:
     assert (value(first, "jitter"), value(first, "jitter", "max"), first.samples) == (433, 110_706, 10000)
 
 
-def test_decimal_commas_are_refused_with_advice() -> None:
+def test_table_with_decimal_commas_is_refused_with_advice() -> None:
     log = read(LOGS / "latency-decimal-commas.csv")
 
     assert log.records == []
     assert log.broken[0].endswith("a table with decimal commas: its cells cannot be told apart; export it again with decimal points")
 
 
-def test_file_of_one_size_has_minimum_and_average() -> None:
+def test_file_of_one_message_size_has_minimum_and_average() -> None:
     (record,) = read(LOGS / "latency-16.csv").records
 
     assert (record.payload_bytes, record.samples, record.conditions.reliability, record.conditions.basis) == (None, 10000, "reliable", None)
@@ -295,13 +296,13 @@ def test_file_of_one_size_has_minimum_and_average() -> None:
     )
 
 
-def test_file_whose_content_only_its_name_states_is_broken_with_this_reason() -> None:
+def test_file_is_broken_if_only_its_name_states_whether_its_values_are_minima_or_averages() -> None:
     (broken,) = read(LOGS / "latency-average-2.9.1.csv").broken
 
     assert broken.startswith("latency-average-2.9.1.csv:2: only the file's name says whether these are minima or averages")
 
 
-def test_quoted_rates_belong_to_the_headings_above_them() -> None:
+def test_quoted_rates_belong_to_the_headings_above_the_rates() -> None:
     log = read(LOGS / "throughput-all.csv")
 
     assert [(r.payload_bytes, r.conditions.demand, value(r, "goodput")) for r in log.records] == [
@@ -364,7 +365,7 @@ RECEIVED = {"messages_received": 16996, "messages_lost": 201, "loss": 204 / 1720
         ("16833.643,    137.90", {"message_rate": 16833.643}),
         ("16833.643,    1", {"message_rate": 16833.643}),
         ("16833.643,", {"message_rate": 16833.643}),
-        ("16833.643", {}),  # Without the comma after it, the cell may be incomplete.
+        ("16833.643", {}),  # Without a comma after the cell, digits may be missing.
         ("1009645,   1", {}),
         ("1009645,", {}),
     ],
@@ -388,7 +389,9 @@ def test_truncated_last_row_of_a_throughput_table_keeps_its_complete_cells(end: 
         ("throughput-1.9.3.log", "160975.231, 21099.346", 850000, 21099.346e6),
     ],
 )
-def test_each_generation_of_the_throughput_table_keeps_its_complete_cells(sample: str, end: str, received: int, goodput: float | None) -> None:
+def test_truncated_last_row_keeps_its_complete_cells_in_each_version_of_the_throughput_table(
+    sample: str, end: str, received: int, goodput: float | None
+) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     complete = read_text(text, "fastrtps").records
     log = read_text(text[: text.rindex(end) + len(end)], "fastrtps")
@@ -417,7 +420,7 @@ def test_truncated_last_row_of_a_throughput_table_is_refused_if_its_complete_cel
     assert [broken.partition(": ")[2] for broken in log.broken] == ["a row of this table is cut short or garbled"]
 
 
-def test_decimal_commas_are_refused_also_if_a_spreadsheet_changed_the_heading_50_percent() -> None:
+def test_table_with_decimal_commas_is_refused_also_if_a_spreadsheet_changed_the_heading_50_percent() -> None:
     log = read(LOGS / "latency-decimal-commas-dual-host.csv")
 
     why = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
@@ -425,7 +428,7 @@ def test_decimal_commas_are_refused_also_if_a_spreadsheet_changed_the_heading_50
     assert (log.records, log.unknown) == ([], [])
 
 
-def test_reach_is_the_process_only_if_the_log_states_intraprocess() -> None:
+def test_reach_is_one_process_only_if_the_log_states_intraprocess() -> None:
     log = read(LOGS / "latency-intraprocess.log")
 
     assert (log.account.facts.conditions.reach, log.account.facts.conditions.subscribers) == ("process", 1)
@@ -435,7 +438,7 @@ def test_reach_is_the_process_only_if_the_log_states_intraprocess() -> None:
     assert (between.account.facts.conditions.reach, between.unknown) == (None, [1])
 
 
-def test_lines_that_both_programs_of_1_9_print_around_a_row_are_known() -> None:
+def test_lines_that_publisher_and_subscriber_of_version_1_9_print_around_a_row_are_known() -> None:
     text = """Performing test with 1 subscribers and 10000 samples
 PUBLISHER!
 Subscriber Data Sub Matched\x20

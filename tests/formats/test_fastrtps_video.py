@@ -1,4 +1,4 @@
-"""VideoTest of Fast DDS. Its samples were written according to the source of the tool."""
+"""VideoTest of Fast DDS. The sample logs were written according to the source code of the tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATES = next(line for line in LOG.splitlines(keepends=True) if "29.41" in line)
 DROPS = next(line for line in LOG.splitlines(keepends=True) if "0.42" in line)
 
 
-def test_each_of_the_two_tables_is_a_record_of_the_subscriber() -> None:
+def test_each_of_the_two_tables_becomes_a_record_of_the_subscriber() -> None:
     log = read(LOGS / "video.log")
 
     assert (log.format, log.broken, log.unknown) == ("fastrtps", [], [])
@@ -27,7 +27,8 @@ def test_each_of_the_two_tables_is_a_record_of_the_subscriber() -> None:
     assert drops.number("messages_lost", "min") == Number(metric="messages_lost", statistic="min", value=0.01, resolution=0.01, bound="<")
 
 
-def test_row_of_a_csv_file_is_one_record_with_the_numbers_of_both_tables_in_six_digits() -> None:
+def test_row_of_a_csv_file_becomes_one_record_with_the_numbers_of_both_tables() -> None:
+    """In this file, each number has up to six digits."""
     log = read(LOGS / "video.csv")
 
     assert (log.broken, log.unknown) == ([], [])
@@ -44,7 +45,7 @@ def test_row_below_the_header_of_the_other_table_is_broken() -> None:
     assert len(log.records) == 1
 
 
-def test_table_has_only_one_row() -> None:
+def test_second_row_of_a_table_is_broken() -> None:
     assert read_text(LOG.replace(RATES, RATES + RATES), "fastrtps").broken == ["text:8: a second row: this table has one"]
 
 

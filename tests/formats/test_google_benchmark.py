@@ -1,4 +1,4 @@
-"""Google Benchmark and github-action-benchmark: which of their numbers are results. Expected values are typed from the samples."""
+"""Google Benchmark and github-action-benchmark: the numbers that are results. Expected values are typed from the samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def means(text: str) -> list[float | None]:
     return [number.value for record in read_text(text, "google_benchmark").records for number in record.numbers]
 
 
-def test_each_repetition_is_a_result_with_a_mean() -> None:
+def test_each_repetition_becomes_a_record_with_a_mean() -> None:
     records = read(GOOGLE / "moveit-service-client.json").records
 
     assert records[0] == Record(
@@ -43,10 +43,10 @@ def test_each_repetition_is_a_result_with_a_mean() -> None:
     assert [record.numbers[0].value for record in records[1:]] == [4011311264.9996767, 4180386018.9993429]
 
 
-def test_aggregates_of_read_repetitions_are_no_results() -> None:
+def test_aggregates_are_not_read_if_the_report_has_their_repetitions() -> None:
     log = read(GOOGLE / "moveit-service-client.json")
 
-    assert len(log.records) == 3  # The mean is 4.19 s, the deviation 0.298 s, and 'cv' is printed as 0.0712 ns.
+    assert len(log.records) == 3  # Not read: the mean of 4.19 s, the deviation of 0.298 s, and 'cv', which is printed as 0.0712 ns.
     assert (log.problems, log.account.lines["unknown"]) == ([], 0)
 
 
@@ -60,7 +60,7 @@ def test_mean_is_the_result_if_only_aggregates_were_printed() -> None:
     assert (record.numbers[0].value, record.samples) == (5500.0, None)
 
 
-def test_old_versions_name_an_aggregate_only_in_the_name() -> None:
+def test_aggregates_of_old_versions_are_recognised_by_the_end_of_their_names() -> None:
     old = {name: value for name, value in ITERATION.items() if name not in ("run_name", "run_type")}
 
     assert means(report(old, {**old, "name": "BM_Send_mean"}, {**old, "name": "BM_Send_cv", "real_time": 0.04})) == [5500.0]
@@ -76,7 +76,7 @@ def test_old_versions_name_an_aggregate_only_in_the_name() -> None:
         ({"time_unit": "min"}, "real_time, time_unit or iterations of the benchmark is missing or unknown"),
     ],
 )
-def test_failed_benchmark_has_no_value_but_a_reason(members: dict[str, object], reason: str) -> None:
+def test_failed_benchmark_gives_a_problem_with_the_reason_and_no_record(members: dict[str, object], reason: str) -> None:
     log = read_text(report({**ITERATION, **members}, ITERATION), "google_benchmark")
 
     assert [problem.reason for problem in log.problems] == [reason]
@@ -88,18 +88,18 @@ def test_failed_benchmark_has_no_value_but_a_reason(members: dict[str, object], 
     [
         ("BM_Send/size:64", 64),
         ("BM_Send/payload_bytes:4096/zero_copy:1/real_time", 4096),
-        ("BM_Send/4096", None),  # Nobody knows what a nameless argument is.
+        ("BM_Send/4096", None),  # The meaning of an argument without a name is unknown.
         ("BM_Send/threads:4", None),
         ("BM_Send/size:64/bytes:8", None),
         ("BM_Send/size:0", None),
         ("BM_Resize/resize:64", None),
     ],
 )
-def test_message_size_is_an_argument_that_is_named_after_it(name: str, size: int | None) -> None:
+def test_message_size_is_read_only_from_an_argument_with_a_name_such_as_size(name: str, size: int | None) -> None:
     assert payload_in(name) == size
 
 
-def test_sizes_of_one_benchmark_differ_in_no_other_condition() -> None:
+def test_results_of_one_benchmark_with_different_message_sizes_have_the_same_settings() -> None:
     rows = [{**ITERATION, "name": name, "run_name": name} for name in ("BM_Send/size:64/real_time", "BM_Send/size:128/real_time")]
 
     records = read_text(report(*rows), "google_benchmark").records
@@ -107,7 +107,7 @@ def test_sizes_of_one_benchmark_differ_in_no_other_condition() -> None:
     assert {record.conditions.settings for record in records} == {'{"benchmark": "BM_Send/real_time"}'}
 
 
-def test_context_states_the_version_the_machine_and_the_start() -> None:
+def test_version_machine_and_start_time_are_read_from_the_context_of_the_report() -> None:
     facts = read(GOOGLE / "layout-1.9.json").facts
 
     assert (facts.tool_version, facts.start_time) == ("1.9.1", "2026-01-31T12:00:00+00:00")
@@ -119,7 +119,7 @@ def test_context_states_the_version_the_machine_and_the_start() -> None:
     }
 
 
-def test_entry_has_the_repetitions_and_no_aggregates() -> None:
+def test_entry_of_github_action_benchmark_gives_records_of_repetitions_and_not_of_aggregates() -> None:
     log = read(ACTION / "moveit-entry.json")
 
     assert [record.numbers[0].value for record in log.records] == [263615048809.99997, 298353617507.99994, 175431627984.0]
@@ -127,19 +127,19 @@ def test_entry_has_the_repetitions_and_no_aggregates() -> None:
     assert log.problems == []
 
 
-def test_entry_states_its_commit_and_its_time() -> None:
+def test_entry_of_github_action_benchmark_states_its_commit_and_its_start_time() -> None:
     facts = read(ACTION / "moveit-entry.json").facts
 
     assert (facts.build, facts.start_time) == ("2d4a2469515123655e673fda9a1c85e3eb7e88bb", "2024-08-22T16:32:36Z")
 
 
-def test_only_times_of_go_are_results() -> None:
+def test_only_times_of_go_benchmarks_become_records() -> None:
     (record,) = read(ACTION / "layout-go.json").records
 
     assert (record.numbers[0].value, record.samples, record.payload_bytes) == (412.5, 2911232, 64)
 
 
-def test_mean_of_catch2_is_in_its_printed_unit() -> None:
+def test_mean_of_catch2_is_read_in_its_printed_unit() -> None:
     (record,) = read(ACTION / "layout-catch2.json").records
 
     assert record.numbers == (Number(metric="latency", statistic="mean", value=43186.0, resolution=1.0, line=11),)
@@ -152,14 +152,14 @@ def test_value_of_unknown_meaning_is_not_read() -> None:
     assert [problem.reason for problem in log.problems] == ["not read: the values of 'cargo' are not known to be mean times"]
 
 
-def test_whole_history_is_refused_with_the_command_that_reads_it() -> None:
+def test_history_file_is_refused_and_the_message_states_the_command_that_imports_this_file() -> None:
     text = f'window.BENCHMARK_DATA = {{"entries": {{"Suite": [{(ACTION / "moveit-entry.json").read_text()}]}}}}'
 
     with pytest.raises(UnreadableInput, match=r"'tacholog import data\.js --to DATA' makes a run of each entry"):
         read_text(text)
 
 
-def test_value_in_the_place_of_a_result_is_broken() -> None:
+def test_number_in_the_list_of_benchmarks_is_broken() -> None:
     text = report(ITERATION).replace('"benchmarks": [\n', '"benchmarks": [\n    1, 1,\n')
 
     log = read_text(text, "google_benchmark")
@@ -167,7 +167,7 @@ def test_value_in_the_place_of_a_result_is_broken() -> None:
     assert len(log.records) == 1
 
 
-def test_repetition_with_a_member_of_an_aggregate_is_broken() -> None:
+def test_benchmark_with_contradictory_members_is_broken() -> None:
     log = read_text(report({**ITERATION, "aggregate_unit": "percentage"}, {**ITERATION, "name": "BM_Receive"}), "google_benchmark")
 
     assert [problem.reason for problem in log.problems] == ["members of the benchmark contradict each other"] * 2

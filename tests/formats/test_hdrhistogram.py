@@ -24,7 +24,7 @@ HINT = (
     "this log into run.toml"
 )
 
-# "#[Mean    =       15.750, StdDeviation   =        8.649]" may be below the table of another log.
+# The line "#[Mean    =       15.750, StdDeviation   =        8.649]" of one log may stand below the table of another log.
 Test_hdrhistogram_in_microseconds = format_tests(
     "hdrhistogram:us",
     sorted(path for path in LOGS.iterdir() if path.name != "README.md"),
@@ -40,7 +40,7 @@ def numbers(log: Log) -> dict[str, tuple[float | None, float | None]]:
 
 
 @pytest.mark.parametrize("path", sorted(path for path in LOGS.iterdir() if path.name != "README.md"), ids=lambda path: path.name)
-def test_log_without_a_stated_unit_has_no_result_but_a_hint(path: Path) -> None:
+def test_log_without_a_stated_unit_gives_a_hint_and_no_records(path: Path) -> None:
     log = read(path)
 
     assert log.records == []
@@ -53,13 +53,13 @@ def test_unit_of_the_values_is_a_part_of_the_name_of_the_format(unit: str, nanos
     assert numbers(read_text(TABLE, f"hdrhistogram:{unit}"))["p50"][0] == 15 * nanoseconds
 
 
-def test_percentile_with_a_row_of_its_own_is_the_value_of_this_row() -> None:
-    # 15.000 0.500000000000 10: a bucket is at most 1/1024 of its value wide.
+def test_percentile_with_a_separate_row_is_the_value_of_this_row() -> None:
+    # The row is "15.000 0.500000000000 10". A bucket is at most as wide as 1/1024 of its value.
     assert numbers(read_text(TABLE, "hdrhistogram:us"))["p50"] == (15000.0, round(15000 / 1024, 6))
 
 
 def test_percentile_between_two_rows_has_the_distance_of_the_rows_as_its_resolution() -> None:
-    # Of 11 values, 50 % are 6: the rows are 2.000 with 1 value, and 4.000 with 11 values.
+    # The median of 11 values is the 6th value. The rows are 2.000 with 1 value, and 4.000 with 11 values.
     assert numbers(read(LOGS / "layout-c.hgrm", "hdrhistogram:us"))["p50"] == (4000.0, 2000.0)
 
 
@@ -67,16 +67,16 @@ def test_table_has_mean_deviation_minimum_and_maximum() -> None:
     stated = numbers(read_text(TABLE, "hdrhistogram:us"))
 
     assert [stated[name][0] for name in ("mean", "std", "min", "p90", "p95", "max")] == [15750.0, 8649.0, 1500.0, 27000.0, 28500.0, 30000.0]
-    assert "p99" not in stated  # Of 20 values, no value lies beyond it.
+    assert "p99" not in stated  # None of the 20 values lies beyond the 99th percentile.
 
 
-def test_number_of_samples_is_the_total_count() -> None:
+def test_number_of_samples_is_the_total_count_below_the_table() -> None:
     (record,) = read_text(TABLE, "hdrhistogram:us").records
 
     assert (record.samples, record.payload_bytes, record.conditions.basis) == (20, None, None)
 
 
-def test_missing_row_breaks_the_table() -> None:
+def test_table_with_a_missing_row_is_broken() -> None:
     lines = TABLE.splitlines(keepends=True)
 
     for missing in range(2, len(lines) - 3):
@@ -85,14 +85,14 @@ def test_missing_row_breaks_the_table() -> None:
         assert "missing" in log.problems[0].reason
 
 
-def test_unknown_unit_is_refused_with_the_units_that_exist() -> None:
+def test_unknown_unit_is_refused_and_the_message_lists_the_known_units() -> None:
     with pytest.raises(UnreadableInput, match="write one of hdrhistogram:ns, hdrhistogram:us, hdrhistogram:ms, hdrhistogram:s"):
         format_named("hdrhistogram:min")
     with pytest.raises(UnreadableInput, match="write iperf3 without a unit"):
         format_named("iperf3:us")
 
 
-def test_format_with_a_unit_has_the_package_and_the_conditions_of_the_format() -> None:
+def test_format_with_a_unit_has_the_package_and_the_conditions_of_the_format_without_a_unit() -> None:
     states = states_of("hdrhistogram:us")
 
     assert package_of("hdrhistogram:us") == package_of("hdrhistogram")
@@ -100,7 +100,7 @@ def test_format_with_a_unit_has_the_package_and_the_conditions_of_the_format() -
     assert states["latency"].always == "definition"
 
 
-def test_intervals_and_their_sum_have_the_percentiles_that_the_library_computes() -> None:
+def test_summary_of_all_intervals_has_the_nearest_rank_percentiles_of_all_values() -> None:
     log = read(LOGS / "python-1.2.hlog", "hdrhistogram:ns")
     stated = {name: value for name, (value, _) in numbers(log).items()}
 
@@ -109,8 +109,8 @@ def test_intervals_and_their_sum_have_the_percentiles_that_the_library_computes(
         "p50": 26991,
         "p90": 44863,
         "p99": 64543,
-        "p99.9": 100031,  # The library rounds the rank 1798.2 down to 1798, and says 96575. The nearest rank is 1799.
-        "min": 7675,  # 7672 is the lower edge of a bucket of four.
+        "p99.9": 100031,  # The library rounds the rank 1798.2 down to 1798, and returns 96575. The nearest rank is 1799.
+        "min": 7675,  # The bucket contains the four values from 7672 to 7675.
         "max": 116415,
     }
     assert stated["mean"] == pytest.approx(28864.65, rel=1e-3)
@@ -118,7 +118,7 @@ def test_intervals_and_their_sum_have_the_percentiles_that_the_library_computes(
     assert log.problems == []
 
 
-def test_cut_histogram_is_broken_and_the_sum_is_marked() -> None:
+def test_truncated_histogram_is_broken_and_the_summary_is_marked_as_partial() -> None:
     lines = (LOGS / "python-1.2.hlog").read_text().splitlines(keepends=True)
 
     log = read_text("".join((*lines[:4], lines[4][:-40] + "\n", *lines[5:])), "hdrhistogram:ns")
@@ -131,11 +131,11 @@ def test_cut_histogram_is_broken_and_the_sum_is_marked() -> None:
 def test_deviation_of_the_python_library_is_not_read() -> None:
     stated = numbers(read(LOGS / "python-us.hgrm", "hdrhistogram:us"))
 
-    assert stated["mean"][0] == 28831  # The deviation below the table, 11967.267, is not divided by 1000.
+    assert stated["mean"][0] == 28831  # The library did not divide the deviation below the table, 11967.267, by 1000.
     assert "std" not in stated
 
 
-def test_histogram_with_more_values_than_memory_is_broken() -> None:
+def test_histogram_with_more_different_values_than_a_histogram_can_have_is_broken() -> None:
     payload = b"\x02" * (1 << 20)  # A count of one in each of a million buckets.
     inner = struct.pack(">iiiiqqd", 0x1C849313, len(payload), 0, 5, 1, 1 << 62, 1.0) + payload
     packed = zlib.compress(inner)
@@ -145,7 +145,7 @@ def test_histogram_with_more_values_than_memory_is_broken() -> None:
     assert [problem.reason for problem in log.problems] == ["the histogram cannot be decoded: more different values than a histogram has"]
 
 
-def test_rule_of_an_import_states_the_unit(tmp_path: Path) -> None:
+def test_rule_of_an_import_can_state_the_unit_of_the_values(tmp_path: Path) -> None:
     (tmp_path / "logs/1.0").mkdir(parents=True)
     (tmp_path / "logs/1.0/report.hgrm").write_text(TABLE)
     (tmp_path / "rules.toml").write_text(

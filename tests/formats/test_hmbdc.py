@@ -21,7 +21,7 @@ def latency(statistic: str, value: float | None, resolution: float | None = 1.0,
     return Number(metric="latency", statistic=statistic, value=value, resolution=resolution, line=line)
 
 
-def test_result_of_a_pinger_is_a_round_trip_with_the_rate_and_size_of_the_line_before_it() -> None:
+def test_result_of_a_pinger_is_a_round_trip_with_the_rate_and_size_of_the_line_before_the_result() -> None:
     log = read(LOGS / "17-6-ipc-0cpy-ping.log")
 
     assert log.records[2] == Record(
@@ -44,7 +44,7 @@ def test_result_of_a_pinger_is_a_round_trip_with_the_rate_and_size_of_the_line_b
     assert log.unknown == [1, 6, 7, 12, 13, 18, 19, 24, 25, 30, 31, 36]
 
 
-def test_record_states_both_lines_from_which_it_was_read() -> None:
+def test_record_states_both_lines_from_which_the_record_was_read() -> None:
     event = next(event for event in read(LOGS / "17-6-ipc-0cpy-ping.log").events if isinstance(event.what, Record))
 
     assert list(event.lines) == [4, 5]
@@ -77,7 +77,7 @@ def test_ponger_in_the_process_of_the_pinger_has_separate_records() -> None:
     assert len(log.records) == 10
 
 
-def test_message_size_without_any_answer_is_a_record_with_zero_samples_and_no_latency() -> None:
+def test_message_size_without_any_answer_gives_a_record_with_zero_samples_and_no_latency() -> None:
     log = read(LOGS / "15-29-ipc-regular-ping.log")
 
     assert log.records[5].numbers == (
@@ -96,7 +96,7 @@ def test_run_in_which_no_ping_was_answered_is_failed() -> None:
     assert log.unknown == []
 
 
-def test_threads_that_overwrite_each_other_damage_only_the_overwritten_lines() -> None:
+def test_interleaved_output_of_two_threads_loses_only_the_overwritten_values() -> None:
     log = read(LOGS / "interleaved.log")
 
     assert [(record.payload_bytes, record.samples) for record in log.records] == [(None, 299), (16, 299), (None, 299)]
@@ -137,14 +137,14 @@ def test_latency_below_zero_is_impossible_and_unknown() -> None:
         (PINGS + PINGS + RESULT, ["1: a line without the result that belongs to it", "2: a result behind two lines that each wait for one"]),
     ],
 )
-def test_result_that_is_damaged_or_contradicts_itself_or_has_no_line_before_it_is_broken(text: str, reasons: list[str]) -> None:
+def test_result_that_is_damaged_or_contradictory_or_lacks_the_line_with_its_conditions_is_broken(text: str, reasons: list[str]) -> None:
     log = read_text(text, "hmbdc")
 
     assert log.broken == [f"text:{reason}" for reason in reasons]
     assert log.records == []
 
 
-def test_each_result_of_the_performance_sample_is_a_record_with_its_bounds_and_sizes() -> None:
+def test_each_result_of_the_performance_sample_becomes_a_record_with_bounds_and_message_sizes() -> None:
     log = read(LOGS / "perf-sample-14-2.txt")
 
     assert [
@@ -172,7 +172,7 @@ def test_size_of_zero_bytes_is_broken() -> None:
     assert len(log.records) == 7
 
 
-def test_results_of_the_performance_sample_have_data_path_and_reliability_and_those_of_qperf_have_a_separate_definition() -> None:
+def test_results_of_the_performance_sample_state_data_path_and_reliability_and_qperf_has_a_separate_definition() -> None:
     records = read(LOGS / "perf-sample-14-2.txt").records
 
     assert [record.conditions.data_path for record in records] == [None, None, "pointer", "zero-copy", "copy", None, None, None]
@@ -190,7 +190,8 @@ def test_printed_range_is_two_numbers_with_the_resolution_of_their_units() -> No
     )
 
 
-def test_commands_machines_and_notes_are_stored_with_the_row_number_or_the_letter_of_their_machine() -> None:
+def test_commands_machines_and_notes_of_the_performance_sample_are_stored_as_environment() -> None:
+    """The key has the number of the row, the letter of the machine, or the name of the transport."""
     facts = read(LOGS / "perf-sample-15.17-1.txt").account.facts
 
     assert facts.system_version == "12-41"
@@ -215,7 +216,7 @@ def test_commands_machines_and_notes_are_stored_with_the_row_number_or_the_lette
     )
 
 
-def test_row_of_the_older_sample_keeps_the_command_that_was_copied_to_it_by_mistake() -> None:
+def test_row_of_the_older_sample_keeps_the_command_that_the_authors_copied_into_this_row_by_mistake() -> None:
     facts = read(LOGS / "perf-sample-14-2.txt").account.facts
 
     assert (
@@ -251,7 +252,7 @@ def test_command_with_unknown_shell_syntax_is_stored_as_text(command: str, tmp_p
         ("reliable UDP    ", "reliable UDP", "30: a result beside a name that is no transport's, or out of its column"),
     ],
 )
-def test_changed_row_of_the_performance_sample_is_broken(old: str, new: str, reason: str) -> None:
+def test_damaged_row_of_the_performance_sample_is_broken(old: str, new: str, reason: str) -> None:
     text = (LOGS / "perf-sample-14-2.txt").read_text()
 
     log = read_text(text.replace(old, new, 1), "hmbdc")
@@ -268,7 +269,7 @@ def test_performance_sample_that_ends_within_a_block_gives_no_record_for_this_bl
     assert log.broken == ["text:30: the table ends within this transport"]
 
 
-def test_text_hundreds_of_nanoseconds_is_a_range_from_100_to_1000_nanoseconds() -> None:
+def test_words_hundreds_of_nano_seconds_are_read_as_the_range_from_100_to_1000_nanoseconds() -> None:
     text = (LOGS / "perf-sample-14-2.txt").read_text().replace("~2us (shared poniter passing)", "hundreds of nano seconds")
 
     assert [(n.value, n.resolution, n.bound) for n in read_text(text, "hmbdc").records[2].numbers] == [
@@ -277,7 +278,7 @@ def test_text_hundreds_of_nanoseconds_is_a_range_from_100_to_1000_nanoseconds() 
     ]
 
 
-def test_performance_sample_with_an_older_title_is_read_and_its_latencies_are_not_called_one_way() -> None:
+def test_performance_sample_with_an_older_title_is_read_and_its_latencies_are_not_one_way() -> None:
     log = read(LOGS / "perf-sample-12-41.txt")
 
     assert [
@@ -294,7 +295,7 @@ def test_performance_sample_with_an_older_title_is_read_and_its_latencies_are_no
         (32, "rmcast", 100, 10_000_000, [("range-low", 60e3), ("range-high", 80e6)]),
         (38, "rnetmap", None, None, []),
     ]
-    # Its header states "latency performance", later headers "1-way latency".
+    # The header of this version states "latency performance", the headers of later versions state "1-way latency".
     assert [record.conditions.basis for record in log.records] == ["rtt/2", "rtt/2", *[None] * 6]
     assert {record.conditions.definition for record in log.records[2:]} == {"hmbdc-sample-12-41"}
     assert [record.conditions.data_path for record in log.records] == [None, None, "pointer", "zero-copy", "copy", None, None, None]
@@ -303,7 +304,7 @@ def test_performance_sample_with_an_older_title_is_read_and_its_latencies_are_no
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_mark_after_the_release_of_the_sample_refers_to_a_note_at_its_end() -> None:
+def test_note_at_the_end_of_the_performance_sample_is_kept_and_its_mark_is_not_part_of_the_release() -> None:
     log = read(LOGS / "perf-sample-12-41-noted.txt")
 
     assert log.records == read(LOGS / "perf-sample-14-2.txt").records

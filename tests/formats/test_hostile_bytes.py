@@ -1,4 +1,4 @@
-"""Properties of each format for any bytes: a log gives the same records in other encodings, and a binary line affects only the result around it."""
+"""Each format copes with any bytes. A log gives the same records in any encoding, and a binary line affects at most the result around the line."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def findings_with_lines(events: list[Event]) -> list[tuple[int, object]]:
 
 @pytest.mark.parametrize("dress", DRESS)
 @pytest.mark.parametrize(("name", "path"), tries(SOME, SAMPLES), ids=lambda value: value.name if isinstance(value, Path) else value)
-def test_log_gives_the_same_records_in_each_encoding(name: str, path: Path, dress: str) -> None:
+def test_log_gives_the_same_records_if_it_is_compressed_or_coloured_or_quoted_in_a_mail(name: str, path: Path, dress: str) -> None:
     plain = scanned(with_line_end(path))[1]
 
     scan, events = scanned(DRESS[dress](with_line_end(path)))
@@ -82,19 +82,19 @@ def test_log_gives_the_same_records_in_each_encoding(name: str, path: Path, dres
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: value.name if isinstance(value, Path) else value)
-def test_binary_line_is_unknown_and_affects_at_most_the_result_in_which_it_stands(name: str, path: Path) -> None:
+def test_binary_line_is_reported_and_affects_at_most_the_result_around_the_line(name: str, path: Path) -> None:
     for stranger in STRANGERS.values():
         assert_it_costs_only_what_it_stands_in(stranger, path, name)
 
 
 @pytest.mark.parametrize("stranger", LONG)
 @pytest.mark.parametrize("name", FIRST)
-def test_line_of_ten_megabytes_is_unknown_and_affects_at_most_the_result_in_which_it_stands(name: str, stranger: str) -> None:
+def test_line_of_ten_megabytes_is_reported_and_affects_at_most_the_result_around_the_line(name: str, stranger: str) -> None:
     assert_it_costs_only_what_it_stands_in(LONG[stranger], FIRST[name], name)
 
 
 def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
-    """Insert a line into a sample, and check that the line is unknown and that no record is changed."""
+    """Insert a line into a sample log; check that the line is reported as unknown or broken, and that no other record appears."""
     lines = with_line_end(path).splitlines(keepends=True)
     plain = {wherever(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
     index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
@@ -110,13 +110,13 @@ def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: st
 
 
 def wherever(record: Record) -> str:
-    """Return the content of a record without the lines of its numbers, which an inserted line shifts."""
+    """Return the content of a record without line numbers, because an inserted line changes them."""
     return re.sub(r"\bline=\d+", "", str(record))
 
 
 @pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("name", FIRST)
-def test_utf_16_log_is_refused_with_advice(name: str, mark: str) -> None:
+def test_log_in_utf_16_is_refused_with_advice(name: str, mark: str) -> None:
     text = "\ufeff" + FIRST[name].read_text(errors="replace")
 
     with pytest.raises(UnreadableInput, match="UTF-16; convert it to UTF-8"):
@@ -125,7 +125,7 @@ def test_utf_16_log_is_refused_with_advice(name: str, mark: str) -> None:
 
 @pytest.fixture(scope="module")
 def bombs() -> dict[str, bytes]:
-    """For each compression: a stream that grows to 64 MiB."""
+    """For each compression, a stream that decompresses to 64 MiB."""
     return {packer: pack(bytes(BOMB_BYTES)) for packer, pack in PACK.items()}
 
 

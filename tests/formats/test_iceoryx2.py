@@ -13,7 +13,7 @@ from tacholog.schema.records import Number, Record
 LOGS = Path(__file__).parent / "iceoryx2"
 
 
-def test_each_line_is_a_record_with_the_mean_of_half_a_round_trip_over_one_kind_of_service() -> None:
+def test_each_line_becomes_a_record_with_the_mean_half_round_trip_of_one_kind_of_service() -> None:
     first = read(LOGS / "0.9.3-publish-subscribe.log").records[0]
 
     assert first == Record(
@@ -44,7 +44,7 @@ def test_requests_and_messages_have_different_definitions_and_requests_have_no_s
     assert [(record.payload_bytes, record.numbers[0].value) for record in log.records[3:]] == [(8192, 245), (None, 328), (None, 379)]
 
 
-def test_lines_of_cargo_are_chatter_but_not_the_command_of_the_user_and_not_the_truncated_line() -> None:
+def test_lines_of_cargo_are_chatter_but_the_command_of_the_user_is_unknown_and_a_truncated_line_is_broken() -> None:
     log = read(LOGS / "0.9-posted.log")
 
     assert log.unknown == [7]
@@ -67,13 +67,13 @@ def test_lines_that_are_known_only_from_the_source_code_are_read(start: str, tim
     assert (record.conditions.definition, record.conditions.transport, record.payload_bytes, record.samples) == expected
 
 
-def test_first_versions_print_no_iterations_no_sizes_and_no_unit_of_time() -> None:
+def test_line_of_the_first_versions_is_read_without_iterations_and_size_and_unit_of_time() -> None:
     log = read_text("iceoryx2::service::process_local::Service ::: Time: 3.1, Latency: 155 ns\n", "iceoryx2")
 
     assert [(record.conditions.transport, record.payload_bytes, record.samples) for record in log.records] == [("process_local", None, None)]
 
 
-def test_line_whose_latency_is_not_the_time_divided_by_twice_the_iterations_is_broken() -> None:
+def test_line_is_broken_if_its_latency_is_not_its_time_divided_by_twice_its_iterations() -> None:
     line = (LOGS / "0.9.3-publish-subscribe.log").read_text(encoding="utf-8").splitlines()[0]
 
     assert read_text(f"{line}\n", "iceoryx2").broken == []
@@ -81,7 +81,7 @@ def test_line_whose_latency_is_not_the_time_divided_by_twice_the_iterations_is_b
         assert read_text(f"{line.replace(old, new)}\n", "iceoryx2").broken == ["text:1: the latency is not the time over twice the iterations"]
 
 
-def test_last_line_without_its_end_may_have_lost_digits_of_its_size() -> None:
+def test_last_line_without_a_line_end_is_broken_because_digits_of_its_size_may_be_missing() -> None:
     line = "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 81"
 
     assert read_text(line, "iceoryx2").broken == ["text:1: the log ends within this line"]
@@ -94,7 +94,7 @@ def test_line_without_its_sample_size_is_broken() -> None:
 
 
 @pytest.mark.parametrize("garbled", ["iceoryx2::service::ipcA:Service", "iceoryx2::servicA::ipc::Service", "iceoryx2::service::ipc::ServicA"])
-def test_line_without_a_service_is_broken_because_its_transport_is_unknown(garbled: str) -> None:
+def test_line_with_a_garbled_service_is_broken_because_its_transport_is_unknown(garbled: str) -> None:
     line = f"{garbled} ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 64\n"
 
     assert read_text(line, "iceoryx2").broken == ["text:1: result line is cut short or garbled"]

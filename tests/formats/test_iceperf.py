@@ -33,7 +33,7 @@ def means(log: Log) -> list[tuple[int | None, float | None, float | None]]:
     return [(record.payload_bytes, number.value, number.resolution) for record in log.records for number in record.numbers]
 
 
-def test_row_is_a_record_with_the_mean_of_half_a_round_trip() -> None:
+def test_row_becomes_a_record_with_the_mean_half_round_trip() -> None:
     first = read(LOGS / "2.0.3-leader.log").records[0]
 
     assert first == Record(
@@ -74,7 +74,7 @@ def test_heading_of_a_section_gives_the_transport_and_the_data_path() -> None:
     assert len(records) == 39
 
 
-def test_units_in_cells_are_read_if_the_header_has_none() -> None:
+def test_units_in_cells_are_read_if_the_header_has_no_units() -> None:
     log = read(LOGS / "units-layout.log")
 
     assert [size for size, _, _ in means(log)] == [16 * 2**power for power in range(19)]
@@ -86,7 +86,7 @@ def test_no_complete_log_has_a_broken_or_unknown_line() -> None:
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_reason_of_a_run_that_hung_names_the_size_at_which_it_stopped() -> None:
+def test_reason_of_a_run_that_hung_names_the_message_size_at_which_the_run_stopped() -> None:
     account = read(LOGS / "stuck.log").account
 
     assert (account.status, account.reason) == ("truncated", "MESSAGE QUEUE: the run stopped at 1 kB, before its table was complete")
@@ -117,7 +117,7 @@ def test_rows_of_an_incomplete_table_are_broken(old: str, new: str) -> None:
     assert len(log.broken) == 2
 
 
-def test_broken_row_affects_only_itself() -> None:
+def test_broken_row_affects_no_other_row() -> None:
     log = read_text(TABLE.replace("63 |", "6"), "iceperf")
 
     assert log.broken == ["text:10: row is cut short or garbled"]
@@ -139,7 +139,7 @@ def test_mean_that_is_printed_as_zero_is_below_its_resolution() -> None:
     assert log.records[0].numbers == (Number(metric="latency", statistic="mean", value=1, resolution=1, bound="<"),)
 
 
-def test_version_0_16_has_no_heading_for_its_only_transport() -> None:
+def test_log_of_version_0_16_has_the_transport_iceoryx_although_it_has_no_heading() -> None:
     log = read(LOGS / "0.16.log")
 
     assert [(record.payload_bytes, record.numbers[0].value, record.samples) for record in log.records] == [
@@ -183,11 +183,11 @@ def test_reason_of_a_broken_row_names_what_is_missing_above_the_row(lost: str, r
 
 
 @pytest.mark.parametrize("lost", ["\nFinished!\n", "|------------------:|---------------------:|\n"])
-def test_run_with_a_table_up_to_its_last_size_did_not_stop_early(lost: str) -> None:
+def test_run_is_not_truncated_if_its_table_has_the_last_message_size(lost: str) -> None:
     assert read_text(TABLE.replace(lost, "\n"), "iceperf").account.status != "truncated"
 
 
-def test_run_with_a_table_without_its_last_size_stopped_early() -> None:
+def test_run_is_truncated_if_its_table_lacks_the_last_message_size() -> None:
     log = read_text(TABLE[: TABLE.index("|                 2 |")], "iceperf")
 
     assert (log.account.status, log.account.reason) == ("truncated", "ICEORYX: the run stopped at 2 kB, before its table was complete")

@@ -21,7 +21,7 @@ DASHES = "- " * 24 + "-\n"
 
 
 def logged(name: str) -> Log:
-    """A sample log as text."""
+    """Return a sample log, read in the format of iperf3."""
     return read(LOGS / name, "iperf3")
 
 
@@ -35,7 +35,7 @@ def values_of(record: Record) -> dict[tuple[str, str], float | None]:
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
-def test_sent_and_received_data_are_two_records() -> None:
+def test_sent_and_received_data_become_two_records() -> None:
     sent, received = summaries(logged("tcp.log"))
 
     assert sent == Record(
@@ -70,7 +70,7 @@ def test_rows_of_one_second_are_intervals() -> None:
     assert (log.unknown, log.broken) == ([], [])
 
 
-def test_streams_have_names_but_their_sum_has_no_name_and_the_warm_up_is_left_out() -> None:
+def test_streams_have_names_and_their_sum_has_no_name_and_rows_of_the_warm_up_are_not_read() -> None:
     log = logged("tcp-three-streams-omit.log")
 
     assert [record.participant for record in log.records[:4]] == ["stream 5", "stream 7", "stream 9", None]
@@ -84,7 +84,8 @@ def test_streams_have_names_but_their_sum_has_no_name_and_the_warm_up_is_left_ou
 
 
 @pytest.mark.parametrize(("old", "new"), [("Reverse mode", "Reverse mode"), ("Reverse mode, remote", "Reverse mode remote")])
-def test_interval_without_a_stated_side_has_no_side_whatever_the_lines_before_it_state(changed: Changed, old: str, new: str) -> None:
+def test_side_of_an_interval_is_unknown_if_its_row_does_not_state_the_side(changed: Changed, old: str, new: str) -> None:
+    """Lines before the row, such as "Reverse mode", do not decide the side."""
     log = changed("iperf3/tcp-reverse.log", old, new)
 
     assert log.records[0].numbers[0] == Number(metric="transfer_rate", statistic="mean", value=46.6e9, resolution=1e8)
@@ -97,7 +98,7 @@ def test_interval_without_a_stated_side_has_no_side_whatever_the_lines_before_it
 
 
 @pytest.mark.parametrize("name", ["tcp-both-ways.log", "server-both-ways.log"])
-def test_two_simultaneous_directions_are_separate_records(name: str) -> None:
+def test_two_simultaneous_directions_become_separate_records(name: str) -> None:
     directions = {(record.side, record.participant): values_of(record) for record in summaries(logged(name))}
 
     rates = {key: numbers.get(("offered_goodput", "mean")) or numbers.get(("goodput", "mean")) for key, numbers in directions.items()}
@@ -123,7 +124,7 @@ def test_two_simultaneous_directions_are_separate_records(name: str) -> None:
         ),
     ],
 )
-def test_text_and_json_state_the_same_number_of_streams_and_that_the_server_sends(name: str, streams: int, participants: set[str | None]) -> None:
+def test_number_of_streams_and_the_sending_server_are_read_from_text_and_from_json(name: str, streams: int, participants: set[str | None]) -> None:
     log = logged(name)
 
     assert {record.conditions.publishers for record in log.records} == {streams}
@@ -134,8 +135,8 @@ def test_four_streams_in_both_directions_are_two_publishers_per_direction() -> N
     assert {record.conditions.publishers for record in logged("server-udp-two-streams-both-ways.log").records} == {2}
 
 
-def test_server_whose_rows_have_the_columns_of_a_sender_is_the_sender(changed: Changed) -> None:
-    """The log has the rows of ``tcp.log``, as the server of a test in reverse prints them: the server sends, and no line states this."""
+def test_server_is_the_sender_if_its_rows_have_the_columns_of_a_sender(changed: Changed) -> None:
+    """The log has the rows of ``tcp.log``. The server of a reverse test prints such rows: the server sends, and no line states this."""
     log = changed("iperf3/tcp.log", "Connecting to host 127.0.0.1, port 5299", "Accepted connection from 127.0.0.1, port 45260")
 
     assert {record.participant for record in log.records} == {"server to client"}
@@ -151,20 +152,20 @@ def test_server_whose_rows_have_the_columns_of_a_sender_is_the_sender(changed: C
         ("[  5] local 127.0.0.1 port 47150 conn", "[  5] local 127.0.0.1 po"),
         # An announcement is lost, but rows of its stream exist.
         ("[  5] local 127.0.0.1 port 47150 connected to 127.0.0.1 port 5299\n", ""),
-        # Two announcements are lost, but a sum exists.
+        # Two announcements are lost, but a row with the sum of the streams exists.
         (
             "[  7] local 127.0.0.1 port 47164 connected to 127.0.0.1 port 5299\n[  9] local 127.0.0.1 port 47168 connected to 127.0.0.1 port 5299\n",
             "",
         ),
     ],
 )
-def test_number_of_streams_is_unknown_if_an_announcement_may_be_missing(changed: Changed, old: str, new: str) -> None:
+def test_number_of_streams_is_unknown_if_the_announcement_of_a_stream_may_be_missing(changed: Changed, old: str, new: str) -> None:
     log = changed("iperf3/tcp-three-streams-omit.log", old, new)
 
     assert {record.conditions.publishers for record in log.records} == {None}
 
 
-def test_datagrams_of_a_receiver_have_jitter_and_loss_and_those_of_a_sender_do_not() -> None:
+def test_only_the_receiver_of_datagrams_has_jitter_and_loss() -> None:
     sent, received = summaries(logged("udp.log"))
 
     assert values_of(sent) == {
@@ -188,7 +189,7 @@ def test_jitter_rounded_to_zero_is_below_one_microsecond(changed: Changed) -> No
     assert received.samples == 53522
 
 
-def test_verbose_output_states_the_test_and_its_processor_time() -> None:
+def test_processor_time_and_options_of_the_test_are_read_from_verbose_output() -> None:
     log = logged("tcp-verbose.log")
 
     sent, received, cpu, server = summaries(log)
@@ -207,7 +208,7 @@ def test_verbose_output_states_the_test_and_its_processor_time() -> None:
     assert (log.unknown, log.broken) == ([], [])
 
 
-def test_json_has_its_figures_with_all_digits() -> None:
+def test_numbers_in_json_are_read_with_all_digits() -> None:
     log = logged("tcp.json")
 
     sent, received, cpu = summaries(log)
@@ -225,13 +226,13 @@ def test_json_has_its_figures_with_all_digits() -> None:
     assert (log.unknown, log.broken) == ([], [])
 
 
-def test_result_in_json_has_the_lines_of_its_members() -> None:
+def test_result_in_json_states_the_lines_of_its_members() -> None:
     events = [event for event in logged("tcp.json").events if isinstance(event.what, Record)]
 
     assert [(event.line, event.last_line) for event in events] == [(57, 64), (84, 91), (111, 118), (149, 155), (158, 163), (166, 171)]
 
 
-def test_bytes_of_the_sender_in_json_are_not_those_of_the_receiver() -> None:
+def test_bytes_of_the_sender_and_bytes_of_the_receiver_are_separate_numbers_in_json() -> None:
     both, sent, received = summaries(logged("udp.json"))[:3]
 
     assert both.conditions.definition == "iperf3-udp"
@@ -251,7 +252,7 @@ def test_bytes_of_the_sender_in_json_are_not_those_of_the_receiver() -> None:
     assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # The rate of datagrams of 1400 bytes.
 
 
-def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None:
+def test_streams_in_json_have_names_and_omitted_intervals_are_not_read() -> None:
     log = logged("tcp-two-streams-omit.json")
 
     assert [(record.scope, record.participant) for record in log.records] == [
@@ -262,7 +263,7 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None
     ]
 
 
-def test_rate_of_a_receiver_uses_the_duration_of_the_receiver_and_not_the_end_time() -> None:
+def test_duration_of_a_receiver_is_its_end_time_if_its_stated_seconds_belong_to_the_sender() -> None:
     log = logged("tcp-eight-streams-late-receiver.json")
 
     assert not log.broken
@@ -272,18 +273,20 @@ def test_rate_of_a_receiver_uses_the_duration_of_the_receiver_and_not_the_end_ti
     assert received[0].numbers[0].value == 115638264.85414824
 
 
-def test_receiver_whose_rate_fits_none_of_its_durations_is_broken() -> None:
+def test_result_of_a_receiver_is_broken_if_its_rate_matches_none_of_its_durations() -> None:
     text = (LOGS / "tcp-eight-streams-late-receiver.json").read_text()
     before, receiver, after = text.partition('"receiver":')
     late = read_text(before + receiver + after.replace('"end":\t1.105129', '"end":\t1.205129', 1), "iperf3")
     sender = read_text(text.replace('"end":\t1.105129', '"end":\t1.010055').replace('"sum_received"', '"sum_lost"'), "iperf3")
 
     assert {why.partition(": ")[2] for why in late.broken} == {"members of this result are missing, out of place, or contradict each other"}
-    assert len({record.participant for record in late.records if record.conditions.definition == "iperf3-received"}) == 8  # 7 streams, and the sum.
+    assert (
+        len({record.participant for record in late.records if record.conditions.definition == "iperf3-received"}) == 8
+    )  # The result of one stream is broken: 7 streams and the sum remain.
     assert not [record for record in sender.records if record.conditions.definition == "iperf3-received"]
 
 
-def test_summary_without_its_header_or_its_dashes_is_never_an_interval(tmp_path: Path) -> None:
+def test_summary_without_its_header_or_its_separator_line_is_never_read_as_an_interval(tmp_path: Path) -> None:
     text = (LOGS / "server-three-streams.log").read_text().replace("receiver", "        ")
     headers = [line for line in text.splitlines(keepends=True) if line.startswith("[ ID]")]
     for lost in ("- " * 25 + "\n", headers[-1]):
@@ -301,14 +304,14 @@ def test_conditions_that_the_client_states_do_not_apply_to_the_output_of_the_ser
     assert (server.side, server.payload_bytes) == ("subscriber", None)
 
 
-def test_two_directions_in_json_are_separate_records() -> None:
+def test_two_directions_in_json_become_separate_records() -> None:
     rates = [(record.side, record.participant, values_of(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
 
     assert rates[1] == ("subscriber", None, 35142594208.121483)
     assert rates[3] == ("subscriber", "server to client", 14026366945.422491)
 
 
-def test_figures_of_the_other_side_that_never_arrived_are_impossible_and_not_zero() -> None:
+def test_figures_that_never_arrived_from_the_other_side_are_impossible_and_not_zero() -> None:
     for record in (summaries(logged("tcp-interrupted.log"))[1], summaries(logged("server-udp-reverse.json"))[-2]):
         assert anywhere([record])[0].numbers == (
             Number(metric="goodput", statistic="mean", value=None, marks=("impossible",)),
@@ -325,13 +328,13 @@ def test_figures_of_the_other_side_that_never_arrived_are_impossible_and_not_zer
         ("server-interrupted.log", "truncated", "the client has terminated"),
     ],
 )
-def test_run_that_did_not_end_well_states_why(name: str, status: str, reason: str) -> None:
+def test_run_that_failed_or_was_interrupted_states_the_reason(name: str, status: str, reason: str) -> None:
     account = logged(name).account
 
     assert (account.status, account.reason) == (status, reason)
 
 
-def test_interleaved_rows_of_a_client_and_of_a_server_are_not_attributed_to_either() -> None:
+def test_rows_are_broken_if_the_outputs_of_a_client_and_of_a_server_are_interleaved() -> None:
     client, server = ((LOGS / name).read_text().splitlines(keepends=True) for name in ("tcp-interrupted.log", "server-udp-two-streams-both-ways.log"))
     opening = next(index for index, line in enumerate(server) if line.startswith("Accepted"))
 
@@ -361,7 +364,7 @@ def test_client_log_without_its_last_line_is_truncated(changed: Changed) -> None
         ("tcp.json", '\t\t\t\t"bytes":\t2770731008,', '\t\t\t\t"bytes":\t27707x1008,', "60: a member of this result is damaged or missing"),
     ],
 )
-def test_damaged_result_affects_only_itself(changed: Changed, name: str, old: str, new: str, broken: str) -> None:
+def test_damaged_result_is_broken_and_affects_no_other_result(changed: Changed, name: str, old: str, new: str, broken: str) -> None:
     original = logged(name)
 
     log = changed(f"iperf3/{name}", old, new) if name.endswith(".log") else sum_changed(name, old, new)
@@ -370,13 +373,13 @@ def test_damaged_result_affects_only_itself(changed: Changed, name: str, old: st
     assert len(log.records) == len(original.records) - len(log.broken)
 
 
-def test_bytes_that_do_not_match_the_datagrams_belong_to_another_result(changed: Changed) -> None:
+def test_result_is_broken_if_its_bytes_do_not_match_its_datagrams(changed: Changed) -> None:
     log = changed("iperf3/udp-two-streams-reverse.json", '"packets":\t764', '"packets":\t381')
 
     assert [why.partition(": ")[2] for why in log.broken] == ["members of this result are missing, out of place, or contradict each other"]
 
 
-def test_received_member_with_the_name_of_sent_data_is_refused() -> None:
+def test_json_member_sum_sent_with_received_data_is_broken() -> None:
     text = (LOGS / "server-udp-reverse.json").read_text().replace('"sum_sent":', '"sum_lost":').replace('"sum_received":', '"sum_sent":')
     log = read_text(text, "iperf3")
 
@@ -384,7 +387,7 @@ def test_received_member_with_the_name_of_sent_data_is_refused() -> None:
 
 
 def sum_changed(name: str, old: str, new: str) -> Log:
-    """Return a sample with a change to the sum of its first interval, which has the same bytes as its stream."""
+    """Return a sample log with a change only in the sum of the first interval. The stream of this interval states the same number of bytes."""
     before, mark, after = (LOGS / name).read_text().partition('"sum":')
     assert old in after
     return read_text(before + mark + after.replace(old, new, 1), "iperf3")
@@ -417,7 +420,7 @@ def test_json_without_its_end_is_truncated(tmp_path: Path) -> None:
     assert (log.account.status, log.account.reason) == ("truncated", "the JSON ends before its last brace")
 
 
-def test_single_udp_row_for_both_sides_exists_only_in_the_oldest_versions(tmp_path: Path) -> None:
+def test_single_udp_row_for_both_sides_is_read_only_in_logs_of_the_oldest_versions(tmp_path: Path) -> None:
     text = (
         "Connecting to host 127.0.0.1, port 5299\n"
         "[  4] local 127.0.0.1 port 47605 connected to 127.0.0.1 port 5299\n"
@@ -443,7 +446,7 @@ def test_single_udp_row_for_both_sides_exists_only_in_the_oldest_versions(tmp_pa
     assert len(read(tmp_path / "some.log").broken) == 1
 
 
-def test_side_in_json_before_3_7_is_known_although_the_json_does_not_state_it() -> None:
+def test_side_in_json_of_versions_before_3_7_is_known_although_the_json_does_not_state_the_side() -> None:
     log = logged("tcp-3.6.json")
 
     sent, received, cpu = summaries(log)
@@ -465,7 +468,7 @@ def test_side_in_json_before_3_7_is_known_although_the_json_does_not_state_it() 
     assert (log.broken, log.unknown, log.account.facts.tool_version) == ([], [], "3.6")
 
 
-def test_numbers_in_json_of_3_0_have_six_digits_and_the_resolution_of_the_last_digit() -> None:
+def test_numbers_in_json_of_version_3_0_have_six_digits_and_the_resolution_of_the_last_digit() -> None:
     log = logged("tcp-3.0.11.json")
 
     sent, received, _ = anywhere(summaries(log))
@@ -503,19 +506,19 @@ def test_old_udp_json_has_the_bytes_of_the_sender_and_the_datagram_count_of_the_
 @pytest.mark.parametrize(
     ("old", "new", "sides"),
     [
-        ('"reverse":\t0', '"reverse":\t1', {None}),  # Only a sender has "retransmits", so "reverse" contradicts them: no record.
-        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # "retransmits" are enough to know the side.
+        ('"reverse":\t0', '"reverse":\t1', {None}),  # Only a sender has "retransmits", so "reverse" contradicts this member: no record.
+        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # The member "retransmits" alone states the side.
         ('"connecting_to"', '"accepted_connection"', {None}),
     ],
 )
-def test_side_of_an_old_interval_is_known_only_if_all_statements_agree(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
+def test_side_of_an_interval_in_old_json_is_known_only_if_all_statements_agree(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
     log = changed("iperf3/tcp-3.6.json", old, new)
 
     assert {record.side for record in log.records if record.scope == "interval"} == sides - {None}
     assert len(log.broken) == (12 if None in sides else 0)
 
 
-def test_old_interval_without_retransmissions_has_the_side_that_the_test_states() -> None:
+def test_interval_in_old_json_without_retransmissions_has_the_side_that_the_start_of_the_test_states() -> None:
     text = "".join(line for line in (LOGS / "tcp-3.6.json").read_text().splitlines(keepends=True) if "retransmits" not in line and "cwnd" not in line)
 
     def sides(text: str) -> set[str | None]:
@@ -527,14 +530,14 @@ def test_old_interval_without_retransmissions_has_the_side_that_the_test_states(
     assert sides(text.replace('"connecting_to"', '"connecting"')) == {None}
 
 
-def test_json_of_newer_versions_without_a_stated_side_is_damaged(changed: Changed) -> None:
+def test_interval_in_json_from_version_3_7_on_is_broken_if_the_json_does_not_state_its_side(changed: Changed) -> None:
     log = changed("iperf3/tcp-3.6.json", "iperf 3.6", "iperf 3.7")
 
     assert {record.scope for record in log.records} == {"summary"}
     assert len(log.broken) == 14
 
 
-def test_stream_whose_rate_is_over_its_end_time_has_the_end_time_as_duration() -> None:
+def test_duration_of_a_stream_is_its_end_time_if_its_rate_was_computed_with_the_end_time() -> None:
     text = (LOGS / "tcp-3.6.json").read_text().replace('"num_streams":\t1', '"num_streams":\t2')
 
     received = next(record for record in read_text(text, "iperf3").records if record.participant == "stream 5" and record.side == "subscriber")
@@ -544,7 +547,7 @@ def test_stream_whose_rate_is_over_its_end_time_has_the_end_time_as_duration() -
     assert values_of(received)["duration", "total"] == pytest.approx(11.828709840774536e9)
 
 
-def test_udp_row_after_the_text_of_a_summary_is_a_summary_without_a_separator_line() -> None:
+def test_udp_row_after_the_text_summary_results_is_a_summary_even_without_a_separator_line() -> None:
     log = logged("udp-3.0-summary.log")
 
     (both,) = log.records
@@ -556,7 +559,7 @@ def test_udp_row_after_the_text_of_a_summary_is_a_summary_without_a_separator_li
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_old_udp_row_is_broken_if_no_line_states_whether_it_is_an_interval_or_a_summary(changed: Changed) -> None:
+def test_old_udp_row_is_broken_if_no_line_states_whether_the_row_is_an_interval_or_a_summary(changed: Changed) -> None:
     log = changed("iperf3/udp-3.0-summary.log", "Test Complete. Summary Results:\n", "")
 
     assert log.records == []
@@ -568,7 +571,7 @@ def test_number_of_sent_datagrams_is_not_read_from_an_old_summary() -> None:
 
     *intervals, both = log.records
     assert [values_of(record)["messages_sent", "total"] for record in intervals] == [81, 90, 90, 90, 89, 90, 90, 90, 90, 89]
-    # "Sent 889 datagrams" is not used: it is true in this log, but other logs state "Sent 1" for 10 datagrams (esnet/iperf issue 698).
+    # "Sent 889 datagrams" is not used: the number is right in this log, but other logs state "Sent 1" for 10 datagrams (esnet/iperf issue 698).
     assert values_of(both) == {
         ("offered_goodput", "mean"): 1.04e6,
         ("bytes_sent", "total"): round(1.24 * MIB, 2),
@@ -607,7 +610,7 @@ def test_old_udp_row_that_begins_before_the_last_interval_ended_is_broken() -> N
     assert summaries(log) == []
 
 
-def test_old_rows_of_the_warm_up_are_left_out_although_times_restart_at_zero_after_them() -> None:
+def test_rows_of_the_warm_up_in_old_logs_are_not_read_although_times_restart_at_zero_after_the_warm_up() -> None:
     log = logged("udp-3.1.3-reverse-omit.log")
 
     assert [(record.scope, record.side, values_of(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
@@ -638,7 +641,7 @@ def test_figures_that_a_server_never_received_from_the_sender_are_impossible_and
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_rows_of_datagrams_in_both_directions_are_separate_for_each_side() -> None:
+def test_udp_rows_in_both_directions_give_separate_records_for_each_side() -> None:
     log = logged("udp-both-ways.log")
 
     intervals = [record for record in log.records if record.scope == "interval"]
@@ -663,7 +666,7 @@ def test_each_row_of_several_streams_in_both_directions_is_read() -> None:
     assert values_of(log.records[5])["messages_sent", "total"] == 78
 
 
-def test_negative_count_of_datagrams_affects_no_other_figure_of_its_side_and_not_the_other_side() -> None:
+def test_negative_number_of_sent_datagrams_makes_only_figures_of_the_sender_impossible() -> None:
     log = logged("server-udp-omit.json")
 
     _, interval, both, sent, received, _ = anywhere(log.records)
@@ -694,8 +697,8 @@ def test_summary_of_a_stream_with_another_direction_than_its_intervals_is_broken
     assert len(log.records) == len(logged("server-both-ways.log").records) - 1
 
 
-def test_old_udp_summary_of_a_sender_below_the_header_of_intervals_is_not_received_data() -> None:
-    """In this log, the first header, the intervals and the dashes are missing."""
+def test_old_udp_summary_of_a_sender_is_broken_and_not_read_as_an_interval_of_a_receiver() -> None:
+    """In this log, the first header, the intervals and the separator line are missing."""
     text = (LOGS / "udp-3.1.log").read_text()
 
     log = read_text(text[: text.index("[ ID]")] + text[text.rindex("[ ID]") :], "iperf3")
@@ -704,7 +707,7 @@ def test_old_udp_summary_of_a_sender_below_the_header_of_intervals_is_not_receiv
     assert log.broken == ["text:4: a row of which nothing says whether it is an interval or a summary"]
 
 
-def test_stated_side_is_the_same_in_both_sums_from_3_17_on() -> None:
+def test_json_from_version_3_17_on_is_read_although_both_sums_state_the_side_of_the_sender() -> None:
     """As in esnet/iperf issue 1784: ``sum_received`` states the side of the sender, like ``sum_sent``."""
     text = (LOGS / "udp.json").read_text()
     before, name, after = text.rpartition('"sum_received"')
@@ -724,20 +727,20 @@ def test_stated_side_is_the_same_in_both_sums_from_3_17_on() -> None:
         ("tcp.log", None),
     ],
 )
-def test_start_time_is_an_iso_time_without_a_zone_if_the_log_states_none(name: str, time: str | None) -> None:
+def test_start_time_is_an_iso_time_and_has_no_zone_if_the_log_states_no_zone(name: str, time: str | None) -> None:
     assert logged(name).account.facts.start_time == time
 
 
 @pytest.mark.parametrize("date", ["Sun, 21 Nov 2026 01:53:10 GMT", "yesterday", "Sat, 41 Nov 2026 01:53:10 GMT", "Sat, 21 Nov 99999 01:53:10 GMT"])
-def test_impossible_date_is_unknown(changed: Changed, date: str) -> None:
+def test_impossible_date_gives_no_start_time(changed: Changed, date: str) -> None:
     assert changed("iperf3/tcp-verbose.log", "Sat, 21 Nov 2026 04:25:17 GMT", date).account.facts.start_time is None
 
 
-def test_seconds_of_json_are_used_if_its_date_is_unreadable(changed: Changed) -> None:
+def test_start_time_is_read_from_the_seconds_in_json_if_the_date_is_unreadable(changed: Changed) -> None:
     assert changed("iperf3/tcp.json", "Sat, 21 Nov 2026 01:53:10 GMT", "samedi").account.facts.start_time == "2026-11-21T01:53:10Z"
 
 
-def test_lines_with_times_before_them_are_read_and_shown_unchanged() -> None:
+def test_lines_that_begin_with_a_time_are_read_and_shown_unchanged() -> None:
     log = logged("tcp-timestamps.log")
 
     assert (log.unknown, log.broken) == ([], [])
@@ -754,7 +757,7 @@ def test_time_in_a_user_format_is_read_if_it_is_an_iso_time(stamp: str, time: st
     assert (log.account.facts.start_time, len(log.records)) == (time, 4)
 
 
-def test_only_interval_of_a_test_in_reverse_is_below_the_header_of_a_sender() -> None:
+def test_single_interval_of_a_reverse_test_is_read_although_it_stands_below_the_header_of_a_sender() -> None:
     log = logged("tcp-reverse-one-second.log")
 
     assert (log.unknown, log.broken) == ([], [])
@@ -800,7 +803,7 @@ def test_summary_of_a_server_has_the_figures_of_the_receiver() -> None:
     }
 
 
-def test_negative_loss_is_impossible_and_its_row_is_kept() -> None:
+def test_negative_loss_is_impossible_and_the_other_cells_of_its_row_are_read() -> None:
     receiver = summaries(logged("udp-negative-loss.log"))[-1]
 
     assert values_of(receiver) == {
@@ -814,7 +817,7 @@ def test_negative_loss_is_impossible_and_its_row_is_kept() -> None:
     assert receiver.samples is None
 
 
-def test_warning_changes_no_condition() -> None:
+def test_line_with_a_warning_changes_no_record() -> None:
     assert logged("udp-3.7-warning.log").records == logged("udp-3.7.log").records
     assert {record.conditions.publishers for record in logged("udp-3.7-warning.log").records} == {1}
 
@@ -825,7 +828,7 @@ def test_column_of_round_trips_does_not_affect_intervals() -> None:
     assert rates == [1.99e9, 1.99e9, 2.00e9]
 
 
-def test_summary_whose_side_is_cut_off_is_broken_and_not_an_interval() -> None:
+def test_summary_row_without_the_word_sender_or_receiver_is_broken_and_not_read_as_an_interval() -> None:
     log = read(LOGS.parent / "iperf3_samples" / "udp-summary-without-word.log", "iperf3")
 
     assert log.broken == ["udp-summary-without-word.log:15: a summary that does not say whose it is, or is cut short"]
@@ -833,7 +836,7 @@ def test_summary_whose_side_is_cut_off_is_broken_and_not_an_interval() -> None:
     assert [rate(record) for record in summaries(log)] == [2.79e9]
 
 
-def test_damaged_member_is_shown_at_its_line() -> None:
+def test_problem_of_a_damaged_member_states_the_line_of_this_member() -> None:
     log = read(LOGS.parent / "iperf3_samples" / "udp-3.0.11-nan.json", "iperf3")
 
     shown_at = [(problem.line, problem.text.strip()) for problem in log.problems]
@@ -855,7 +858,7 @@ def test_run_in_which_no_message_arrived_has_lost_all_messages() -> None:
     assert {number.metric for number in received.numbers if number.marks == ("derived",)} == {"messages_lost", "loss"}
 
 
-def test_unfinished_test_in_which_no_message_arrived_has_no_loss(changed: Changed) -> None:
+def test_loss_is_unknown_if_no_message_arrived_in_a_test_that_did_not_end(changed: Changed) -> None:
     for end in ("", "iperf3: interrupt - the client has terminated\n"):
         log = changed("iperf3/udp-total-loss.log", "iperf Done.\n", end)
 
@@ -863,7 +866,7 @@ def test_unfinished_test_in_which_no_message_arrived_has_no_loss(changed: Change
         assert log.broken == ["text:10: nothing received in a test that did not end: the receiver's figures may never have arrived"]
 
 
-def test_single_row_for_both_sides_without_received_datagrams_has_lost_all_datagrams() -> None:
+def test_all_datagrams_are_lost_if_the_single_row_for_both_sides_states_no_received_datagrams() -> None:
     text = (LOGS / "udp-3.1.log").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if "%)" in line)
     nothing = f"{row[: row.index(' ms')].rpartition('  ')[0]}  0.000 ms  0/0 (0%)"
@@ -895,7 +898,7 @@ def test_json_of_a_run_in_which_no_message_arrived_has_lost_all_messages() -> No
 
 
 @pytest.mark.parametrize("name", ["tcp-sorted-keys.json", "tcp-wrapped.json", "tcp-one-line.json"])
-def test_json_gives_the_same_records_with_sorted_members_inside_another_document_and_on_one_line(name: str) -> None:
+def test_json_gives_the_same_records_if_it_is_sorted_or_inside_another_document_or_on_one_line(name: str) -> None:
     log = logged(name)
 
     assert sorted(anywhere(log.records), key=repr) == sorted(anywhere(logged("tcp.json").records), key=repr)
@@ -942,21 +945,21 @@ def test_long_document_with_sorted_members_keeps_all_its_results() -> None:
 
 
 @pytest.mark.parametrize("where", range(1, 12))
-def test_unknown_line_affects_only_itself(where: int) -> None:
+def test_unknown_line_changes_no_record(where: int) -> None:
     lines = (LOGS / "tcp-three-streams-omit.log").read_text(encoding="utf-8").splitlines(keepends=True)
     changed = [*lines[:where], "nothing that iperf3 prints\n", *lines[where:]]
 
     assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records
 
 
-def test_description_of_the_test_before_3_7_has_no_type_of_service(changed: Changed) -> None:
+def test_description_of_the_test_is_read_without_the_type_of_service_that_newer_versions_print(changed: Changed) -> None:
     log = changed("iperf3/tcp-verbose.log", "2 second test, tos 0", "2 second test")
 
     assert log.records == logged("tcp-verbose.log").records
     assert log.unknown == []
 
 
-def test_debug_output_is_known_and_its_json_does_not_state_how_the_test_ended() -> None:
+def test_debug_output_is_known_chatter_and_its_json_does_not_change_the_status_of_the_run() -> None:
     log = logged("tcp-debug.log")
 
     sent, received = summaries(log)
@@ -964,7 +967,7 @@ def test_debug_output_is_known_and_its_json_does_not_state_how_the_test_ended() 
     assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
 
 
-def test_verbose_udp_output_starts_with_its_block_size() -> None:
+def test_line_with_the_block_size_before_verbose_udp_output_is_known_chatter() -> None:
     text = "Setting UDP block size to 32768\n" + (LOGS / "udp.log").read_text(encoding="utf-8")
 
     log = read_text(text, "iperf3")
@@ -972,7 +975,7 @@ def test_verbose_udp_output_starts_with_its_block_size() -> None:
     assert (log.records, log.unknown) == (logged("udp.log").records, [])
 
 
-def test_more_losses_than_datagrams_are_impossible(changed: Changed) -> None:
+def test_more_lost_datagrams_than_sent_datagrams_are_impossible(changed: Changed) -> None:
     log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", "0.002 ms  17179869184/0 (-2.5e-39%)")  # See esnet/iperf issue 1554.
 
     received = summaries(log)[1]
@@ -982,7 +985,7 @@ def test_more_losses_than_datagrams_are_impossible(changed: Changed) -> None:
     assert values_of(received)["goodput", "mean"] == 300e6
 
 
-def test_rows_without_a_header_are_broken_and_state_this(changed: Changed) -> None:
+def test_rows_without_a_header_are_broken_with_this_reason(changed: Changed) -> None:
     log = changed("iperf3/tcp.log", "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n", "")
 
     assert log.broken == [f"text:{line}: a row without the header of its columns" for line in (3, 4, 5)]
@@ -996,7 +999,7 @@ def test_blank_before_a_separator_line_changes_nothing(changed: Changed) -> None
 
 
 @pytest.mark.parametrize(("lost", "value"), [("0", 0), ("17179869184", None)])
-def test_receiver_that_received_bytes_but_counts_no_datagrams_did_not_lose_all_datagrams(changed: Changed, lost: str, value: float | None) -> None:
+def test_receiver_with_received_bytes_but_zero_datagrams_has_not_lost_all_datagrams(changed: Changed, lost: str, value: float | None) -> None:
     text = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", f"0.002 ms  {lost}/0 (0%)")
     received = summaries(text)[1]
     assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == ("iperf3-received", value)
@@ -1004,14 +1007,14 @@ def test_receiver_that_received_bytes_but_counts_no_datagrams_did_not_lose_all_d
     assert values_of(received)["goodput", "mean"] == 300e6
 
 
-def test_json_of_a_receiver_that_received_bytes_but_counts_no_datagrams_has_no_loss(changed: Changed) -> None:
+def test_json_of_a_receiver_with_received_bytes_but_zero_datagrams_has_an_unknown_loss(changed: Changed) -> None:
     log = changed("iperf3/udp.json", '"packets":\t133795', '"packets":\t0')
 
     received = summaries(log)[-2]
     assert (received.conditions.definition, values_of(received)["messages_lost", "total"]) == (
         "iperf3-received",
         None,
-    )  # 7970 datagrams of 0 were lost.
+    )  # The JSON states 7970 lost datagrams of 0 datagrams.
 
 
 def test_several_documents_on_one_line_give_the_same_records_as_on_separate_lines() -> None:

@@ -1,4 +1,4 @@
-"""The JSON of iperf3 as a stream of events. The samples are logs of 3.12 in the format of 3.17."""
+"""The JSON of iperf3 as a stream of events. The sample logs have results of version 3.12 in the format of version 3.17."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_stream_without_its_end_is_truncated_and_keeps_its_intervals() -> None:
     assert (log.account.status, log.account.reason) == ("truncated", "the events stop before 'end'")
 
 
-def test_error_event_is_the_end_of_the_run() -> None:
+def test_error_event_makes_the_run_failed() -> None:
     account = read_text('{"event":"error","data":"unable to connect to server: Connection refused"}\n').account
 
     assert (account.status, account.reason) == ("failed", "unable to connect to server: Connection refused")
@@ -61,7 +61,7 @@ def test_error_event_is_the_end_of_the_run() -> None:
         ('"sum":{"start":0,', '"sum":{"srart":0,', "members of this result are missing, out of place, or contradict each other"),
     ],
 )
-def test_garbled_event_is_broken_and_affects_only_itself(old: str, new: str, reason: str) -> None:
+def test_garbled_event_is_broken_and_affects_no_other_event(old: str, new: str, reason: str) -> None:
     assert old in STREAM
 
     log = read_text(STREAM.replace(old, new, 1))
@@ -70,5 +70,5 @@ def test_garbled_event_is_broken_and_affects_only_itself(old: str, new: str, rea
     assert [event.line for event in log.events if event.kind == "record"] == [3, 4, 5, 5, 5]
 
 
-def test_event_without_its_line_end_may_be_truncated() -> None:
+def test_event_without_a_line_end_is_broken_because_it_may_be_truncated() -> None:
     assert read_text(STREAM.removesuffix("\n")).broken == ["text:5: the log ends within this event, or it is too long a line"]

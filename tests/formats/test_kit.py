@@ -26,7 +26,7 @@ READING = {
     "testing",
     "validity",
     "waiting",
-}  # The modules of the room that are not formats.
+}  # The modules of the package that are not formats.
 OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path.relative_to(FORMATS).parts[0].removesuffix(".py") not in READING)
 
 
@@ -51,7 +51,7 @@ def test_kit_imports_no_module_that_imports_the_kit(path: Path) -> None:
     assert [name for name in imported(path) if not name.startswith(("tacholog.formats.kit", "tacholog.schema"))] == []
 
 
-def test_reader_for_all_formats_names_no_tool() -> None:
+def test_code_that_all_formats_share_names_no_tool() -> None:
     names = [*formats(), "perftest", *(word for module in formats().values() for word in (module.SYSTEM, module.TOOL) if word != "Sockets")]
     core = {path.name: code_of(path) for path in [FORMATS / f"{name}.py" for name in READING - {"testing"}] + KIT}
 
@@ -59,7 +59,7 @@ def test_reader_for_all_formats_names_no_tool() -> None:
 
 
 def code_of(path: Path) -> str:
-    """Return the code of a module without its docstrings and comments, which may give examples."""
+    """Return the code of a module without docstrings and comments, because these may contain examples."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
@@ -67,7 +67,7 @@ def code_of(path: Path) -> str:
     return ast.unparse(tree)
 
 
-def test_docstring_of_the_kit_names_all_parts_of_the_kit() -> None:
+def test_docstring_of_the_kit_names_each_public_name_of_the_kit() -> None:
     types = {"Basis", "Bound", "DataPath", "LoadMode", "Reach", "Reliability", "Scope", "Side", "Status", "Test", "Touched"}
     text = kit.__doc__ or ""
 
@@ -90,6 +90,6 @@ def test_number_can_state_its_line_if_its_record_has_several_lines(number: kit.N
     assert number.line == 7
 
 
-def test_packages_for_0_4_0_find_the_old_names() -> None:
+def test_kit_still_has_the_names_that_packages_for_version_0_4_0_import() -> None:
     assert (kit.Found, kit.FoundMany, kit.Taken, kit.found_on) == (kit.Finding, kit.BulkFinding, kit.BulkStep, kit.finding_on)
     assert kit.JsonObject("jobs/[]", {}, ()).place == "jobs/[]"

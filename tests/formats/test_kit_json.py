@@ -57,7 +57,7 @@ def broken(text: str, *, whole: bool = True) -> list[tuple[int, str]]:
     return [(item.line.number, item.what.reason) for item in findings(text, whole=whole) if isinstance(item.what, Broken) and item.line]
 
 
-def test_each_object_at_the_given_path_is_a_result_with_the_positions_of_its_numbers() -> None:
+def test_each_object_at_the_given_path_becomes_a_record_with_the_lines_of_its_numbers() -> None:
     first, second = [item for item in findings(DOCUMENT) if isinstance(item.what, Record)]
 
     assert isinstance(first.what, Record)
@@ -127,7 +127,7 @@ def test_member_whose_name_contains_a_slash_is_not_read_as_a_path() -> None:
     assert records(text) == [(64, 1500.0)]
 
 
-def test_deep_and_endless_documents_are_read_in_limited_memory() -> None:
+def test_deep_and_unclosed_documents_are_read_in_limited_memory() -> None:
     assert records('{"jobs": ' * 2000) == []
     endless = '{"jobs": [{\n' + '"size": 1,\n' * 10_000
     assert records(endless) == []

@@ -1,4 +1,4 @@
-"""Lines that are read in bulk: their properties, findings on them, and tests that no line is lost."""
+"""Lines that are read in bulk: properties of these lines, findings on these lines, and tests that no line is lost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def columns(count: int = 5, value: float = 7.0, size: int = 64) -> RecordColumns
     return RecordColumns(np.ones(count, dtype=np.bool_), np.full(count, size), None, numbers)
 
 
-def test_lines_have_their_numbers_text_and_cells() -> None:
+def test_lines_in_bulk_have_line_numbers_texts_and_cells() -> None:
     part = five_lines(101).part(1, -1)
 
     assert (part.number, part.count) == (102, 3)
@@ -62,7 +62,7 @@ def test_lines_have_their_numbers_text_and_cells() -> None:
     assert list(lines_in(Line(7, "seven"))) == [Line(7, "seven")]
 
 
-def test_letters_represent_digits() -> None:
+def test_letter_of_a_unit_is_replaced_by_the_digit_that_the_pattern_states() -> None:
     amounts = Lines(1, b"5.84 GBytes\n3.20 MBytes\n", Bulk(rb"\d\.\d\d [MG]Bytes", letters=(("M", "2"), ("G", "3"))))
 
     assert amounts.cells.tolist() == [[5.84, 3], [3.20, 2]]
@@ -104,7 +104,7 @@ def test_impossible_finding_on_many_lines_is_refused(wrong: Callable[[Lines], Bu
     assert defect_of(wrong(five_lines()), 5) is not None
 
 
-def test_consecutive_lines_are_claimed_once_and_wait_until_the_next_line_like_other_lines() -> None:
+def test_each_of_many_consecutive_lines_is_claimed_only_once_and_unclaimed_lines_remain() -> None:
     waiting = WaitingLines()
     lines = five_lines()
     waiting.give_run(lines)
@@ -132,7 +132,7 @@ def test_records_are_placed_only_on_unclaimed_lines() -> None:
     assert [line.number for line in waiting.late] == [1, 3, 5]
 
 
-def test_line_after_a_bulk_step_is_read_separately_and_lines_after_it_are_read_in_bulk_again() -> None:
+def test_line_after_a_bulk_step_is_read_separately_and_the_next_lines_are_read_in_bulk_again() -> None:
     read: list[str] = []
 
     def one(line: Line) -> list[Finding]:
@@ -163,7 +163,7 @@ def test_samples_counted_in_bulk_have_the_statistics_of_samples_counted_one_by_o
     assert at_once.count == 80_000
 
 
-def test_bins_equal_those_of_a_tuple() -> None:
+def test_bins_of_a_histogram_equal_a_tuple_of_the_same_bins() -> None:
     bins = Bins([10, 19, 3, 20, 29, 5])
     same = ((10, 19, 3), (20, 29, 5))
 

@@ -1,4 +1,4 @@
-"""The meaning of the figures of each tool: start and end of a latency, unit, resolution, and impossible values. Typed from the logs."""
+"""The meaning of the figures of each tool: start and end of a latency, unit, resolution, impossible values. They are typed from the logs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,12 @@ LATENCIES = [
     ("iceperf/2.0.3-leader.log", "rtt/2", "closed", "iceperf-mean"),
     ("iceoryx2/0.9.3-publish-subscribe.log", "rtt/2", "closed", "iceoryx2-publish-subscribe"),
     ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
-    ("google_benchmark/moveit-service-client.json", None, None, "google-benchmark-iteration"),  # Only the name says what an iteration is.
+    (
+        "google_benchmark/moveit-service-client.json",
+        None,
+        None,
+        "google-benchmark-iteration",
+    ),  # Only the name of the benchmark states what one iteration does.
     ("github_action_benchmark/moveit-entry.json", None, None, "github-action-benchmark-mean"),
     ("zeromq/nng-2.0-remote-lat.log", "rtt/2", "closed", "zeromq-latency"),
     ("zenoh/layout-ping.log", "rtt", "closed", "zenoh-ping"),
@@ -149,7 +154,9 @@ SAMPLES = [  # Log, test, and the number of messages in the statistics.
 
 
 @pytest.mark.parametrize(("log", "basis", "load_mode", "definition"), LATENCIES)
-def test_latency_has_the_right_basis(log: str, basis: str | None, load_mode: str | None, definition: str) -> None:
+def test_latency_has_the_basis_load_mode_and_definition_that_its_tool_implies(
+    log: str, basis: str | None, load_mode: str | None, definition: str
+) -> None:
     latency = record(
         log, "latency", lambda candidate: candidate.conditions.definition not in ("ecal-sent", "rti-serialization", "rti-low-resolution")
     )
@@ -162,7 +169,7 @@ def test_number_has_the_unit_of_the_tool(log: str, test: str, metric: str, stati
     number = record(log, test, lambda candidate: bool(candidate.number(metric, statistic))).number(metric, statistic)
 
     assert number
-    if log.startswith("ddsperf"):  # ddsperf prints no summary: the printed value is that of an interval.
+    if log.startswith("ddsperf"):  # ddsperf prints no summary: the printed value is the value of an interval.
         values = [n.value for candidate in read(HERE / log).records if candidate.scope == "interval" and (n := candidate.number(metric, statistic))]
         assert value in [pytest.approx(v) for v in values]
     else:
@@ -205,7 +212,7 @@ def test_number_has_the_resolution_of_its_printed_digits(log: str, test: str, me
 
 
 @pytest.mark.parametrize(("log", "test", "samples"), SAMPLES)
-def test_number_of_samples_is_that_of_the_log(log: str, test: str, samples: int | None) -> None:
+def test_number_of_samples_is_the_number_that_the_log_states(log: str, test: str, samples: int | None) -> None:
     assert record(log, test, lambda candidate: candidate.conditions.definition != "ecal-sent").samples == samples
 
 

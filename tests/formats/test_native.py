@@ -34,7 +34,7 @@ def test_one_way_latency_is_measured_by_the_subscriber_from_the_scheduled_time()
     assert log.account.facts.conditions.waiting == "block"
 
 
-def test_latency_line_is_a_round_trip_with_its_samples_and_counts() -> None:
+def test_latency_line_becomes_a_record_of_round_trips_with_samples_and_counts() -> None:
     log = read(LOGS / "latency-udp.log")
     event = next(event for event in log.events if isinstance(event.what, Record) and event.what.scope == "summary")
     record = event.what
@@ -133,7 +133,7 @@ def test_aggregate_of_several_subscribers_has_their_lowest_rate_and_the_sum_of_t
     }
 
 
-def test_each_of_several_publishers_has_a_separate_record_and_the_aggregate_includes_all() -> None:
+def test_each_of_several_publishers_has_a_separate_record_and_the_aggregate_includes_all_publishers() -> None:
     log = read(LOGS / "three-publishers-tcp.log")
     *each, all_of_them = (r for r in log.records if r.payload_bytes == 64 and r.scope == "summary")
 
@@ -156,7 +156,7 @@ def test_messages_dropped_for_a_slow_subscriber_are_counted(changed: Changed) ->
     assert record.number("messages_dropped", "total") == Number(metric="messages_dropped", statistic="total", value=2)
 
 
-def test_keyed_data_state_the_number_of_instances_and_of_received_instances() -> None:
+def test_log_of_keyed_data_states_the_numbers_of_instances_and_of_received_instances() -> None:
     log = read(LOGS / "keyed-mock.log")
     small, large = (record for record in log.records if record.scope == "summary")
 
@@ -168,7 +168,7 @@ def test_keyed_data_state_the_number_of_instances_and_of_received_instances() ->
     assert "instances_heard" in {number.key for number in large.numbers}
 
 
-def test_log_without_a_statement_about_instances_leaves_keyed_unknown() -> None:
+def test_condition_keyed_is_unknown_if_the_log_states_nothing_about_instances() -> None:
     conditions = read(LOGS / "throughput-udp.log").account.facts.conditions
 
     assert (conditions.keyed, conditions.instances) == (None, None)
@@ -180,7 +180,7 @@ def test_each_kind_of_burst_is_a_separate_record() -> None:
     assert [(record.payload_bytes, record.conditions.demand) for record in records] == [(64, 100), (64, 1000), (65536, 100), (65536, 1000)]
 
 
-def test_interval_between_bursts_belongs_to_its_demand(changed: Changed) -> None:
+def test_interval_of_a_demand_test_states_its_demand(changed: Changed) -> None:
     interval = "interval payload_bytes=64 demand=100 recovery_time_ns=5000000 index=0 duration_ns=1000000000 received=5000 lost=2\n"
     record = changed("native/latency-udp.log", "start time=", interval + "start time=").records[0]
 
@@ -188,7 +188,7 @@ def test_interval_between_bursts_belongs_to_its_demand(changed: Changed) -> None
     assert record.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=2)
 
 
-def test_resources_of_a_role_are_a_record_of_its_side(changed: Changed) -> None:
+def test_resources_of_the_role_sub_become_a_record_of_the_subscriber(changed: Changed) -> None:
     line = (
         "resources payload_bytes=64 test=throughput role=sub duration_ns=282076840 user_ns=30742000 system_ns=118851000 "
         "voluntary_switches=1 involuntary_switches=136 peak_memory_bytes=2871296\n"
@@ -207,7 +207,8 @@ def test_resources_of_a_role_are_a_record_of_its_side(changed: Changed) -> None:
     }
 
 
-def test_peak_memory_is_a_bound_if_it_may_be_that_of_the_program_that_started_perftest(changed: Changed) -> None:
+def test_peak_memory_is_a_bound_if_the_log_does_not_state_its_source(changed: Changed) -> None:
+    """Without a source, the number may be the peak memory of the program that started perftest."""
     line = "resources payload_bytes=64 test=throughput role=pub duration_ns=282076840 peak_memory_bytes=114552832\n"
     with_source = line.replace("peak_memory_bytes", "peak_memory_from=VmHWM peak_memory_bytes")
 
@@ -216,7 +217,7 @@ def test_peak_memory_is_a_bound_if_it_may_be_that_of_the_program_that_started_pe
         assert [(number.value, number.bound) for number in record.numbers if number.metric == "peak_memory"] == [(114552832, bound)]
 
 
-def test_open_loop_has_its_own_definition_and_states_the_lateness(tmp_path: Path) -> None:
+def test_latency_in_an_open_loop_has_a_separate_definition_and_the_lateness_is_read(tmp_path: Path) -> None:
     sending = (
         "sending payload_bytes=64 basis=rtt planned=4000 sent=4000 target_rate_per_s=2000 offered_rate_per_s=1999.998 "
         "lateness_p50_ns=157 lateness_p99_ns=17535 lateness_max_ns=1004543 from_send_p50_ns=4039 from_send_p99_ns=90111\n"
@@ -245,7 +246,7 @@ def test_result_truncated_after_a_complete_pair_is_broken_or_lacks_numbers_but_n
         assert read(cut).broken == [f"cut.log:3: {kind} line is cut short or garbled"] or "offered_rate_per_s=" in pairs[-1], number
 
 
-def test_warm_up_with_an_unknown_outcome_leaves_the_condition_warmup_unknown(changed: Changed) -> None:
+def test_condition_warmup_is_unknown_if_the_outcome_of_the_warm_up_is_unknown(changed: Changed) -> None:
     assert changed("native/latency-udp.log", "outcome=fixed", "outcome=fi").records[0].conditions.warmup is None
 
 
@@ -261,7 +262,7 @@ def test_configuration_becomes_the_conditions_of_the_run() -> None:
 
     assert facts.conditions == Conditions(
         transport="udp",
-        reach="network",  # The log does not state the reach: perftest did not print it yet.
+        reach="network",  # Not in the log, which is older than the key reach.
         data_path="copy",
         payload_touched="write+read",
         reliability="best-effort",
@@ -290,7 +291,7 @@ def test_configuration_becomes_the_conditions_of_the_run() -> None:
         ("transport=new", None),
     ],
 )
-def test_reach_that_the_log_does_not_state_is_that_of_the_transport_in_earlier_versions(config: str, reach: str | None, changed: Changed) -> None:
+def test_reach_is_derived_from_the_transport_if_an_old_log_does_not_state_the_reach(config: str, reach: str | None, changed: Changed) -> None:
     assert changed("native/latency-udp.log", "transport=udp", config).account.facts.conditions.reach == reach
 
 
@@ -300,14 +301,14 @@ def test_requested_tuning_is_a_condition(changed: Changed) -> None:
     assert asked.account.facts.conditions.tuning == "real-time priority 50, locked memory"
 
 
-def test_histogram_has_the_number_of_samples_of_its_line() -> None:
+def test_histogram_has_as_many_samples_as_its_latency_line_states() -> None:
     parts = [event.what for event in read(LOGS / "latency-udp.log").events if isinstance(event.what, Histogram)]
 
     assert sum(count for part in parts if part.payload_bytes == 64 for _, _, count in part.bins) == 737
     assert parts[0].bins[0] == (2828, 2829, 1)
 
 
-def test_run_with_a_killed_subscriber_is_failed_and_states_why() -> None:
+def test_run_with_a_killed_subscriber_is_failed_and_states_the_reason() -> None:
     account = read(LOGS / "subscriber-killed.log").account
 
     assert account.status == "failed"
@@ -351,7 +352,7 @@ ZERO_MESSAGES = "demand payload_bytes=64 demand=0 recovery_time_ns=0 received=0 
         ),
     ],
 )
-def test_impossible_line_is_broken_and_affects_only_itself(changed: Changed, sample: str, old: str, new: str, broken: str) -> None:
+def test_impossible_line_is_broken_and_affects_no_other_line(changed: Changed, sample: str, old: str, new: str, broken: str) -> None:
     log = changed(f"native/{sample}", old, new)
 
     assert log.broken == [f"text:{broken}"]
@@ -359,7 +360,7 @@ def test_impossible_line_is_broken_and_affects_only_itself(changed: Changed, sam
     assert len(log.records) == len(read(LOGS / sample).records) - lost
 
 
-def test_log_states_the_placement_of_both_sides_and_the_cost_of_perftest() -> None:
+def test_log_of_the_transport_null_states_the_placement_and_the_latency_of_perftest_itself() -> None:
     log = read(LOGS / "latency-null.log")
 
     assert (log.account.status, log.broken, log.unknown) == ("ok", [], [])
@@ -385,19 +386,19 @@ def test_log_states_the_placement_of_both_sides_and_the_cost_of_perftest() -> No
         ("placement relation=unknown", None),
     ],
 )
-def test_placement_is_a_condition_unless_it_is_unknown(changed: Changed, line: str, placement: str | None) -> None:
+def test_placement_is_a_condition_if_the_log_states_a_known_placement(changed: Changed, line: str, placement: str | None) -> None:
     log = changed("native/latency-udp.log", "start time=", f"{line}\nstart time=")
 
     assert (log.broken, log.unknown, log.account.facts.conditions.placement) == ([], [], placement)
 
 
-def test_unknown_placement_is_broken(changed: Changed) -> None:
+def test_line_with_an_invalid_placement_is_broken(changed: Changed) -> None:
     log = changed("native/latency-udp.log", "start time=", "placement relation=moon\nstart time=")
 
     assert [broken.partition(": ")[2][:38] for broken in log.broken] == ["placement line: Invalid enum value 'mo"]
 
 
-def test_unknown_kind_of_line_is_unknown(changed: Changed) -> None:
+def test_line_of_an_unknown_kind_is_reported_as_unknown(changed: Changed) -> None:
     assert changed("native/latency-udp.log", "affinity role=pub", "banana role=pub").unknown == [7]
 
 
@@ -407,7 +408,7 @@ def test_quoted_text_is_unescaped(changed: Changed) -> None:
     assert log.account.facts.reason == 'a "quoted" tab\t and \\ back'
 
 
-def test_escaped_control_character_in_quoted_text_stays_an_escape(changed: Changed) -> None:
+def test_escaped_control_character_in_quoted_text_stays_escaped(changed: Changed) -> None:
     escaped = r"\x1B]0;owned\x07 \x9B2J \xC2\x9B2J \xE2\x80\xAE \x7F\x0D"
 
     log = changed("native/latency-udp.log", "transport=udp", f'transport="{escaped}"')
@@ -424,7 +425,7 @@ def test_batch_size_is_a_condition_of_each_message_size() -> None:
     assert log.account.facts.conditions.batch_bytes == 4096
 
 
-def test_probes_of_a_throughput_test_are_a_separate_record_of_round_trips_under_load() -> None:
+def test_probes_of_a_throughput_test_become_a_separate_record_of_round_trips_under_load() -> None:
     log = read(LOGS / "throughput-probes-shm.log")
     records = [record for record in log.records if record.scope == "summary"]
     probed = records[1]
@@ -485,7 +486,7 @@ def test_lines_of_two_runs_that_wrote_into_one_log_at_the_same_time_are_not_comb
     assert {(record.samples, record.conditions.warmup) for record in used} == {(None, None)}
 
 
-def test_lines_of_a_killed_run_and_of_the_run_after_it_are_read() -> None:
+def test_lines_of_a_killed_run_and_of_the_next_run_are_read() -> None:
     killed, complete = ((LOGS / name).read_text() for name in ("publisher-killed.log", "latency-late-udp.log"))
 
     log = read_text(killed + complete + complete, "native")
@@ -510,12 +511,12 @@ def test_library_of_a_middleware_is_the_system_and_perftest_is_the_tool() -> Non
     assert (facts.environment["way_expected"], facts.environment["way_agrees"]) == ("local", "yes")
 
 
-def test_log_without_settings_and_library_leaves_both_unknown() -> None:
+def test_settings_and_system_are_unknown_if_the_log_lacks_settings_and_library() -> None:
     assert read(LOGS / "throughput-udp.log").account.facts.conditions.settings is None
     assert read(LOGS / "throughput-udp.log").account.facts.system is None
 
 
-def test_companion_program_is_a_fact(changed: Changed) -> None:
+def test_companion_program_is_a_fact_about_the_run(changed: Changed) -> None:
     line = 'companion name=mosquitto version="mosquitto 2.0.11" command="/usr/sbin/mosquitto -p 41000"\n'
     log = changed("native/latency-udp.log", "start time=", line + "start time=")
 
@@ -523,7 +524,7 @@ def test_companion_program_is_a_fact(changed: Changed) -> None:
     assert log.account.facts.environment["companion_version"] == "mosquitto 2.0.11"
 
 
-def test_search_has_its_trials_and_the_bounds_of_the_sustained_rate() -> None:
+def test_search_for_the_sustained_rate_gives_its_trials_and_both_bounds_of_the_rate() -> None:
     log = read(LOGS / "sustain-mock.log")
     trials = [record for record in log.records if record.test == "sustain" and record.scope == "interval"]
     (summary,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
@@ -543,7 +544,7 @@ def test_search_has_its_trials_and_the_bounds_of_the_sustained_rate() -> None:
 @pytest.mark.parametrize(
     ("outcome", "bound", "value"), [("above_range", ">", 1861.9), ("below_range", "<", 1882.2)], ids=["above the range", "below the range"]
 )
-def test_search_that_ends_at_a_limit_of_its_range_bounds_the_rate(changed: Changed, outcome: str, bound: str, value: float) -> None:
+def test_sustained_rate_is_a_bound_if_the_search_ended_at_a_limit_of_its_range(changed: Changed, outcome: str, bound: str, value: float) -> None:
     log = changed("native/sustain-mock.log", "outcome=found", f"outcome={outcome}")
 
     (summary,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
@@ -551,7 +552,7 @@ def test_search_that_ends_at_a_limit_of_its_range_bounds_the_rate(changed: Chang
     assert (rate.statistic, rate.bound, rate.value) == ("lower-bound", bound, value)
 
 
-def test_trial_line_printed_twice_is_not_a_second_trial(changed: Changed) -> None:
+def test_second_trial_with_the_same_index_is_broken(changed: Changed) -> None:
     log = changed("native/sustain-mock.log", "index=8 length=short", "index=7 length=short")
 
     assert log.broken == ["text:20: trial 7 stands after trial 7"]
@@ -559,14 +560,14 @@ def test_trial_line_printed_twice_is_not_a_second_trial(changed: Changed) -> Non
 
 
 @pytest.mark.parametrize("wrong", ["outcome=perhaps", "outcome=found colour=red", "goal_statistic=p98"])
-def test_unknown_version_of_a_search_is_broken(changed: Changed, wrong: str) -> None:
+def test_line_of_a_search_with_an_unknown_value_or_key_is_broken(changed: Changed, wrong: str) -> None:
     key = wrong.partition("=")[0]
     log = changed("native/sustain-mock.log", {"outcome": "outcome=found", "goal_statistic": "from=schedule goal_statistic=p99"}[key], wrong)
 
     assert [broken.split(" line")[0].split(" ")[-1] for broken in log.broken] == ["sustain"]
 
 
-def test_log_of_a_search_with_another_tool_names_its_definition_in_the_goal() -> None:
+def test_goal_of_a_search_with_another_tool_names_the_definition_of_this_tool() -> None:
     log = read(LOGS / "sustain-of-sockperf.log")
     (summary,) = [record for record in log.records if record.scope == "summary"]
 
@@ -584,7 +585,7 @@ WORKED_OUT: Mapping[str, Callable[[Mapping[str, int]], float]] = {
 }
 
 
-def test_each_formula_is_implemented_here() -> None:
+def test_each_formula_of_the_format_has_an_implementation_in_this_file() -> None:
     assert {formula for formulas in COMPUTED.values() for formula in formulas} == WORKED_OUT.keys()
 
 

@@ -1,4 +1,4 @@
-"""nats bench: what its rates and times are. Expected values are typed from the logs in ``nats_bench/`` (see its README)."""
+"""nats bench: the meaning of its rates and times. Expected values are typed from the logs in ``nats_bench/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read, read_text
+from tacholog.formats.registry import formats
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Number, Record
 
@@ -24,7 +25,7 @@ def values(record: Record) -> dict[tuple[str, str], float | None]:
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
-def test_rates_of_publishers_and_subscribers_are_records_and_their_sum_is_not() -> None:
+def test_rates_of_publishers_and_of_subscribers_become_records_but_the_sum_of_both_does_not() -> None:
     publisher, subscriber = logged("0.1-one-to-one.log")
 
     assert values(publisher) == {("offered_rate", "mean"): 3517660, ("offered_goodput", "mean"): pytest.approx(53.68 * MEBIBYTE, abs=1)}
@@ -35,7 +36,8 @@ def test_rates_of_publishers_and_subscribers_are_records_and_their_sum_is_not() 
     ]
 
 
-def test_mb_of_old_versions_are_mebibytes_so_that_bytes_are_messages_times_their_size() -> None:
+def test_unit_mb_of_old_versions_is_a_mebibyte() -> None:
+    """The goodput equals the message rate multiplied by the message size only if MB means mebibyte."""
     publisher = logged("0.1-one-to-one.log")[0]
     goodput = publisher.number("offered_goodput", "mean")
 
@@ -44,7 +46,7 @@ def test_mb_of_old_versions_are_mebibytes_so_that_bytes_are_messages_times_their
     assert goodput.resolution == pytest.approx(0.01 * MEBIBYTE)
 
 
-def test_clients_of_old_versions_belong_to_the_line_before_them() -> None:
+def test_in_old_versions_of_the_tool_the_lines_of_clients_follow_the_line_of_their_sum() -> None:
     records = logged("0.1-five-to-five.log")
 
     assert [(record.participant, record.numbers[0].metric, record.numbers[0].statistic, record.numbers[0].value) for record in records[::5]] == [
@@ -57,7 +59,7 @@ def test_clients_of_old_versions_belong_to_the_line_before_them() -> None:
     assert {(record.conditions.publishers, record.conditions.subscribers) for record in records} == {(5, 5)}
 
 
-def test_in_new_versions_of_the_tool_the_lines_of_clients_belong_to_the_next_line() -> None:
+def test_in_new_versions_of_the_tool_the_lines_of_clients_precede_the_line_of_their_sum() -> None:
     records = logged("0.2-subscribers.log")
 
     assert [(record.participant, record.numbers[0].statistic, record.numbers[0].value) for record in records] == [
@@ -81,7 +83,7 @@ def test_time_of_version_0_2_is_one_divided_by_the_rate() -> None:
     assert record.number("latency", "mean") is None
 
 
-def test_time_of_a_publisher_is_that_of_its_call() -> None:
+def test_time_that_a_publisher_prints_is_the_duration_of_its_send_call() -> None:
     (record,) = logged("0.4-publisher.log")
 
     assert values(record) == {
@@ -98,7 +100,7 @@ def test_time_of_a_publisher_is_that_of_its_call() -> None:
     assert (record.test, record.conditions.basis, record.conditions.load_mode, record.samples) == ("throughput", None, "max-rate", 100000)
 
 
-def test_standard_deviation_of_times_is_left_out() -> None:
+def test_standard_deviation_of_times_is_not_read() -> None:
     for name in ("0.4-two-publishers.log", "0.4-two-requesters.log", "0.4-two-publishers.csv"):
         assert "std" not in {number.statistic for record in logged(name) for number in record.numbers}
 
@@ -111,7 +113,7 @@ def test_requester_states_round_trips_in_a_closed_loop() -> None:
     assert record.number("call_rate", "mean") == Number(metric="call_rate", statistic="mean", value=9436, resolution=1)
 
 
-def test_thousands_commas_are_in_times_too() -> None:
+def test_times_with_thousands_separators_are_read() -> None:
     (record,) = logged("0.4-requester.log")
     maximum = record.number("latency", "max")
     text = (LOGS / "0.4-requester.log").read_text(encoding="utf-8").splitlines()[3]
@@ -129,27 +131,27 @@ def test_synchronous_publisher_states_times_until_the_acknowledgement() -> None:
     assert (values(latencies)["latency", "p50"], latencies.samples) == (46610, 3000)
 
 
-def test_times_of_an_asynchronous_publisher_are_those_of_batches() -> None:
+def test_times_of_an_asynchronous_publisher_are_times_of_batches() -> None:
     _, latencies = logged("0.4-jetstream-async.log")
 
     assert (latencies.conditions.definition, latencies.conditions.demand, latencies.samples) == ("nats-bench-batch", 500, 40)
     assert values(latencies)["latency", "max"] == 5_800_260
 
 
-def test_times_of_fetches_are_left_out() -> None:
+def test_times_of_fetches_are_not_read() -> None:
     (record,) = logged("0.4-fetch.log")
 
     assert values(record) == {("message_rate", "mean"): 163925, ("goodput", "mean"): 10 * MEBIBYTE}
 
 
-def test_times_of_all_clients_together_are_a_record_of_their_own_line() -> None:
+def test_line_with_the_times_of_all_clients_becomes_a_separate_record() -> None:
     *_, rates, calls = logged("0.4-two-publishers.log")
 
     assert (rates.participant, values(rates)) == ("all", {("offered_rate", "mean"): 3047738, ("offered_goodput", "mean"): 186 * MEBIBYTE})
     assert (calls.participant, calls.samples, values(calls)["send_call", "p99"]) == ("all", 100000, 2270)
 
 
-def test_size_of_a_csv_file_is_computed_and_messages_are_not_those_of_the_connection() -> None:
+def test_message_size_in_a_csv_file_is_computed_and_only_requests_are_counted_as_messages() -> None:
     (record,) = logged("0.4-requester.csv")  # MsgCount is 10000: 5000 requests and 5000 answers.
 
     assert (record.payload_bytes, record.samples) == (64, 5000)
@@ -159,21 +161,21 @@ def test_size_of_a_csv_file_is_computed_and_messages_are_not_those_of_the_connec
     assert record.conditions == Conditions(definition="nats-bench-publisher-or-requester")
 
 
-def test_size_of_a_csv_file_is_unknown_if_several_are_possible() -> None:
-    row = "x,P0,30,3000,2,299.000000,10.033445\n"  # Between 2 and 3 messages a second, of 100, 120, 125 or 150 bytes.
+def test_message_size_in_a_csv_file_is_unknown_if_several_sizes_are_possible() -> None:
+    row = "x,P0,30,3000,2,299.000000,10.033445\n"  # The row allows 2 to 3 messages per second, and messages of 100, 120, 125 or 150 bytes.
     (record,) = read_text(f"#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,BytesPerSec,DurationSecs\n{row}", "nats_bench").records
 
     assert (record.payload_bytes, record.samples) == (None, None)
 
 
-def test_rounded_size_is_unknown() -> None:
+def test_rounded_message_size_is_unknown() -> None:
     (record,) = logged("0.2-rounded-size.log")  # "16 KiB" may be 16,000 bytes.
 
     assert record.payload_bytes is None
     assert values(record)["offered_goodput", "mean"] == pytest.approx(3.5 * 1024 * MEBIBYTE, abs=1)
 
 
-def test_options_that_change_the_load_are_settings_and_names_are_not() -> None:
+def test_options_that_change_the_load_are_settings_but_names_of_streams_are_not() -> None:
     settings = logged("0.1-jetstream.log")[0].conditions.settings or ""
 
     assert '"pubbatch": "100"' in settings
@@ -186,22 +188,45 @@ def test_kind_of_the_clients_is_a_setting() -> None:
 
 
 @pytest.mark.parametrize("name", ["0.4-no-server.log", "0.4-not-supported.log"])
-def test_error_is_the_reason_of_a_failed_run(name: str) -> None:
+def test_run_is_failed_if_the_log_has_an_error(name: str) -> None:
     log = read(LOGS / name, "nats_bench")
 
     assert (log.records, log.account.facts.status, log.unknown) == ([], "failed", [])
 
 
-def test_client_that_disconnected_fails_the_run() -> None:
+def test_run_is_failed_if_a_client_disconnected() -> None:
     warning = "WARNING: at least one of the clients disconnected or experienced an error during the benchmark. These results are not optimal!\n"
     text = f"09:50:40 {warning}" + (LOGS / "0.4-publisher.log").read_text(encoding="utf-8")
 
     assert read_text(text, "nats_bench").account.facts.status == "failed"
 
 
-def test_line_that_is_cut_within_its_times_is_broken() -> None:
+def test_line_that_is_truncated_within_its_times_is_broken() -> None:
     text = (LOGS / "0.4-publisher.log").read_text(encoding="utf-8").partition(" ~ P50")[0]
 
     log = read_text(text, "nats_bench")
 
     assert (log.records, len(log.broken)) == ([], 1)
+
+
+def test_default_size_of_a_subscriber_in_its_own_process_is_no_size_of_messages() -> None:
+    # From natscli issue 1441: the messages had 250,000 bytes.
+    text = (
+        "22:45:52 Starting Core NATS subscribe benchmark [clients=1, msg-size=128 B, msgs=10,000, multi-subject=false, subject=worker.inbox.0]\n\n"
+        "Sub stats: 5,884 msgs/sec ~ 735.51 KB/sec\n"
+    )
+    by_default, stated = (read_text(each).records[0] for each in (text, text.replace("128 B", "16 B").replace("735.51", "91.94")))
+
+    assert (by_default.payload_bytes, list(values(by_default).values())) == (None, [5884])
+    assert (stated.payload_bytes, list(values(stated).values())) == (16, [5884, pytest.approx(91.94 * 1024 * 8, abs=1)])
+
+
+def test_other_program_with_the_same_lines_is_not_taken_for_nats() -> None:
+    # From the README of Centrifuge's benchmark.
+    text = (
+        "Starting benchmark [msgs=10000, msgsize=128, pubs=4, subs=100]\nCentrifuge Pub/Sub stats: 503,660 msgs/sec ~ 61.48 MB/sec\n"
+        " Pub stats: 5,014 msgs/sec ~ 626.77 KB/sec\n"
+    )
+
+    assert not formats()["nats_bench"].detect(text).fits
+    assert formats()["nats_bench"].detect(text.replace("Centrifuge", "NATS")).fits

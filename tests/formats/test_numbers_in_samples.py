@@ -24,7 +24,7 @@ SAMPLES = [path for name in FORMATS for path in sorted((HERE / name).iterdir()) 
 
 
 def is_one_line_of_json(path: Path) -> bool:
-    """Whether no position is known in this log, because it is a single line of JSON that is parsed as a whole."""
+    """Whether the log is a single line of JSON. Such a line is parsed as a whole, so no position of a number is known."""
     return path.parent.name == "performance_test" and path.suffix == ".json"
 
 
@@ -45,7 +45,7 @@ def test_each_printed_number_has_a_position(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_findings_contain_only_plain_texts(path: Path) -> None:
-    """Texts with a position, which formats use while they read, cannot be written as JSON or sent to another process."""
+    """While formats read a log, they use texts with a position. Such texts cannot be written as JSON or sent to another process."""
     with path.open("rb") as file:
         scan = Scan(LogText(file), path.parent.name)
         contents = [event.what for event in scan if isinstance(event.what, Record | Facts)]

@@ -28,7 +28,7 @@ def numbers_of(records: list[Record]) -> set[tuple[object, ...]]:
     return {(record.conditions.definition, record.scope, *name, value) for record in records for name, value in values(record).items()}
 
 
-def test_publish_latency_lasts_until_the_acknowledgement_and_its_delay_is_in_microseconds() -> None:
+def test_publish_latency_ends_at_the_acknowledgement_and_the_publish_delay_is_read_in_microseconds() -> None:
     record = summary("kafka-2026.json", "omb-publish")
 
     assert (record.conditions.basis, record.conditions.load_mode, record.side, record.payload_bytes) == ("pub-to-ack", "paced", "publisher", 200)
@@ -41,7 +41,7 @@ def test_publish_latency_lasts_until_the_acknowledgement_and_its_delay_is_in_mic
     assert numbers["send_lateness", "max"] == 29_478_000
 
 
-def test_end_to_end_latency_in_whole_milliseconds_was_measured_with_a_clock_of_one_millisecond() -> None:
+def test_clock_resolution_is_one_millisecond_if_end_to_end_latencies_are_whole_milliseconds() -> None:
     record = summary("kafka-2026.json", "omb-end-to-end")
 
     assert (record.conditions.basis, record.side) == ("one-way", "subscriber")
@@ -50,7 +50,7 @@ def test_end_to_end_latency_in_whole_milliseconds_was_measured_with_a_clock_of_o
     assert read(LOGS / "kafka-2026.json").facts.environment["clock_resolution_ns"] == "1000000"
 
 
-def test_end_to_end_latency_of_rabbitmq_has_microseconds() -> None:
+def test_end_to_end_latency_of_rabbitmq_has_a_resolution_of_one_microsecond() -> None:
     record = summary("rabbitmq-2020-classic.json", "omb-end-to-end")
 
     assert values(record)["latency", "p50"] == 433_000
@@ -71,14 +71,14 @@ def test_end_to_end_latency_is_unknown_if_all_samples_were_dropped() -> None:
     assert {(number.value, number.marks) for number in numbers} == {(None, ("drops_samples",))}
 
 
-def test_file_without_a_delay_is_old_and_its_publish_latency_has_another_definition_and_no_load() -> None:
+def test_publish_latency_in_a_file_without_a_delay_has_the_definition_of_old_versions_and_no_load_mode() -> None:
     record = summary("kafka-2020-acks-all.json", "omb-publish-2017")
 
     assert (record.conditions.load_mode, record.payload_bytes) == (None, None)
     assert values(record)["latency", "p99"] == 58_830_000
 
 
-def test_rates_of_the_test_are_the_means_of_its_intervals() -> None:
+def test_rate_of_the_whole_test_is_the_mean_of_the_rates_of_its_intervals() -> None:
     record = summary("kafka-2026.json", "omb-rates")
 
     numbers = values(record)
@@ -107,7 +107,7 @@ def test_backlog_below_zero_is_impossible() -> None:
     assert (first.value, first.marks) == (None, ("impossible",))
 
 
-def test_rate_with_a_backlog_that_grows_by_more_than_a_second_was_not_sustained() -> None:
+def test_rate_is_marked_as_not_sustained_if_the_backlog_grows_by_more_than_one_second_of_publishing() -> None:
     behind = summary("behind-made-by-hand.json", "omb-rates")
     logged = summary("whole-made-by-hand.log", "omb-rates")
 
@@ -116,7 +116,7 @@ def test_rate_with_a_backlog_that_grows_by_more_than_a_second_was_not_sustained(
     assert not any("not_sustained" in number.marks for number in summary("kafka-2026.json", "omb-rates").numbers)
 
 
-def test_json_states_its_driver_and_how_many_publishers_there_are() -> None:
+def test_driver_and_numbers_of_topics_partitions_and_publishers_are_read_from_json() -> None:
     facts = read(LOGS / "behind-made-by-hand.json").facts
 
     assert facts.system == "Pulsar"
@@ -137,7 +137,7 @@ def test_document_on_one_line_has_the_same_results() -> None:
     assert [values(record) for record in one_line.records] == [values(record) for record in read(LOGS / "kafka-2026.json").records]
 
 
-def test_document_with_sorted_members_and_a_value_a_line_has_the_same_numbers() -> None:
+def test_document_with_sorted_members_and_one_value_per_line_has_the_same_numbers() -> None:
     text = json.dumps(json.loads((LOGS / "kafka-2026.json").read_text()), indent=2, sort_keys=True) + "\n"
 
     log = read_text(text)
@@ -160,7 +160,7 @@ def test_line_of_a_log_has_rates_in_mebibytes_and_a_rounded_backlog() -> None:
     assert values(latencies)["latency", "p99.9"] == 5_800_000
 
 
-def test_summary_is_without_the_warm_up_and_the_workload_states_the_conditions() -> None:
+def test_summary_of_a_log_excludes_the_warm_up_and_has_the_conditions_of_the_workload() -> None:
     log = read(LOGS / "whole-made-by-hand.log")
     record = summary("whole-made-by-hand.log", "omb-publish")
 
@@ -191,11 +191,12 @@ def test_summary_is_without_the_warm_up_and_the_workload_states_the_conditions()
     assert log.facts.conditions.acks == "all"
 
 
-def test_log_without_the_start_of_its_traffic_has_no_summary_because_its_intervals_may_be_the_warm_up() -> None:
+def test_log_without_the_start_of_its_traffic_has_no_summary() -> None:
+    """The intervals of such a log may be from the warm-up."""
     assert {record.scope for log in ("pulsar-2021.log", "kafka-2026.log") for record in read(LOGS / log).records} == {"interval"}
 
 
-def test_second_driver_in_a_log_has_no_results() -> None:
+def test_results_of_a_second_driver_in_one_log_are_broken() -> None:
     text = (LOGS / "whole-made-by-hand.log").read_text()
 
     log = read_text(text + text.replace("DRIVER : Kafka", "DRIVER : Pulsar"), "openmessaging")
@@ -204,7 +205,7 @@ def test_second_driver_in_a_log_has_no_results() -> None:
     assert {broken.partition(": ")[2] for broken in log.broken} == {"a second driver in one log: split the log at the line 'WORKLOAD'"}
 
 
-def test_document_that_is_cut_keeps_the_parts_before_the_cut_and_is_truncated() -> None:
+def test_document_that_ends_early_is_truncated_and_keeps_the_results_before_its_end() -> None:
     text = (LOGS / "kafka-2026.json").read_text()
 
     log = read_text(text[: text.index('  "aggregatedEndToEndLatency50pct"')], "openmessaging")

@@ -52,7 +52,7 @@ def test_number_out_of_range_affects_at_most_its_own_result(name: str, seed: int
             try:
                 loaded = tacholog.load(new)
             except UnreadableInput:
-                continue  # The change may affect the text that detects the format.
+                continue  # The change may affect the text by which the format is detected.
             loaded.save(tmp_path / f"{number}-saved")
             tacholog.diff(old, new)
 
@@ -64,7 +64,7 @@ def test_number_out_of_range_affects_at_most_its_own_result(name: str, seed: int
         ("native", "latency-udp.log", "samples=", "samples=9223372036854775808", None),
     ],
 )
-def test_count_out_of_range_of_the_schema_affects_only_its_row(name: str, sample: str, old: str, new: str, reason: str | None) -> None:
+def test_count_out_of_the_range_of_the_schema_affects_no_other_row(name: str, sample: str, old: str, new: str, reason: str | None) -> None:
     text = (HERE / name / sample).read_text(encoding="utf-8")
     assert old in text
     original, log = read_text(text, name), read_text(text.replace(old, new, 1), name)

@@ -1,8 +1,9 @@
 # ruff: noqa: ANN401 - what `re._parser` makes of a pattern has no types
 r"""No pattern that is matched against a log can backtrack over a long text: a hostile line would take minutes.
 
-Each compiled pattern of the formats and of the redaction is taken apart. Two long repeats that can both match the text between and around them, or
-one within another, are refused: make the first repeat possessive (``\\s*+``), limit both, or split the text first. These tests measure no time.
+Each compiled pattern of the formats and of the redaction is analysed. A pattern is refused if two long repeats can match the same text and the text
+between them, or if a long repeat contains another long repeat. To mend a pattern, make the first repeat possessive (``\\s*+``), limit both repeats,
+or split the text first. These tests measure no time.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def values(record: Record) -> dict[str, float | None]:
     return {number.key: number.value for number in record.numbers}
 
 
-def test_row_has_latencies_with_four_digits_of_a_millisecond() -> None:
+def test_latencies_of_a_row_are_milliseconds_with_four_significant_digits() -> None:
     (latency,) = rows(read(LOGS / "layout.log"), "latency")
 
     assert (latency.payload_bytes, latency.samples, latency.conditions.basis) == (None, 999, "one-way")
@@ -40,7 +40,7 @@ def test_row_has_latencies_with_four_digits_of_a_millisecond() -> None:
     ]
 
 
-def test_row_has_rates_and_the_counts_computed_from_them() -> None:
+def test_row_has_rates_and_counts_that_are_computed_from_these_rates() -> None:
     (counts,) = rows(read(LOGS / "layout.log"), "throughput")
 
     assert values(counts) == {
@@ -73,7 +73,7 @@ def test_rates_are_the_printed_rates_even_if_a_row_covers_more_than_a_second() -
     (counts,) = rows(log, "throughput", "summary")
     received = 48 * 1.399811 + 45 * 1.299662 + 49 * 1.399944 + 47 * 1.399907
     assert values(counts)["messages_received"] == pytest.approx(received)
-    # The first row is left out, because the time before it is unknown.
+    # The rate excludes the first row, because the time before this row is unknown.
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx((received - 48 * 1.399811) / (1.299662 + 1.399944 + 1.399907))
 
 
@@ -147,7 +147,7 @@ def test_only_complete_settings_of_a_truncated_line_are_used(rest: str, settings
     assert ('"synchronous"' in found) == rest.endswith("true")
 
 
-def test_conditions_of_a_run_are_stated_before_the_table() -> None:
+def test_conditions_of_a_run_are_read_from_the_lines_before_the_table() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
 
     conditions = log.account.facts.conditions
@@ -158,7 +158,7 @@ def test_conditions_of_a_run_are_stated_before_the_table() -> None:
     assert rows(log, "latency")[0].conditions.reliability == "reliable"
 
 
-def test_summary_has_extremes_a_weighted_mean_and_sums() -> None:
+def test_summary_has_minimum_maximum_weighted_mean_and_sums() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
     (latency,) = rows(log, "latency", "summary")
     (counts,) = rows(log, "throughput", "summary")
@@ -214,7 +214,7 @@ def test_two_experiments_in_one_log_have_separate_conditions_and_summaries() -> 
     assert values == [("reliable", "Array1k"), ("best-effort", "Array4k")]
 
 
-def test_row_printed_twice_counts_once() -> None:
+def test_row_that_is_printed_twice_counts_once() -> None:
     last = SUBSCRIBER.splitlines()[-2]
 
     log = read_text(SUBSCRIBER.replace(last, f"{last}\n{last}"), "performance_test")
@@ -287,7 +287,7 @@ def test_second_without_messages_lowers_the_rate_of_the_run() -> None:
     assert values(counts)["goodput_mean_bit_per_s"] == pytest.approx(total / 3.097462)
 
 
-def test_seconds_without_messages_count_only_between_other_seconds() -> None:
+def test_seconds_without_messages_count_only_between_seconds_with_messages() -> None:
     silent, first, second, third = [line for line in SUBSCRIBER.splitlines() if line[:1].isdigit()]
     moved = [
         first,
@@ -300,7 +300,7 @@ def test_seconds_without_messages_count_only_between_other_seconds() -> None:
     text = SUBSCRIBER.replace(f"{first}\n{second}\n{third}", "\n".join(moved))
     (counts,) = rows(read_text(text, "performance_test"), "throughput", "summary")
 
-    # Messages per second: 97, 0 for two seconds, 100 for 1.000171 s, 99 for 1.00015 s. The empty second after them is not part of the run.
+    # Messages per second: 97, 0 for two seconds, 100 for 1.000171 s, 99 for 1.00015 s. The last second, without messages, is not part of the run.
     received = 100 * 1.000171 + 99 * 1.00015
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx(received / 4.000321)
     assert values(counts)["messages_received"] == pytest.approx(97 * 1.000188 + received)
@@ -367,7 +367,7 @@ def test_json_of_a_version_with_more_members_is_read_by_the_names_of_the_members
 
 
 def test_number_of_messages_is_computed_although_the_printed_rate_is_truncated() -> None:
-    """The tool cuts off the decimals of a rate: 100 messages in 1.000019 s are printed as 99. Its JSON also has the number of latencies."""
+    """The tool truncates a rate to an integer: 100 messages in 1.000019 s are printed as 99. The JSON also has the number of latencies."""
     document = read_document((LOGS / "eff2a50-subscriber.json").read_text(encoding="utf-8"))
 
     assert isinstance(document, ExperimentDocument)
@@ -461,7 +461,7 @@ def test_json_has_the_conditions_of_the_run_and_the_same_summaries_as_text() -> 
         ),
     ],
 )
-def test_impossible_object_of_json_affects_only_itself(old: str, new: str, reason: str) -> None:
+def test_impossible_object_in_json_affects_no_other_object(old: str, new: str, reason: str) -> None:
     assert old in JSON
     log = read_text(JSON.replace(old, new), "performance_test")
 
@@ -494,7 +494,7 @@ def test_json_of_an_hour_is_read_even_though_it_is_a_single_line() -> None:
     assert rows(log, "latency", "summary")[0].samples == 2997 + 3600 * 999
 
 
-def test_each_line_is_known() -> None:
+def test_no_line_of_a_layout_sample_is_broken_or_unknown() -> None:
     for path in LOGS.glob("layout*"):
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
@@ -544,7 +544,7 @@ def test_consecutive_screens_give_a_summary() -> None:
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
 
 
-def test_screen_with_indented_loops_as_in_a_manual_is_read() -> None:
+def test_indented_screen_with_the_tables_publisher_loop_and_subscriber_loop_is_read() -> None:
     loops = """
 publisher loop                                       subscriber loop
 +----------+----------+----------+----------+        +----------+----------+----------+----------+

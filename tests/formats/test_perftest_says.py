@@ -1,4 +1,4 @@
-"""The messages of perftest up to 0.4 next to a log in the format of another tool."""
+"""Messages that perftest up to version 0.4 prints between the lines of a log in the format of another tool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RESULT = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave): 
 
 
 @pytest.mark.parametrize("before", ["", "x", "x..C"])
-def test_reason_for_a_failure_is_the_end_of_the_run(before: str) -> None:
+def test_error_message_of_perftest_makes_the_run_failed_and_is_the_reason(before: str) -> None:
     log = read_text(RESULT + before + "perftest: connect 127.0.0.1:7420: Connection refused\n")
 
     assert (log.account.status, log.account.reason) == ("failed", "connect 127.0.0.1:7420: Connection refused")
@@ -18,7 +18,7 @@ def test_reason_for_a_failure_is_the_end_of_the_run(before: str) -> None:
     assert not log.unknown
 
 
-def test_note_is_chatter_and_does_not_state_the_end() -> None:
+def test_note_of_perftest_is_chatter_and_does_not_state_how_the_run_ended() -> None:
     log = read_text(RESULT + "perftest: note: coordinated omission: 64 bytes: 4 % of the time\n")
 
     assert log.account.status is None

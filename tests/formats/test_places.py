@@ -68,7 +68,10 @@ def test_numbers_that_are_read_in_bulk_have_the_same_positions_as_numbers_of_sin
     )
 
     assert at_once == one_by_one
-    assert {metric for _, metric, _, start, _ in at_once if start is None} <= {"loss", "duration"}  # These are computed from other numbers.
+    assert {metric for _, metric, _, start, _ in at_once if start is None} <= {
+        "loss",
+        "duration",
+    }  # Loss and duration are computed from other numbers.
     assert all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", lines[line - 1][start:end]) for line, _, _, start, end in at_once if start is not None)
 
 

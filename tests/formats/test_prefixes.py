@@ -90,8 +90,8 @@ def test_log_gives_the_same_records_with_any_prefix(sample: str) -> None:
         assert first.text.startswith(prefix(0)), name
 
 
-def test_lines_of_the_tool_itself_are_not_treated_as_a_prefix() -> None:
-    """In three samples, the tool itself prints a time before each line."""
+def test_only_sample_logs_with_a_time_before_each_line_have_a_prefix() -> None:
+    """In three sample logs, the tool itself prints a time before each line."""
     notes = {}
     for path in SAMPLE_LOGS:
         with path.open("rb") as stream:
@@ -158,7 +158,7 @@ def test_start_time_stated_in_a_log_has_precedence_over_the_time_of_its_first_li
     assert read_text(prefixed(text, PREFIXES["GitHub Actions"])).facts.start_time == read_text(text).facts.start_time
 
 
-def test_one_line_in_ten_may_lack_the_prefix_but_no_more_lines() -> None:
+def test_prefix_is_removed_only_if_at_most_one_line_in_ten_lacks_the_prefix() -> None:
     line = f"2024-05-14T09:12:01Z {LINE}\n"
 
     assert len(read_text(f"On that day:\n{line * 9}").records) == 9
@@ -177,7 +177,7 @@ def test_result_without_the_prefix_of_the_other_lines_is_broken() -> None:
 
 
 @pytest.mark.parametrize("name", PREFIXES)
-def test_named_command_removes_the_prefix(name: str) -> None:
+def test_suggested_command_removes_the_prefix(name: str) -> None:
     text = (FORMATS / "iperf3" / "tcp.log").read_text()
     behind = prefixed(text, PREFIXES[name])
     prefix = LogText(io.BytesIO(behind.encode())).prefix
@@ -187,7 +187,7 @@ def test_named_command_removes_the_prefix(name: str) -> None:
 
 
 def test_hostile_lines_are_examined_in_a_limited_number_of_steps() -> None:
-    """A backtracking pattern would need very long to match each line."""
+    """A pattern that backtracks would take very long for each of these lines."""
     for line in (
         "[" + "a" * 60_000,
         "a" * 60_000 + " |",
@@ -201,7 +201,7 @@ def test_hostile_lines_are_examined_in_a_limited_number_of_steps() -> None:
         assert [line_read.number for line_read in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
 
 
-def test_word_before_most_lines_is_named_if_the_log_has_a_known_format_without_this_word() -> None:
+def test_word_before_most_lines_is_reported_if_the_log_has_a_known_format_without_this_word() -> None:
     lines = (Path(__file__).parent / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"200:  {line}" for line in lines]
     titled[1:1] = ["Warning:  UDP block size 4096 exceeds TCP MSS 1448, may result in fragmentation / drops", "**", "**"]
@@ -211,7 +211,7 @@ def test_word_before_most_lines_is_named_if_the_log_has_a_known_format_without_t
     assert "cut it off with sed -E " in str(error.value)
 
 
-def test_word_before_most_lines_of_an_unknown_log_is_not_named() -> None:
+def test_word_before_most_lines_of_a_log_without_a_known_format_is_not_reported() -> None:
     with pytest.raises(UnreadableInput) as error:
         read_text("note: one\nnote: two\nnote: three\nnote: four\nand more\nand more\n")
     assert "sed -E" not in str(error.value)
@@ -235,7 +235,7 @@ def test_indentation_and_hostile_words_before_each_line_are_removed(behind: str)
 
 
 @pytest.mark.parametrize("word", ["/;~!%\a", "/;~!%@,#&=", "x\\w", "\0"])
-def test_no_command_to_remove_a_word_is_suggested_if_a_command_cannot_contain_this_word(word: str) -> None:
+def test_command_to_remove_a_word_is_suggested_only_if_a_command_can_contain_this_word(word: str) -> None:
     lines = (FORMATS / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"{word}  {line}" for line in lines]
 
@@ -245,7 +245,7 @@ def test_no_command_to_remove_a_word_is_suggested_if_a_command_cannot_contain_th
 
 
 def test_command_for_a_long_prefix_takes_little_memory() -> None:
-    """An older command that listed the number of repetitions of each part took half a gigabyte for these syslog prefixes."""
+    """An older command stated the number of repetitions of each part. For these syslog prefixes, it took half a gigabyte."""
     head = "<13>1 2024-01-01T00:00:00Z host program 17 - - "
     behind = "".join(f"{head * 8}{LINE}\n" for _ in range(20))
     prefix = LogText(io.BytesIO(behind.encode())).prefix

@@ -25,11 +25,11 @@ tcp_lat:
 
 
 def logged(name: str) -> Log:
-    """A sample log."""
+    """Return a sample log."""
     return read(LOGS / name, "qperf")
 
 
-def test_latency_is_only_the_mean_of_half_a_round_trip() -> None:
+def test_only_statistic_of_a_latency_is_the_mean_half_round_trip() -> None:
     log = logged("tcp-lat-v-100.log")
 
     assert log.records == [
@@ -49,7 +49,7 @@ def test_latency_is_only_the_mean_of_half_a_round_trip() -> None:
     assert log.unknown == [1, 9]
 
 
-def test_output_without_options_has_only_the_headline() -> None:
+def test_output_without_options_gives_only_the_latency() -> None:
     record = logged("tcp-lat-plain.log").records[0]
 
     assert record.numbers == (Number(metric="latency", statistic="mean", value=35_000, resolution=100, line=3),)
@@ -73,11 +73,11 @@ def test_sizes_that_are_multiples_of_1024_are_printed_exactly() -> None:
     assert [record.payload_bytes for record in logged("loop-of-sizes.log").records] == [1, 16, 256, 4096, 65536]
 
 
-def test_size_with_only_three_known_digits_is_unknown() -> None:
+def test_message_size_with_only_three_known_digits_is_unknown() -> None:
     assert read_text(PLAIN.replace(" 100 bytes", "1.23 KB"), "qperf").records[0].payload_bytes is None
 
 
-def test_each_row_with_a_meaning_becomes_a_number() -> None:
+def test_each_known_row_of_a_block_becomes_a_number() -> None:
     record = logged("multi-vv.log").records[0]
 
     assert record.payload_bytes == 65536
@@ -127,7 +127,9 @@ def test_sent_data_is_offered_and_only_received_data_is_goodput() -> None:
         ("udp-bw-times-differ.log", "goodput", 39_110_656 * 8, 38_194, 3),  # The test took 1.06 s and 1.00 s.
     ],
 )
-def test_figures_of_both_sides_may_differ_as_much_as_their_times(name: str, metric: str, value: float, samples: int, line: int) -> None:
+def test_block_is_read_if_the_figures_of_its_sides_differ_as_much_as_their_durations(
+    name: str, metric: str, value: float, samples: int, line: int
+) -> None:
     (record,) = logged(name).records
 
     assert (record.number(metric, "mean"), record.samples) == (
@@ -237,32 +239,32 @@ def test_block_with_a_message_size_of_zero_bytes_is_broken() -> None:
     assert [str(broken) for broken in log.broken] == ["text:1: a message of no bytes, of which qperf prints no row"]
 
 
-def test_last_row_without_its_end_may_be_truncated() -> None:
+def test_block_gives_no_record_if_its_last_row_has_no_line_end() -> None:
     assert len(read_text(PLAIN, "qperf").records) == 1
     assert read_text(PLAIN.rstrip("\n"), "qperf").records == []
 
 
-def test_rows_without_their_test_are_broken_one_by_one() -> None:
+def test_each_row_without_the_name_of_its_test_is_broken() -> None:
     log = read_text(PLAIN.partition("\n")[2], "qperf")
 
     assert log.broken == [f"text:{line}: a row without its test" for line in range(1, 7)]
 
 
-def test_unknown_row_is_unknown_and_affects_no_other_row() -> None:
+def test_unknown_row_is_reported_as_unknown_and_affects_no_other_row() -> None:
     log = read_text(PLAIN.replace("    time  ", "    moons = 5\n    time  ").replace("moons =", "moons          = "), "qperf")
 
     assert log.unknown == [5]
     assert len(log.records) == 1
 
 
-def test_counts_without_the_blank_at_their_end_are_read() -> None:
+def test_counts_without_a_blank_after_their_digits_are_read() -> None:
     band, latency = read(LOGS / "stripped-counts.log").records
 
     assert (band.numbers[0].value, band.numbers[1].value) == (8.03e9 * 8, 123e3)
     assert (latency.numbers[0].value, latency.numbers[1].value, latency.samples) == (33_900, 29.5e3, 147_697 + 147_698)
 
 
-def test_count_below_a_thousand_without_the_blank_at_its_end_is_unknown_because_it_may_be_truncated() -> None:
+def test_count_below_a_thousand_without_a_blank_after_its_digits_is_unknown_because_digits_may_be_missing() -> None:
     text = (LOGS / "stripped-counts.log").read_text(encoding="utf-8").replace("rem_recv_msgs   =  147,698", "rem_recv_msgs   =      147")
 
     latency = read_text(text, "qperf").records[-1]

@@ -27,13 +27,13 @@ def test_row_has_the_rate_and_the_round_trips_of_a_command() -> None:
     assert (record.payload_bytes, record.samples, log.unknown) == (None, None, [])
 
 
-def test_commands_are_kept_apart_by_their_names_but_arguments_of_users_are_left_out() -> None:
+def test_setting_command_has_the_name_of_the_command_without_arguments_of_the_user() -> None:
     named, own = (read(LOGS / name).records[-1].conditions.settings for name in ("7.0-ping-mset.csv", "7.0-publish.csv"))
 
     assert (named, own) == ('{"command": "MSET (10 keys)"}', '{"command": "publish"}')
 
 
-def test_row_without_a_head_is_broken() -> None:
+def test_row_without_a_header_is_broken() -> None:
     head, row, *_ = (LOGS / "7.0-set-get.csv").read_text(encoding="utf-8").splitlines(keepends=True)
 
     assert len(read_text(row + head, "redis_benchmark").broken) == 1

@@ -1,4 +1,4 @@
-"""The resources of processes: one record for each process, as the kernel counted it."""
+"""The resources of processes: one record for each process, with the counts of the kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOGS = Path(__file__).parent / "resources"
 USED = "used process=a test=latency user_ns=5000 peak_memory_bytes=9000 ."
 
 
-def test_each_process_is_a_record_of_resources() -> None:
+def test_each_process_becomes_a_record_of_resources() -> None:
     records = list(read(LOGS / "perftest.log").records)
 
     assert [(record.scope, record.participant, record.side, record.test, record.payload_bytes) for record in records] == [
@@ -31,7 +31,7 @@ def test_each_process_is_a_record_of_resources() -> None:
     }
 
 
-def test_shell_on_another_host_counts_resources_as_lower_bounds_and_times_with_low_resolution() -> None:
+def test_shell_on_another_host_gives_lower_bounds_of_resources_and_processor_times_of_low_resolution() -> None:
     records = list(read(LOGS / "over-ssh.log").records)
 
     assert [(record.participant, record.conditions.definition) for record in records] == [

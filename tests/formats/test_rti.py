@@ -66,7 +66,7 @@ def test_banner_states_the_versions() -> None:
     assert (facts.tool_version, facts.system_version) == ("2.3.2", "5.3.0")
 
 
-def test_results_are_found_between_prose_and_scripts() -> None:
+def test_results_between_prose_and_scripts_are_read() -> None:
     log = read(LOGS / "document.md")
 
     assert [(event.line, event.what.payload_bytes) for event in log.events if isinstance(event.what, Record)] == [(11, 32), (12, 64), (16, 31457280)]
@@ -103,14 +103,14 @@ def test_line_numbers_of_a_script_are_not_cells() -> None:
     assert len(read(LOGS / "page.txt").records) == 2
 
 
-def test_row_without_a_cell_is_broken_and_affects_only_itself() -> None:
+def test_row_with_a_missing_cell_is_broken_and_affects_no_other_row() -> None:
     log = read(LOGS / "cell-missing.txt")
 
     assert log.broken == ["cell-missing.txt:29: the table ends within this row"]
     assert [record.payload_bytes for record in log.records] == [32]
 
 
-def test_truncated_line_is_named_and_affects_only_itself() -> None:
+def test_truncated_line_is_broken_and_affects_no_other_line() -> None:
     log = read(LOGS / "cut-short.log")
 
     assert log.broken == ["cut-short.log:3: summary line is cut short or garbled"]
@@ -126,7 +126,7 @@ def test_latency_that_is_printed_as_zero_is_below_one_microsecond() -> None:
 
 
 @pytest.mark.parametrize("size", ["0", "9" * 30, "9" * 5000])
-def test_impossible_size_is_refused(size: str) -> None:
+def test_impossible_message_size_is_refused(size: str) -> None:
     line = f"Length: {size} Packets: 5 Packets/s(ave): 5 Mbps(ave): 5.0 Lost: 0 (0.00%)\n"
 
     assert read_text(line, "rti").broken == ["text:1: a message size that cannot be"]

@@ -12,7 +12,7 @@ from tacholog.schema.conditions import Conditions
 LOGS = Path(__file__).parent / "rti"
 
 
-def test_banner_is_the_configuration_of_the_run_and_the_conditions_of_each_record() -> None:
+def test_configuration_in_the_banner_becomes_the_conditions_of_the_run_and_of_each_record() -> None:
     log = read(LOGS / "3.0.1-latency-pub.log")
     configured = Conditions(
         transport="UDPv4 & SHMEM",
@@ -39,7 +39,7 @@ def test_load_mode_is_read_from_the_banner_because_all_modes_print_the_same_resu
     assert read(LOGS / "3.0.1-throughput-sub.log").records[0].conditions.load_mode is None
 
 
-def test_batching_is_a_condition_in_bytes() -> None:
+def test_batch_size_is_a_condition_in_bytes() -> None:
     assert read(LOGS / "manual-latency.log").account.facts.conditions.batch_bytes == 8192
 
 
@@ -74,7 +74,7 @@ def test_notices_before_a_summary_mark_only_this_summary() -> None:
     assert log.unknown == []
 
 
-def test_average_of_a_clock_with_a_low_resolution_is_a_separate_record() -> None:
+def test_average_of_a_clock_with_a_low_resolution_becomes_a_separate_record() -> None:
     average, summary = read(LOGS / "low-resolution-clock-pub.log").records
 
     assert (average.payload_bytes, average.conditions.definition) == (None, "rti-low-resolution")
@@ -92,13 +92,13 @@ def test_average_of_a_clock_with_a_low_resolution_is_a_separate_record() -> None
         ("3.0.1-latency-pub.log", "ok", None),
     ],
 )
-def test_end_of_a_run_is_stated(name: str, status: str, reason: str | None) -> None:
+def test_status_of_a_run_and_its_reason_are_read_from_the_end_of_the_log(name: str, status: str, reason: str | None) -> None:
     account = read(LOGS / name).account
 
     assert (account.status, account.reason) == (status, reason)
 
 
-def test_each_line_of_a_real_log_is_known() -> None:
+def test_real_logs_have_no_broken_or_unknown_line() -> None:
     for name in ("3.0.1-latency-pub.log", "3.0.1-throughput-pub.log", "3.0.1-throughput-sub.log", "3.1-tls-csv-sub.log", "csv-intervals-sub.csv"):
         log = read(LOGS / name)
 

@@ -72,20 +72,20 @@ def test_unit_of_latencies_is_read_from_the_header() -> None:
     assert values(read_text(NANOSECONDS + ROW, "rti").records[0])["mean"] == 28
 
 
-def test_high_resolution_build_prints_three_decimals() -> None:
+def test_latencies_of_a_high_resolution_build_are_read_with_three_decimals() -> None:
     _, _, summary = read(LOGS / "printer-4.3-fine-csv-pub.csv").records
 
     assert summary.number("latency", "mean") == Number(metric="latency", statistic="mean", value=27_550, resolution=1)
 
 
-def test_run_without_samples_has_length_0_and_is_refused() -> None:
+def test_row_of_a_run_without_samples_is_broken_because_its_message_size_is_0() -> None:
     log = read(LOGS / "csv-no-samples-pub.csv")
 
     assert log.broken == ["csv-no-samples-pub.csv:2: a message size that cannot be"]
     assert log.account.status == "empty"
 
 
-def test_java_prints_decimal_commas_and_the_smallest_sample_for_the_last_percentiles() -> None:
+def test_decimal_commas_of_the_java_version_are_read_and_its_wrong_last_percentiles_are_impossible() -> None:
     _, interval, summary = read(LOGS / "csv-java-pub.csv").records
 
     assert values(interval) == {"last": 96_000, "mean": 108_000, "std": 12_000, "min": 96_000, "max": 120_000}
@@ -95,7 +95,7 @@ def test_java_prints_decimal_commas_and_the_smallest_sample_for_the_last_percent
     assert values(summary, "cpu_of_machine") == {"mean": 12.8}
 
 
-def test_c_sharp_omits_a_comma_and_prints_a_fraction_for_the_percentage() -> None:
+def test_csv_of_the_c_sharp_version_is_read_with_a_missing_comma_and_a_fraction_instead_of_a_percentage() -> None:
     latency = read(LOGS / "csv-csharp-pub.csv").records[0]
     throughput = read(LOGS / "csv-csharp-sub.csv").records[0]
 
@@ -132,7 +132,7 @@ COUNTS = {"messages_received": 17_168_648, "messages_lost": 12, "message_rate": 
     ("sample", "lost", "kept"),
     [
         ("printer-3.1-csv-sub.csv", 2, {**COUNTS, "loss": 1e-4}),  # 24.
-        # Only the line end is missing, and no decimal.
+        # Only the line end is missing: all decimals are complete.
         ("printer-3.1-csv-sub.csv", 1, {**COUNTS, "loss": 1e-4, "cpu_of_machine": 24.12}),
         ("printer-3.1-csv-sub.csv", 11, COUNTS),  # 0.0
         ("csv-intervals-sub.csv", 2, {"messages_received": 300_000_000, "messages_lost": 0, "message_rate": 1_104_557, "goodput": 883.6e6}),
@@ -262,7 +262,7 @@ def test_json_of_several_sizes_is_read_with_other_text_inside_and_after_its_brac
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_json_of_java_is_a_complete_document() -> None:
+def test_json_of_the_java_version_is_read_as_a_complete_document() -> None:
     log = read(LOGS / "json-java-pub.txt")
 
     assert [record.scope for record in log.records] == ["interval", "interval", "summary"]
@@ -283,7 +283,7 @@ def test_json_object_in_which_a_line_is_missing_is_refused(lost: str) -> None:
     assert log.broken
 
 
-def test_json_intervals_of_another_message_size_whose_beginning_is_missing_are_refused() -> None:
+def test_json_intervals_are_refused_if_their_minimum_shows_that_they_have_another_message_size() -> None:
     text = (LOGS / "printer-4.2-json-pub.txt").read_text()
     later = text.replace('"latency_min": 18', '"latency_min": 19').replace('"latency_ave": 18', '"latency_ave": 19').replace(": 18,", ": 19,")
 
@@ -307,7 +307,7 @@ def test_two_merged_documents_of_json_are_refused() -> None:
     assert log.records == []
 
 
-def test_processor_time_of_a_page_can_be_missing_in_each_row() -> None:
+def test_page_without_processor_times_in_its_rows_is_read() -> None:
     log = read(LOGS / "page-routing.txt")
 
     assert [record.payload_bytes for record in log.records] == [32, 64, 128]
@@ -317,7 +317,7 @@ def test_processor_time_of_a_page_can_be_missing_in_each_row() -> None:
     assert log.records[0].number("cpu_of_machine", "mean") is None
 
 
-def test_each_number_of_a_page_has_its_line() -> None:
+def test_each_number_of_a_page_states_the_line_of_this_number() -> None:
     lines = (LOGS / "page-routing.txt").read_text(encoding="utf-8").splitlines()
 
     for record in read(LOGS / "page-routing.txt").records:
@@ -365,7 +365,7 @@ def test_page_of_throughput_is_read_like_a_summary() -> None:
     assert values(reliable, "goodput") == {"mean": 890.5e6}
 
 
-def test_pages_of_several_subscribers_state_their_number() -> None:
+def test_number_of_subscribers_is_read_from_a_page() -> None:
     _, spread, small, _ = read(LOGS / "page-subscribers.txt").records
 
     assert spread.conditions.subscribers == 8
@@ -400,7 +400,7 @@ def test_raw_latencies_with_a_missing_value_have_no_summary() -> None:
     assert [(record.scope, record.samples) for record in log.records] == [("interval", 205)]
 
 
-def test_perftest_lite_prints_csv_between_its_progress_lines() -> None:
+def test_csv_between_progress_lines_of_perftest_lite_is_read() -> None:
     log = read(LOGS / "lite-pub.csv")
 
     *_, progress, summary = log.records
@@ -412,7 +412,7 @@ def test_perftest_lite_prints_csv_between_its_progress_lines() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_perftest_lite_counts_the_losses_of_its_subscriber() -> None:
+def test_losses_that_the_subscriber_of_perftest_lite_counts_are_read() -> None:
     log = read(LOGS / "lite-sub.csv")
 
     progress, summary = log.records
@@ -423,7 +423,7 @@ def test_perftest_lite_counts_the_losses_of_its_subscriber() -> None:
     assert summary.number("loss", "total") == Number(metric="loss", statistic="total", value=15 / 714_300, marks=("derived",))
 
 
-def test_perftest_lite_prints_tables_too() -> None:
+def test_tables_of_perftest_lite_are_read() -> None:
     assert values(read(LOGS / "lite-table-pub.txt").records[0]) == {
         "mean": 21_000,
         "min": 18_000,
@@ -437,7 +437,7 @@ def test_perftest_lite_prints_tables_too() -> None:
     )
 
 
-def test_pages_of_connext_micro_have_no_99_9999_percent() -> None:
+def test_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9999() -> None:
     log = read(LOGS / "page-micro-2.4.14-latency.txt")
 
     assert [record.payload_bytes for record in log.records] == [32, 64, 128, 256, 1024, 4096, 8192]
@@ -457,7 +457,7 @@ def test_pages_of_connext_micro_have_no_99_9999_percent() -> None:
     assert (log.broken, log.format) == ([], "rti")
 
 
-def test_page_whose_column_of_sizes_is_called_bytes_and_whose_headers_all_have_units_is_read() -> None:
+def test_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_header_has_a_unit() -> None:
     log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
 
     assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
@@ -518,7 +518,7 @@ def test_cell_that_contains_only_a_vertical_bar_states_no_processor_time() -> No
     assert (log.records[0].conditions.transport, log.records[0].conditions.reliability, log.broken) == ("UDPv4", "best-effort", [])
 
 
-def test_header_of_processor_time_can_be_cpu_percent_without_brackets() -> None:
+def test_processor_time_is_read_below_the_header_cpu_percent_without_brackets() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("CPU (%)", "CPU %").replace("9344\n\n64\n", "9344\n\n12.50\n\n64\n")
 
     first, *others = read_text(text).records
@@ -526,7 +526,7 @@ def test_header_of_processor_time_can_be_cpu_percent_without_brackets() -> None:
     assert len(others) == 2
 
 
-def test_page_on_c_sharp_doubles_its_percent_signs() -> None:
+def test_doubled_percent_signs_in_the_headers_of_the_page_of_c_sharp_are_read() -> None:
     log = read(LOGS / "page-csharp.txt")
 
     assert [(record.payload_bytes, values(record)["p90"], values(record)["p99.9999"]) for record in log.records] == [
@@ -535,14 +535,14 @@ def test_page_on_c_sharp_doubles_its_percent_signs() -> None:
     ]
 
 
-def test_design_document_of_csv_has_a_header_of_processor_time_without_brackets() -> None:
+def test_csv_of_the_design_document_is_read_with_a_header_of_processor_time_without_brackets() -> None:
     head = "Length (Bytes), Ave (us), Std (us), Min (us), Max (us), 50% (us), 90% (us), 99% (us), 99.99% (us), 99.9999% (us), CPU %\n"
     log = read_text(head + ROW.removesuffix("\n") + ", 26.64\n")
 
     assert (values(log.records[0], "cpu_of_machine"), log.broken) == ({"mean": 26.64}, [])
 
 
-def test_design_document_of_json_has_other_names_in_the_summary_of_a_subscriber() -> None:
+def test_json_of_the_design_document_is_read_with_other_names_in_the_summary_of_a_subscriber() -> None:
     text = """{"perftest":
 \t[
 \t\t{
@@ -619,7 +619,7 @@ NOT_FITTING, MISPLACED = "a row that does not fit the table's columns", "cells o
         ("lite-pub.csv", "1024,714285,21,18,93,0,0,0", "1024,714285,0,0,0,0,0,0", "no latency was measured", 4),
     ],
 )
-def test_damaged_row_affects_only_itself(sample: str, old: str, new: str, why: str, records: int) -> None:
+def test_damaged_row_is_broken_and_affects_no_other_row(sample: str, old: str, new: str, why: str, records: int) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     assert old in text
 

@@ -72,7 +72,7 @@ def test_loss_that_is_printed_without_a_percentage_is_read_only_as_a_count() -> 
     assert first.number("loss", "total") is None
 
 
-def test_high_resolution_builds_print_nanoseconds_or_microseconds_with_three_decimals() -> None:
+def test_nanoseconds_and_microseconds_with_three_decimals_of_high_resolution_builds_are_read() -> None:
     interval, nanoseconds, microseconds = read(LOGS / "legacy-nanoseconds-pub.log").records
 
     assert values(interval)["last"] == 3250
@@ -82,7 +82,7 @@ def test_high_resolution_builds_print_nanoseconds_or_microseconds_with_three_dec
     assert values(microseconds)["max"] == 3371
 
 
-def test_java_prints_a_decimal_comma_in_many_countries() -> None:
+def test_decimal_commas_of_the_java_version_are_read() -> None:
     interval, summary = read(LOGS / "legacy-java-2.2-pub.log").records
 
     assert values(interval)["std"] == 100
@@ -90,7 +90,7 @@ def test_java_prints_a_decimal_comma_in_many_countries() -> None:
     assert values(summary, "cpu_of_machine") == {"mean": 12.5}
 
 
-def test_c_sharp_prints_processor_time_a_hundred_times_too_large() -> None:
+def test_processor_time_that_the_c_sharp_version_prints_a_hundred_times_too_large_is_corrected() -> None:
     interval, summary = read(LOGS / "legacy-csharp-sub.log").records
 
     assert values(interval, "cpu_of_machine") == {"last": 12}
@@ -112,7 +112,8 @@ def test_share_of_loss_is_read_in_each_spelling(text: str) -> None:
     assert values(read_text(line, "rti").records[0], "loss") == {"total": 0}
 
 
-def test_interval_with_a_larger_minimum_is_broken_because_the_header_of_its_size_is_lost() -> None:
+def test_interval_with_a_larger_minimum_than_the_interval_before_is_broken() -> None:
+    """Such an interval is of another message size, and the header with this size is lost."""
     log = read_text(HEAD.format(64) + ANSWER.format(20, 18, 25) + ANSWER.format(40, 38, 45) + ANSWER.format(40, 38, 45), "rti")
 
     assert [record.payload_bytes for record in log.records] == [64]
@@ -122,7 +123,7 @@ def test_interval_with_a_larger_minimum_is_broken_because_the_header_of_its_size
     ]
 
 
-def test_java_prints_the_smallest_sample_for_the_last_percentiles_which_are_then_unknown() -> None:
+def test_last_percentiles_of_the_java_version_are_impossible_if_they_equal_the_smallest_sample() -> None:
     line = SUMMARY.format(64).replace("99.99%     61", "99.99%     18").replace("99.9999%     61", "99.9999%     18")
 
     record = read_text(line, "rti").records[0]

@@ -1,4 +1,4 @@
-"""A kind of line that is declared once: the results of the rule in docs/add-a-format.md for one line and for many."""
+"""A rule declares one kind of line. The rule in docs/add-a-format.md gives the same results for single lines and for many lines."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_bulk_step_ends_before_a_line_that_fails_a_check(doubtful: str) -> None:
     assert block.lines.tolist() == [2, 3]  # The line before the failing line is part of the step.
 
 
-def test_line_is_checked_with_the_line_before_it() -> None:
+def test_line_is_checked_against_the_line_before() -> None:
     first, second = (COUNTS.cells(COUNTS.match(f"{index} s: 7 received, 1 lost, 9 KB") or {}) for index in (1, 2))
 
     assert isinstance(COUNTS.record(second, first), Record)

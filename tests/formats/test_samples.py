@@ -28,7 +28,7 @@ NAMES = sorted({name for name, _ in LOGS})
 
 
 @pytest.mark.parametrize("name", formats())
-def test_format_states_what_it_reads(name: str) -> None:
+def test_format_names_its_source_and_describes_its_dialects(name: str) -> None:
     module = formats()[name]
 
     assert (module.__doc__ or "").strip().endswith(".")
@@ -43,7 +43,7 @@ def test_each_format_of_this_project_has_sample_logs_and_states_their_source() -
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_log_is_detected_by_its_content_only_as_its_own_format(name: str, path: Path) -> None:
+def test_content_of_a_log_is_detected_as_its_own_format_and_as_no_other_format(name: str, path: Path) -> None:
     with open_log(path) as text:
         head = text.head
 

@@ -17,7 +17,7 @@ Changed = Callable[[str, str, str], Log]  # see conftest.py
 
 
 def logged(name: str) -> Log:
-    """A sample log."""
+    """Return a sample log."""
     return read(LOGS / name, "sockperf")
 
 
@@ -51,7 +51,7 @@ def test_statistics_are_half_round_trips_in_nanoseconds() -> None:
     assert log.account.facts.tool_version == "3.7-no.git"
 
 
-def test_each_number_has_its_position() -> None:
+def test_each_number_states_its_position_in_the_log() -> None:
     (record,) = logged("ping-pong-udp.log").records
     lines = (LOGS / "ping-pong-udp.log").read_text(encoding="utf-8").replace("\x1b[2;35m", "").replace("\x1b[0m", "").splitlines()
 
@@ -62,7 +62,7 @@ def test_each_number_has_its_position() -> None:
     assert printed[-1] == ("total", "2.545")
 
 
-def test_full_rtt_is_a_round_trip() -> None:
+def test_latency_that_was_measured_with_the_option_full_rtt_is_a_round_trip() -> None:
     record = logged("ping-pong-tcp-full-rtt.log").records[0]
 
     assert record.conditions == Conditions(transport="TCP", basis="rtt", definition="sockperf-rtt")
@@ -93,7 +93,7 @@ def test_message_about_a_signal_between_the_lines_of_a_result_changes_nothing() 
         ("throughput-nine-decimals.log", 1024, 3675.84375 * 2**20, 2**20 / 1e9, 470508),
     ],
 )
-def test_throughput_is_the_sent_data_in_units_of_2_to_the_power_of_20(
+def test_throughput_is_read_as_sent_data_in_units_of_2_to_the_power_of_20(
     name: str, payload: int, bit_per_s: float, resolution: float, rate: int
 ) -> None:
     log = logged(name)
@@ -118,7 +118,7 @@ def test_message_size_is_the_recommended_size_if_the_note_with_the_size_is_missi
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_requested_rate_is_paced_load_and_a_range_of_sizes_has_a_smallest_and_a_largest_size(changed: Changed) -> None:
+def test_requested_rate_gives_the_load_mode_paced_and_a_range_of_message_sizes_gives_both_limits(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records
@@ -139,7 +139,7 @@ def test_full_log_has_its_summary_and_the_distribution_of_its_packets() -> None:
     assert log.unknown == []
 
 
-def test_full_log_whose_parameters_request_fewer_replies_than_messages_is_an_open_loop() -> None:
+def test_load_mode_of_a_full_log_is_open_if_its_parameters_request_fewer_replies_than_messages() -> None:
     record = logged("full-log-under-load-rtt.csv").records[0]
 
     assert record.conditions == Conditions(
@@ -208,14 +208,14 @@ def test_packet_out_of_order_or_with_a_wrong_time_is_broken(changed: Changed, ol
         ("refused.log", "ERROR: Can`t connect socket (errno=111 Connection refused)"),
     ],
 )
-def test_client_without_a_server_is_failed(name: str, reason: str) -> None:
+def test_run_of_a_client_without_a_server_is_failed(name: str, reason: str) -> None:
     log = logged(name)
 
     assert (log.account.status, log.account.reason) == ("failed", reason)
     assert log.unknown == []
 
 
-def test_server_has_no_results() -> None:
+def test_log_of_a_server_gives_no_records() -> None:
     log = logged("server.log")
 
     assert (log.records, log.unknown) == ([], [])
@@ -232,7 +232,7 @@ def test_server_has_no_results() -> None:
         ("sockperf: # dropped", "sockperf: Test ended\nsockperf: # dropped", "10: a result that does not go on to its end"),
     ],
 )
-def test_statistics_of_different_results_are_broken(changed: Changed, old: str, new: str, broken: str) -> None:
+def test_result_with_contradictory_or_missing_statistics_is_broken(changed: Changed, old: str, new: str, broken: str) -> None:
     log = changed("sockperf/ping-pong-udp.log", old, new)
 
     assert log.records == []
@@ -251,7 +251,7 @@ def test_contradicting_rates_are_broken(changed: Changed, old: str, new: str, br
     assert changed("sockperf/throughput-udp.log", old, new).broken == [f"text:{broken}"]
 
 
-def test_last_line_without_its_end_may_be_truncated(changed: Changed) -> None:
+def test_result_gives_no_record_if_its_last_line_has_no_line_end(changed: Changed) -> None:
     log = changed("sockperf/ping-pong-udp.log", "    1.571\n", "    1.571")
 
     assert log.records == []
@@ -266,7 +266,7 @@ def test_statistics_of_a_newer_version_after_the_mean_are_read(changed: Changed)
     assert record.numbers[15].statistic == "std-error"
 
 
-def test_mean_before_3_6_is_called_avg_lat() -> None:
+def test_mean_of_versions_before_3_6_is_read_from_the_name_avg_lat() -> None:
     log = logged("ping-pong-before-3.6.log")
 
     (record,) = log.records
@@ -277,8 +277,8 @@ def test_mean_before_3_6_is_called_avg_lat() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_percentiles_of_versions_before_2_8_which_have_two_decimals_and_99_5_and_95_are_read() -> None:
-    """The layout of the printing function of sockperf 2.5, with invented figures."""
+def test_percentiles_of_versions_before_2_8_are_read() -> None:
+    """The layout is from the source code of sockperf 2.5, the figures are invented. Names of percentiles have two decimals; 95 and 99.5 exist."""
     names = ("99.99", "99.90", "99.50", "99.00", "95.00", "90.00", "75.00", "50.00", "25.00")
     text = (
         "sockperf: [Total Run] RunTime=1.000 sec; SentMessages=20100; ReceivedMessages=20100\n"
@@ -327,7 +327,7 @@ def test_lines_of_a_result_whose_first_lines_are_missing_are_broken_with_this_re
     assert log.broken == [f"text:{line}: a line of a result whose first lines are missing" for line in (1, 2)]
 
 
-def test_version_without_a_number_is_unknown_and_starts_another_run(changed: Changed) -> None:
+def test_version_line_without_a_number_is_known_and_gives_no_tool_version(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "#3.7-no.git", "#")
 
     assert log.account.facts.tool_version is None

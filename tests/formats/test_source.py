@@ -1,4 +1,4 @@
-"""From bytes to lines: for any bytes, no crash, limited memory, and the valid lines are kept."""
+"""Lines are read from bytes. For any bytes, the reader does not crash, its memory is limited, and the valid lines are kept."""
 
 from __future__ import annotations
 
@@ -56,30 +56,30 @@ def test_record_is_read_from_each_encoding(tmp_path: Path, name: str, data: byte
     assert [record.payload_bytes for record in read(written(tmp_path, data)).records] == [32], name
 
 
-def test_line_of_ten_megabytes_is_cut_and_not_recognised_and_the_next_line_is_read(tmp_path: Path) -> None:
+def test_line_of_ten_megabytes_is_unknown_and_the_next_line_is_read(tmp_path: Path) -> None:
     log = read(written(tmp_path, LINE.encode() + b"\n" + b"x" * 10_000_000 + b"\n" + LINE.encode() + b"\n"))
 
     assert len(log.records) == 2
     assert log.unknown == [2]
 
 
-def test_ten_megabytes_of_random_bytes_are_not_a_log(tmp_path: Path) -> None:
+def test_ten_megabytes_of_random_bytes_are_refused_as_binary_data(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"some\.log: binary data, not the text of a log"):
         read(written(tmp_path, os.urandom(10_000_000)))
 
 
-def test_empty_file_is_not_a_log(tmp_path: Path) -> None:
+def test_empty_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="the file is empty"):
         read(written(tmp_path, b""))
 
 
-def test_utf_16_is_refused_with_advice(tmp_path: Path) -> None:
+def test_log_in_utf_16_is_refused_with_advice(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="UTF-16; convert it to UTF-8"):
         read(written(tmp_path, LINE.encode("utf-16")))
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_without_a_mark_is_refused_with_advice(tmp_path: Path, encoding: str) -> None:
+def test_log_in_utf_16_without_a_byte_order_mark_is_refused_with_advice(tmp_path: Path, encoding: str) -> None:
     with pytest.raises(UnreadableInput, match=rf"UTF-16; convert it to UTF-8 first \(iconv -f {encoding.upper().replace('-16-', '-16')} -t UTF-8\)"):
         read(written(tmp_path, f"{LINE}\n".encode(encoding)))
 
@@ -98,7 +98,7 @@ def test_archive_of_logs_is_not_read_as_one_log(tmp_path: Path, kind: int, pack:
         read(written(tmp_path, pack(archive.getvalue())))
 
 
-def test_archive_before_posix_is_detected_by_the_checksum_of_its_header(tmp_path: Path) -> None:
+def test_archive_in_the_format_before_posix_is_detected_by_the_checksum_of_its_header(tmp_path: Path) -> None:
     header = bytearray(b"1.log".ljust(100, b"\0") + b"0000644\0" * 3 + b"00000000145\0" + b"00000000000\0" + b" " * 8 + b"0").ljust(512, b"\0")
     header[148:156] = f"{sum(header):06o}\0 ".encode()
 
@@ -106,7 +106,7 @@ def test_archive_before_posix_is_detected_by_the_checksum_of_its_header(tmp_path
         read(written(tmp_path, bytes(header) + f"{LINE}\n".encode()))
 
 
-def test_last_line_without_its_end_is_incomplete() -> None:
+def test_last_line_without_a_line_end_is_marked_as_incomplete() -> None:
     assert list(LogText(io.BytesIO(b"one\ntwo")).lines()) == [Line(1, "one"), Line(2, "two", whole=False)]
 
 
@@ -129,7 +129,7 @@ PACKERS = [gzip.compress, lzma.compress, zstd_checked]
 
 
 @pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
-def test_damaged_stream_keeps_the_data_before_the_damage_and_reports_it(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+def test_data_before_the_damage_of_a_compressed_stream_is_read_and_the_damage_is_reported(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     stream = pack("\n".join([LINE] * 5000 + [os.urandom(200_000).hex()] * 2 + [LINE] * 5000).encode())
 
     half = len(stream) // 2
@@ -157,7 +157,7 @@ def test_decompression_bomb_is_stopped_and_the_valid_lines_are_kept(tmp_path: Pa
 
 
 @pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
-def test_bomb_in_many_small_members_is_stopped_too(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+def test_decompression_bomb_in_many_small_members_is_stopped(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     member = pack(bytes(2_000_000))  # Each member is smaller than a member that counts as a bomb.
     bomb = pack(f"{LINE}\n".encode() * 3) + member * 100
 
@@ -167,7 +167,7 @@ def test_bomb_in_many_small_members_is_stopped_too(tmp_path: Path, pack: Callabl
     assert "taken for a decompression bomb" in (log.account.reason or "")
 
 
-def test_monotonous_log_is_not_a_bomb(tmp_path: Path) -> None:
+def test_log_that_compresses_well_is_not_taken_for_a_decompression_bomb(tmp_path: Path) -> None:
     text = "".join(f"{LINE[:24]}{received:8}{LINE[32:]}\n" for received in range(10_000_000, 49_080_000, 977)).encode()
 
     account = read(written(tmp_path, lzma.compress(text))).account
@@ -177,12 +177,12 @@ def test_monotonous_log_is_not_a_bomb(tmp_path: Path) -> None:
     assert (account.total, account.status) == (40_000, None)
 
 
-def test_missing_file_is_named(tmp_path: Path) -> None:
+def test_message_about_a_missing_file_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"missing\.log: cannot open: No such file"):
         read(tmp_path / "missing.log")
 
 
-def test_size_and_digest_are_those_of_the_stored_bytes(tmp_path: Path) -> None:
+def test_size_and_digest_are_computed_from_the_stored_bytes(tmp_path: Path) -> None:
     data = gzip.compress(f"{LINE}\n".encode(), mtime=0)
     account = read(written(tmp_path, data)).account
 
@@ -202,7 +202,7 @@ class Endless(io.RawIOBase):
 
 
 @pytest.mark.parametrize("line", [LINE.encode(), b"this is no line that any tool prints, but noise"])
-def test_memory_does_not_grow_with_the_log(line: bytes) -> None:
+def test_memory_does_not_grow_with_the_size_of_the_log(line: bytes) -> None:
     peaks = []
     for megabytes in (2, 4):
         tracemalloc.start()
@@ -239,19 +239,19 @@ def test_prefix_of_each_line_is_removed_for_formats_and_kept_for_display() -> No
     assert [(line.number, line.text, line.shown) for line in lines] == [(1, "one", "> one"), (2, "", ">"), (3, "  two", ">   two")]
 
 
-def test_message_about_a_quoted_line_quotes_it_unchanged(tmp_path: Path) -> None:
+def test_line_is_shown_with_its_prefix_unchanged(tmp_path: Path) -> None:
     log = read(written(tmp_path, f"[STDOUT] {LINE}\n[STDERR] what is this?\n".encode()))
 
     assert [(event.line, event.text) for event in log.events] == [(1, f"[STDOUT] {LINE}"), (2, "[STDERR] what is this?")]
     assert [record.payload_bytes for record in log.records] == [32]
 
 
-def test_quote_is_recognised_even_if_one_line_in_ten_has_no_prefix() -> None:
+def test_prefix_of_a_quoted_mail_is_removed_if_only_one_line_in_ten_has_no_prefix() -> None:
     assert quoted("> x\n" * 9, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "x"]
     assert quoted("> x\n" * 8, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "> x"]
 
 
-def test_prompt_of_a_shell_before_a_single_command_is_not_a_quote() -> None:
+def test_prompt_of_a_shell_before_a_single_command_is_not_removed_as_a_prefix() -> None:
     assert quoted(f"> perftest_cpp -noPrint\n{LINE}\n") == ["> perftest_cpp -noPrint", LINE]
 
 
@@ -271,5 +271,5 @@ def test_reset_sequence_is_removed_only_between_words() -> None:
 
 
 @pytest.mark.parametrize("line", ["|  \x1b  27  |", "|  \x1b27  |", "rate:\x1b/5.2", "(\x1b-0.5)", "\x1b75.3", "un\x1bit"])
-def test_escape_without_a_meaning_for_a_terminal_removes_no_other_character(line: str) -> None:
+def test_escape_character_without_a_meaning_for_a_terminal_removes_no_other_character(line: str) -> None:
     assert quoted(f"{line}\n") == [line]

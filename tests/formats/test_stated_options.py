@@ -1,4 +1,4 @@
-"""Each option that a tool prints is a condition, or is listed here with the reason why runs that differ in it may be compared."""
+"""Each option that a tool prints is a condition, or is listed here with the reason why runs with different values of the option may be compared."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def runs(name: str) -> Iterator[tuple[str, Facts]]:
-    """Yield the conditions of each run in the samples of a format."""
+    """Yield the name of the log and the facts of each run in the sample logs of a format."""
     for path in sorted((HERE / name).iterdir()):
         if path.name != "README.md":
             yield from ((path.name, facts) for facts in read(path, name).account.runs)
@@ -79,7 +79,7 @@ def test_each_fact_that_a_tool_prints_is_a_condition_or_is_listed_as_environment
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if any(why is ALSO for why in ENVIRONMENT.get(name, {}).values())])
-def test_samples_that_differ_in_an_option_differ_in_their_conditions(name: str) -> None:
+def test_sample_logs_with_different_options_have_different_conditions(name: str) -> None:
     for (path, old), (other, new) in combinations(runs(name), 2):
         options = {key for key in {*old.environment, *new.environment} if why_environment(name, key) is ALSO}
         differ = {key for key in options & {*old.environment} & {*new.environment} if old.environment[key] != new.environment[key]}
@@ -90,5 +90,5 @@ def test_samples_that_differ_in_an_option_differ_in_their_conditions(name: str) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_docstring_states_the_conditions_that_separate_runs(name: str) -> None:
+def test_docstring_of_a_format_states_the_conditions_that_separate_runs(name: str) -> None:
     assert re.search(r"^(?:.* )?Conditions are ", formats()[name].__doc__ or "", re.MULTILINE)

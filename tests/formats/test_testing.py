@@ -54,7 +54,7 @@ def test_failure_message_states_if_no_distance_is_enough() -> None:
     assert name_distance(changed, "torn", Allowances()) == words
 
 
-#: The results of the first log state no size and no duration; the results of the second log do.
+#: The results of the first log state no size and no duration; the results of the second log state both.
 LATENCIES = [HERE / "qperf/tcp-lat-plain.log", HERE / "qperf/tcp-lat-v-100.log"]
 ALWAYS, SOMETIMES = "basis definition load_mode transport", "payload_bytes planned_duration_s"
 
@@ -99,13 +99,13 @@ ALWAYS, SOMETIMES = "basis definition load_mode transport", "payload_bytes plann
         (LATENCIES, {}, [f'latency is not declared: add "latency": States(always="{ALWAYS}", sometimes="{SOMETIMES}")']),
     ],
 )
-def test_property_that_a_format_declares_but_its_samples_lack_is_named_with_advice(
+def test_difference_between_declared_and_stated_conditions_is_named_with_advice(
     logs: list[Path], declared: dict[str, States], faults: list[str]
 ) -> None:
     assert faults_of_states(declared, results_of("qperf", logs)) == faults
 
 
-def test_intervals_and_resources_need_no_declared_states() -> None:
+def test_results_about_resources_need_no_declared_states() -> None:
     results = results_of("resources", [HERE / "resources/sockperf.log"])
 
     assert [result.test for result in results] == [None, None]
@@ -122,7 +122,7 @@ def test_unknown_definition_of_a_format_is_named_once_with_its_first_line() -> N
     ]
 
 
-def test_states_that_the_samples_lack_fail_with_the_name_of_the_format() -> None:
+def test_failure_message_about_declared_states_names_the_format() -> None:
     with pytest.raises(AssertionError) as failed:
         check_states("qperf", LATENCIES)
 

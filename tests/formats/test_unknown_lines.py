@@ -1,6 +1,6 @@
 """Usual changes of a log do not change its numbers: foreign lines between its lines, and blanks that editors add, remove, or replace by tabs.
 
-Each sample of each format is changed at a number of places and read again. The numbers must be those of the unchanged sample, each on its line.
+Each sample log of each format is changed at a number of positions and read again. The numbers must be equal to the numbers of the unchanged log.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def positions(lines: list[str]) -> list[int]:
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_unknown_line_affects_only_itself(name: str, path: Path, tmp_path: Path) -> None:
+def test_unknown_line_changes_no_number(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):
         pytest.skip("a document, not a log: a line between its cells may be a cell")
     lines = text_of(path).splitlines(keepends=True)
@@ -77,21 +77,21 @@ STRIPPED: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("change", STRIPPED)
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_blanks_at_line_ends_change_nothing(name: str, path: Path, change: str, tmp_path: Path) -> None:
+def test_blanks_at_line_ends_change_no_number(name: str, path: Path, change: str, tmp_path: Path) -> None:
     log = read_changed(STRIPPED[change](text_of(path)), None, tmp_path)
 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
 
 
 @pytest.mark.parametrize(("name", "path"), [sample for sample in SAMPLES if sample.values[0] in ("ddsperf", "iceperf", "sockperf")])
-def test_blank_lines_change_nothing_in_formats_whose_results_do_not_end_with_a_blank_line(name: str, path: Path, tmp_path: Path) -> None:
+def test_blank_lines_change_no_number_if_the_results_of_a_format_do_not_end_with_a_blank_line(name: str, path: Path, tmp_path: Path) -> None:
     log = read_changed(text_of(path).replace("\n", "\n\n"), None, tmp_path)
 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_tabs_instead_of_blanks_change_nothing_or_are_named_in_the_message(name: str, path: Path, tmp_path: Path) -> None:
+def test_tabs_instead_of_blanks_change_no_number_or_the_message_names_the_tabs(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):
         pytest.skip("a document, not a log: text in columns")
     for changed in (re.sub(r" {2,}", "\t", text_of(path)), with_tabs(text_of(path))):
@@ -107,7 +107,7 @@ def test_tabs_instead_of_blanks_change_nothing_or_are_named_in_the_message(name:
 
 
 def with_tabs(text: str) -> str:
-    """Return a text as it is saved by editors that replace the blanks before each eighth column by a tab."""
+    """Return a text with tabs in place of the blanks before each eighth column, as some editors save texts."""
     return "\n".join(
         "".join(
             re.sub(r" {2,}$", "\t", line[offset : offset + 8]) if len(line) >= offset + 8 else line[offset:]

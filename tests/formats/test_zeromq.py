@@ -15,7 +15,7 @@ LATENCY = "message size: 1 [B]\nroundtrip count: 10000\naverage latency: 26.123 
 THROUGHPUT = "message size: 64 [B]\nmessage count: 1000000\nmean throughput: 2871352 [msg/s]\nmean throughput: 1470.132 [Mb/s]\n"
 
 
-def test_block_of_a_latency_is_the_mean_of_half_a_round_trip() -> None:
+def test_latency_block_gives_the_mean_half_round_trip() -> None:
     assert read_text(LATENCY).records == [
         Record(
             test="latency",
@@ -28,7 +28,7 @@ def test_block_of_a_latency_is_the_mean_of_half_a_round_trip() -> None:
     ]
 
 
-def test_block_of_a_throughput_has_the_rate_of_the_receiver() -> None:
+def test_throughput_block_gives_the_rate_of_the_receiver() -> None:
     (record,) = read_text(THROUGHPUT).records
 
     assert (record.payload_bytes, record.side, record.conditions.load_mode) == (64, "subscriber", "max-rate")
@@ -39,24 +39,24 @@ def test_block_of_a_throughput_has_the_rate_of_the_receiver() -> None:
     ]
 
 
-def test_several_blocks_are_several_records() -> None:
+def test_each_of_several_blocks_becomes_a_separate_record() -> None:
     assert [record.test for record in read_text(LATENCY + THROUGHPUT + LATENCY).records] == ["latency", "throughput", "latency"]
 
 
-def test_line_with_the_time_may_be_before_the_results() -> None:
+def test_block_with_a_line_with_the_elapsed_time_before_its_results_is_read() -> None:
     (record,) = read(LOGS / "layout-elapsed-thr.log").records
 
     assert record.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=400000, resolution=1, line=4)
 
 
 def test_rates_that_contradict_each_other_are_broken() -> None:
-    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # As of an integer of 32 bits that was too small.
+    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # Like the rate of a tool with an overflow of a 32-bit integer.
 
     assert [problem.reason for problem in log.problems] == ["the rates in msg/s and in Mb/s contradict each other"]
 
 
 @pytest.mark.parametrize("missing", range(1, 4))
-def test_block_without_one_of_its_lines_is_broken(missing: int) -> None:
+def test_block_with_a_missing_line_is_broken(missing: int) -> None:
     lines = THROUGHPUT.splitlines(keepends=True)
 
     log = read_text("".join(line for number, line in enumerate(lines) if number != missing) + LATENCY, "zeromq")
@@ -64,7 +64,7 @@ def test_block_without_one_of_its_lines_is_broken(missing: int) -> None:
     assert log.problems
 
 
-def test_library_is_not_stated() -> None:
+def test_system_is_unknown_because_the_log_does_not_name_the_library() -> None:
     assert read_text(LATENCY).facts.system is None
 
 
@@ -76,10 +76,12 @@ def test_megabit_of_nng_has_2_to_the_20_bits() -> None:
     assert rate == Number(metric="message_rate", statistic="mean", value=268817, resolution=1, line=4)
 
 
-def test_clock_of_nng_has_a_resolution_of_a_millisecond_for_all_round_trips() -> None:
+def test_resolution_of_a_mean_of_nng_is_one_millisecond_divided_by_the_number_of_half_round_trips() -> None:
     (record,) = read(LOGS / "nng-2.0-remote-lat.log").records
 
-    assert record.numbers == (Number(metric="latency", statistic="mean", value=56400, resolution=100, line=4),)  # 1 ms of 10000 half round trips.
+    assert record.numbers == (
+        Number(metric="latency", statistic="mean", value=56400, resolution=100, line=4),
+    )  # 1 ms divided by 10000 half round trips.
 
 
 def test_recorded_logs_have_the_printed_numbers() -> None:
@@ -87,3 +89,27 @@ def test_recorded_logs_have_the_printed_numbers() -> None:
 
     assert latencies == [(64, 31555), (4096, 60629)]
     assert [record.test for record in read(LOGS / "libzmq-4.3.4-inproc.log").records] == ["latency", "throughput"]
+
+
+def test_micro_sign_of_a_port_is_a_unit_too() -> None:
+    # From the README of CZTop's performance tests.
+    text = "message size: 1000 [B]\nroundtrip count: 10000\nelapsed time: 0.805 [s]\naverage latency: 40.254 [\u03bcs]\n"
+
+    assert [number.value for record in read_text(text).records for number in record.numbers] == [40254]
+
+
+def test_megabit_of_a_port_of_nng_may_have_10_to_the_6_bits_as_the_two_rates_show() -> None:
+    # From the README of a port of nng's tests.
+    text = "message size: 1000 [B]\nmessage count: 10000000\nthroughput: 911578 [msg/s]\nthroughput: 7292.624 [Mb/s]\n"
+    (record,) = read_text(text).records
+    goodput = record.number("goodput", "mean")
+
+    assert goodput
+    assert goodput.value == 7292.624e6
+
+
+def test_blocks_may_be_indented_with_tabs_and_have_blank_lines_between_them() -> None:
+    log = read_text("\t" + LATENCY.replace("\n", "\n\t").rstrip("\t") + "\n\t" + LATENCY.replace("\n", "\n\t").rstrip("\t"))
+
+    assert [number.value for record in log.records for number in record.numbers] == [26123, 26123]
+    assert log.unknown == []

@@ -139,7 +139,7 @@ def manifest_varied(root: Root) -> str:
 
 
 def conditions_changed(root: Root) -> str:
-    """State other conditions: conditions are stored with the cached numbers of a log, even if the log does not contain them."""
+    """State other conditions. Conditions are stored with the cached numbers of a log, even if the log does not contain these conditions."""
     run = root.dice.choice(root.runs())
     return _state(root, run, {"conditions": _another(root.dice, STATED["conditions"], _stated(run).get("conditions"))})
 
@@ -163,7 +163,7 @@ def manifest_broken(root: Root) -> str:
 
 
 def log_edited(root: Root) -> str:
-    """Change a digit: the size stays the same, usually the time too, and sometimes the checksum in the manifest is not updated."""
+    """Change a digit of a log. Its size does not change, its time usually not, and sometimes the checksum in the manifest is not updated."""
     log = _log(root)
     content = log.read_bytes() if log else b""
     digits = [at for at, byte in enumerate(content) if chr(byte).isdecimal() and byte < 128]
@@ -322,7 +322,7 @@ EDITS: dict[Callable[[Root], str], int] = {
 
 
 def edit(root: Root) -> str:
-    """Do an edit, and return its description; an empty text if it did not apply to these runs."""
+    """Do an edit, and return its description, or an empty text if the edit cannot be applied to these runs."""
     if len(root.runs()) < 2:  # Some edits need two runs.
         return added(root)
     chosen: Callable[[Root], str] = root.dice.choices([*EDITS], [*EDITS.values()])[0]
@@ -370,7 +370,7 @@ def _rewrite(root: Root, log: Path, content: bytes) -> str:
 
 
 def _stated(run: Path) -> dict[str, Any]:
-    """Return the manifest of a run; empty if an edit has broken it."""
+    """Return the manifest of a run, or an empty manifest if an edit has broken the file."""
     try:
         return read_toml(run / "run.toml", dict[str, Any])
     except UnreadableInput:

@@ -29,8 +29,8 @@ from tacholog.store.cache import VARIABLE
 FOLDER = Path(__file__).parent.parent.parent / "build/fuzz/histories"
 CHECK = "check"
 BUILDS = 8
-#: The seeds of the tests. The changes between the builds, in this order: a host file, and the path of a run; a log with the same size and time, and
-#: conditions; the pseudonym key, manifests and privacy; a setting, and all paths.
+#: The seeds of the tests. In this order, the edits change: a host file and the path of a run; a log (but not its size and time) and conditions;
+#: the pseudonym key, manifests and the settings of privacy; a setting and all paths.
 CHECKED = (57, 161, 184, 323)
 CHECKED_BUILDS = 4
 AGAIN = 0.3  # The share of builds that are repeated.
@@ -72,7 +72,7 @@ class Side(NamedTuple):
         return self.folder / ".site-build"
 
     def run(self, root: Root, *words: str | Path, writes: Path, ahead_s: int = 0) -> Outcome:
-        """Run a command on the files of the side. ``ahead_s`` makes files look older: files that were just written are always read again."""
+        """Run a command on the files of the side. ``ahead_s`` makes files look older, because files that were just written are always read again."""
         variables = {VARIABLE: str(self.cache), "TACHOLOG_PLOTLY": "full", CLOCK_AHEAD_S: str(ahead_s)} | root.key
         done = run_tacholog_text(*words, cwd=root.folder, environment=variables)
         printed = (done.stdout + done.stderr).replace(str(self.folder), "SIDE")
@@ -102,7 +102,7 @@ def run_history(seed: int, builds: int, folder: Path) -> History:
     warm, cold = Side(folder / "warm"), Side(folder / "cold")
     events, compared = [*(added(root) for _ in range(root.dice.randint(1, 4))), host_written(root)], 0
     for number in range(builds):
-        root.dice = _dice(seed, number)  # A new generator for each build: the number of files varies, and with it the number of drawn values.
+        root.dice = _dice(seed, number)  # A new generator for each build, because the number of drawn values depends on the number of files.
         if number:
             events += filter(None, [edit(root) for _ in range(root.dice.choice([1, 1, 1, 1, 2, 3]))])
             if root.dice.random() < 0.15:

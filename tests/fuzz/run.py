@@ -1,10 +1,10 @@
 """Fuzz the log formats and the core's wire decoders: ``run.py SECONDS [NAME...]``.
 
-Each fuzzer runs for this time with a new seed, from the stored inputs and from the inputs that earlier runs added under ``build/fuzz/``. Its
-findings depend on chance, so it is not part of the gate. In the gate, the tests of the formats read the stored logs, and the test ``kept_inputs`` of
-the build with the address sanitizer gives the decoders their stored inputs (``bench/fuzz/replay.cpp``).
+Each fuzzer runs for this time with a new seed, from the stored inputs and from the inputs that earlier runs added under ``build/fuzz/``. What a
+fuzzer finds depends on chance, so fuzzers are not part of the gate. In the gate, the tests of the formats read the stored logs, and the test
+``kept_inputs`` of the build with the address sanitizer gives the decoders their stored inputs (``bench/fuzz/replay.cpp``).
 
-A name is that of a format (``rti``) or of a decoder (``core-stream``). ``formats`` names all formats, ``core`` all decoders. Without names, all
+A name is the name of a format (``rti``) or of a decoder (``core-stream``). ``formats`` names all formats, ``core`` all decoders. Without names, all
 fuzzers run. The stored inputs are the sample logs in ``tests/formats/`` and the files in ``bench/fuzz/seeds/``. The number of simultaneous fuzzers is
 the number of processors, and at least two. Findings stay under ``build/fuzz/``.
 """
@@ -44,7 +44,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of one fuzzer: how many inputs it ran, and the end of its log if it failed."""
+    """The result of one fuzzer: the number of inputs that it ran, and the end of its log if it failed."""
 
     name: str
     inputs: int

@@ -10,7 +10,7 @@ WORDS = ("zoe was here", "/home/zoe/settings", "ssh -l bob alpha", "10.1.2.3 ans
 TIMES = ("2026-01-01T12:00:00Z", "2026-01-02T12:00:00Z", "2026-01-03T12:00:00Z", "2026-02-30", "x")
 LOG_NAMES = ("x.log", "zoe.log", "perftest.log", "Index.log", "a b.log", "ü.log", "#.log", "run.log")
 
-#: The keys of a manifest that are changed, and their values; None: the key is removed.
+#: The keys of a manifest that are changed, and their values. None removes the key.
 STATED: dict[str, tuple[object, ...]] = {
     "system": SYSTEMS,
     "release": (*RELEASES, None),

@@ -50,7 +50,7 @@ def test_each_entry_becomes_a_run_of_the_release_of_its_commit(history: Path, tm
     assert "3 runs imported" in printed
 
 
-def test_log_of_a_run_is_the_entry_byte_for_byte(history: Path, tmp_path: Path) -> None:
+def test_log_of_a_run_contains_the_unchanged_text_of_its_entry(history: Path, tmp_path: Path) -> None:
     import_logs(history, "--to", tmp_path / "data")
 
     logs = sorted((tmp_path / "data").rglob("*.json"))
@@ -61,7 +61,7 @@ def test_log_of_a_run_is_the_entry_byte_for_byte(history: Path, tmp_path: Path) 
     assert (first.facts.start_time, first.facts.build) == ("2024-08-22T16:32:36Z", OLD)
 
 
-def test_suites_are_kept_apart_by_a_label(tmp_path: Path) -> None:
+def test_runs_of_different_suites_have_different_labels(tmp_path: Path) -> None:
     file = written(tmp_path, {"Perception Pipeline": ENTRIES[:1], "Service Client": ENTRIES[2:]})
 
     import_logs(file, "--to", tmp_path / "data")

@@ -147,7 +147,7 @@ def test_log_without_results_does_not_make_its_run_empty_if_another_log_has_resu
     assert data.logs[["log", "status"]].fillna("").to_numpy().tolist() == [["pub.log", "ok"], ["sub.log", "empty"], ["sub.log", "empty"]]
 
 
-def test_participant_is_stated_in_each_repetition_if_one_repetition_has_several_participants(tree: MakeTree, tmp_path: Path) -> None:
+def test_participant_is_stated_in_each_repetition_of_a_run_if_any_repetition_has_several_participants(tree: MakeTree, tmp_path: Path) -> None:
     files = {"x/1/sub0.log": log_of("sub", 1), "x/1/sub1.log": log_of("sub", 2), "x/2/sub0.log": log_of("sub", 3), "y/1/sub0.log": log_of("sub", 4)}
 
     import_logs(tree(files), "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
@@ -213,7 +213,7 @@ format = "rti"
     assert "notes.txt" not in said
 
 
-def test_path_and_its_rule_must_not_contradict_each_other(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_is_refused_if_its_path_and_its_rule_contradict_each_other(tree: MakeTree, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\npath = "{transport}/{label.name}.log"\nset = { transport = "udp" }\n')
 
@@ -350,7 +350,7 @@ def test_start_time_of_the_log_has_precedence(tree: MakeTree, tmp_path: Path) ->
     assert "start_time=2020-01-01 was left out where logs state 20" in said
 
 
-def test_dates_in_paths_that_logs_contradict_are_named_once_and_times_of_day_do_not_contradict(tree: MakeTree, tmp_path: Path) -> None:
+def test_dates_in_paths_are_left_out_and_named_once_if_the_logs_state_other_dates(tree: MakeTree, tmp_path: Path) -> None:
     paths = {"2020-01-01/run1.log": "latency-udp", "2020-01-01/run2.log": "throughput-udp", "2026-11-21/run3.log": "demand-udp"}
     root = tree({path: (FORMATS / f"native/{name}.log").read_text() for path, name in paths.items()})
 
@@ -369,7 +369,7 @@ def test_invalid_start_time_is_named(tree: MakeTree, tmp_path: Path) -> None:
     assert "2026-02-30/sub.log: in the path, start_time = '2026-02-30' is not a time" in said
 
 
-def test_unusable_lines_are_counted(tree: MakeTree) -> None:
+def test_broken_and_unknown_lines_are_counted(tree: MakeTree) -> None:
     logs = tree({"a.log": log_of("sub").replace("Lost:", "Lst:"), "b.log": log_of("sub") + "segmentation what\n", "c.log": log_of("pub")})
 
     said = import_logs(logs, "--dry-run", "--map", "{label.x}.log")
@@ -508,7 +508,7 @@ def test_log_that_states_no_system_is_imported_only_with_the_option_for_the_syst
     assert run.system == "Cyclone DDS"
 
 
-def test_suggested_load_mode_depends_on_the_test_and_the_number_of_logs_is_in_the_right_plural(tree: MakeTree) -> None:
+def test_load_mode_is_suggested_for_each_test_and_the_number_of_logs_is_stated(tree: MakeTree) -> None:
     latency = (FORMATS / "sockperf/under-load.log").read_text()
     throughput = log_of("sub")
 

@@ -101,7 +101,7 @@ def test_log_without_a_number_gets_an_unused_number(tree: MakeTree, tmp_path: Pa
     assert "4 runs of 4 logs, 0 of them new" in again
 
 
-def test_number_used_by_another_run_is_refused_without_advice_to_remove_that_run(tree: MakeTree, tmp_path: Path) -> None:
+def test_repetition_with_the_number_of_an_existing_run_is_refused_without_advice_to_remove_the_existing_run(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/long.txt": log_of("sub", 9)})
     words = (logs, "--to", tmp_path / "data", "--map", "{label.x}/run_{repetition}.txt", "--map", "{label.x}/long.txt")
     import_logs(*words)

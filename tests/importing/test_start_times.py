@@ -88,7 +88,7 @@ def test_message_states_that_a_time_without_a_zone_is_treated_as_utc(tree: MakeT
         ("2026-01-31T12:00Z", True),
     ],
 )
-def test_has_zone_recognises_times_with_a_zone(time: str, has_one: bool) -> None:
+def test_function_has_zone_returns_whether_a_time_has_a_zone(time: str, has_one: bool) -> None:
     assert has_zone(time) is has_one
 
 
@@ -103,7 +103,7 @@ def test_rules_file_with_a_byte_order_mark_is_read_and_a_utf_16_file_is_refused(
     assert ("1 run imported" if kind == "mark" else "rules.toml: the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16") in said
 
 
-def test_time_of_a_file_is_the_start_time_with_a_note_if_nothing_else_states_a_start_time(tree: MakeTree, tmp_path: Path) -> None:
+def test_modification_time_of_a_file_is_used_as_start_time_with_a_note_if_nothing_else_states_a_start_time(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{side}/{run}.log": log_of(side, run) for run in (1, 2) for side in ("pub", "sub")} | {"2026-02-01.log": log_of("sub", 9)})
     for name, seconds in (("pub/1", 50), ("sub/1", 40), ("pub/2", 10), ("sub/2", 20), ("2026-02-01", 90)):
         os.utime(logs / f"{name}.log", (1769860800 + seconds, 1769860800 + seconds))

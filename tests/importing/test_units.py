@@ -46,7 +46,7 @@ def test_numbers_of_rates_times_and_shares_accept_their_units(name: str, text: s
         ("network_loss_percent", "2ms", "a number that is not negative, such as 2 or 2%"),
     ],
 )
-def test_other_units_are_refused(name: str, text: str, wanted: str) -> None:
+def test_units_that_a_quantity_does_not_accept_are_refused(name: str, text: str, wanted: str) -> None:
     with pytest.raises(ValueError, match="is not") as refused:
         typed(f"conditions.{name}", text)
 
@@ -62,7 +62,7 @@ def test_other_units_are_refused(name: str, text: str, wanted: str) -> None:
         ("{offered_rate_per_s}kHz.log", "kHz"),
     ],
 )
-def test_unit_after_its_field_is_refused_because_it_would_be_ignored(pattern: str, unit: str) -> None:
+def test_unit_after_the_field_of_a_quantity_is_refused_because_the_unit_would_be_ignored(pattern: str, unit: str) -> None:
     with pytest.raises(UnreadableInput, match=f"{unit} follows .*; leave out {unit}: the field takes it with the number"):
         read_pattern(pattern, "--map")
 

@@ -38,7 +38,7 @@ def cargo_that(folder: Path, script: str) -> Path:
     return folder
 
 
-def test_message_without_cargo_names_the_cargo_to_install(tmp_path: Path) -> None:
+def test_message_states_how_to_install_cargo_if_cargo_is_missing(tmp_path: Path) -> None:
     with_cargo = [folder for folder in os.environ["PATH"].split(os.pathsep) if (Path(folder) / "cargo").exists()]
     make = shutil.which("make") or "make"  # make may be in a folder that is ignored below.
 

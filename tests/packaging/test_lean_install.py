@@ -79,7 +79,7 @@ def measured(lean: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("environment", "extra"), [("lean", ""), ("comparing", "[diff]")])
-def test_installation_is_small_with_bytecode(environment: str, extra: str, request: pytest.FixtureRequest) -> None:
+def test_installation_including_bytecode_is_not_larger_than_its_limit(environment: str, extra: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(environment)
     occupied = sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
 
@@ -160,7 +160,7 @@ def test_command_without_its_extra_states_the_command_to_install_it(lean: Path, 
     assert done.stderr.endswith(f': pip install "tacholog[{EXTRAS[command]}]"\n')
 
 
-def test_only_the_rooms_site_and_sphinx_import_packages_of_the_extra(checkout: Path) -> None:
+def test_only_the_rooms_site_and_sphinx_import_packages_of_the_extra_site(checkout: Path) -> None:
     package = checkout / "parsers/tacholog"
     heavy = {*PACKAGES["site"], "docutils"} - {*PACKAGES["diff"]}
     found = {

@@ -1,4 +1,4 @@
-"""Each lower bound in pyproject.toml is true: with the oldest allowed versions, logs are read and releases are compared as with the newest."""
+"""Each lower bound in pyproject.toml is true: with the oldest allowed versions of packages, logs are read and releases are compared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def python(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = folder / "env/bin/python"
     run(uv, "venv", "--quiet", "--python", sys.executable, folder / "env")
     install = (uv, "pip", "install", "--quiet", "--python", path)
-    # Of a wheel, uv would take the newest packages: only those that it reads in pyproject.toml itself are direct.
+    # uv installs the lowest versions only of direct dependencies: of the packages in pyproject.toml, but not of the packages that a wheel needs.
     run(*install, "--only-binary", ":all:", "--resolution", "lowest-direct", "-r", checkout / "pyproject.toml", "--extra", "diff")
     pins = folder / "pins.txt"
     pins.write_text(run(uv, "pip", "freeze", "--quiet", "--python", path))

@@ -1,11 +1,12 @@
 """The transports of perftest compared with the floor of the machine, measured in the same run, and with other tools.
 
 L is the hand-off of a cache line from one process to another, F is a futex wake; "bare" are hand-written loops (``bench/perf/floor.cpp``).
-A goal compares equal work: ``shm`` copies each payload, so its goal is the ring that copies too. The row with the other ring shows the time of the
-copy itself; it has no goal.
+A goal compares equal work: ``shm`` copies each payload, so its goal refers to the ring that copies too. The row with the other ring has no goal. It
+shows how long the copy itself takes.
 
 The processors of a virtual machine move: a hand-off takes 60 ns at one time and 230 ns a moment later. So in each round, the reference of a figure is
-measured directly before it. Both are measured again if a hand-off then takes another time. A row is the round with the median ratio.
+measured directly before the figure. Figure and reference are measured again if a hand-off then takes another time. A row shows the round with the
+median ratio.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from perf_table import Effort, Goal, LeftOut, Row, Unit
 SHARED = (64, 1024, 16384, 65536, 1048576, 4194304)
 DATAGRAMS = (32, 1024, 8192, 63000)
 WAYS = {"busy": "", "blocking": " --wait block", "spin-then-block": " --wait spin-then-block"}
-BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The target in messages per second, on any machine.
+BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The goals in messages per second by message size, on any machine.
 RINGS = {"bare ring": ("ring-1", "ring-8"), "bare copying-ring": ("copying-ring-1", "copying-ring-8")}
 SAME_HOST = " --set congestion=reno"  # Each kernel has reno, which does not pace packets. BBR does, which halves the rate of a loopback.
 UNREAD = " --touch none"  # Over sockets, payloads are neither written nor read, as in the bare loops, sockperf, qperf and iperf3.
-HAND_OFF_S = 0.03  # How long a hand-off is measured to see how far apart the processors are at the moment.
+HAND_OFF_S = 0.03  # How long the hand-off is measured. It shows how far apart the processors are at the moment.
 MOVED = 0.25
 TRIES = 3
-TURNS = 2  # Waking a sleeping processor takes 35 us at one time and 50 us a second later, so both sides alternate.
+TURNS = 2  # Waking a sleeping processor takes 35 us at one time and 50 us a second later, so a cell and its references are measured in turn.
 UNTOUCHED = (64, 4194304, 33554432)
 Round = dict[tuple[str, int], Best]  # For each cell and size: the figures of the cell, and the figures measured directly before it.
 
@@ -114,7 +115,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
         yield Wish((f"{transport} spin-then-block", 64, "p50"), (f"{transport} busy", 64, "p50"), at_most(1.1))
         for size, factor in ((64, 0.5), (1024, 0.8), (65536, 0.9), (1048576, 0.9)):
             yield Wish((f"{transport} rate", size, "rate"), (f"{ring}-rate", size, "rate"), at_least(factor))
-    for size in SHARED:  # These rows show how much time a copy takes, and how much two topics take in place of one buffer.
+    for size in SHARED:  # These rows show the time of a copy, and the additional time of two topics compared with one buffer.
         yield Wish(("shm busy", size, "p50"), ("bare ring", size, "p50"), None)
         yield Wish(("shm-zero-copy busy", size, "p50"), ("bare one-buffer", size, "p50"), None)
     for size in (64, 1024, 65536, 1048576):
@@ -161,7 +162,7 @@ def rate_wishes() -> Iterator[Wish]:
         yield Wish(("udp batched rate", size, "rate"), ("bare udp-segmented-rate", size, "rate"), None)
     for size in (64, 1024, 65536):
         yield Wish(("tcp batched rate", size, "rate"), ("tcp rate", size, "rate"), None)
-        # The kernel merges small messages that a receiver has not read yet: bare loops reach 0.4 or 2.4 million by chance.
+        # The kernel merges small messages that a receiver has not read yet. So bare loops reach 0.4 or 2.4 million messages per second by chance.
         yield Wish(("tcp rate", size, "rate"), ("bare tcp-blocking-rate", size, "rate"), at_least(1))
         yield Wish(("tcp rate", size, "rate"), ("qperf tcp", size, "rate"), None)
 

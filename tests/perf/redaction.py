@@ -1,4 +1,4 @@
-"""The cost of privacy for a site: megabytes per CPU second of learning names, searching text and masking words, and the worst long lines.
+"""The cost of privacy for a site: how many megabytes per CPU second are searched for names and redacted, and the time for the slowest long lines.
 
 CPU time is measured because the machine is shared.
 """

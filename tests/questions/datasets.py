@@ -1,4 +1,4 @@
-"""Eight small experiments in the style of other projects: the manifests state what varies, and the logs are those of sockperf.
+"""Eight small experiments in the style of other projects: the manifests state the varied conditions, and the logs have the format of sockperf.
 
 The numbers come from a formula with seeded noise, so that each test knows the right answer.
 """
@@ -78,7 +78,7 @@ def noise(seed: str, repetitions: int) -> Sequence[float]:
 
 
 def plugins(data: Path) -> None:
-    """Write network plugins by security: eBPF is always the fastest, and encryption slows all of them."""
+    """Write runs of three network plugins with three kinds of security: cilium is always the fastest, and encryption slows all plugins."""
     for plugin, base in (("flannel", 40), ("calico", 36), ("cilium", 25)):
         for security, factor in (("none", 1.0), ("wireguard", 1.7), ("ipsec", 2.4)):
             for number, chance in enumerate(noise(f"{plugin}{security}", 6)):
@@ -87,7 +87,7 @@ def plugins(data: Path) -> None:
 
 
 def lossy(data: Path) -> None:
-    """Write middlewares by loss and bandwidth: Cedar is slower without loss, and the fastest from 10 % on. Birch has no result at 20 %."""
+    """Write runs of three systems by loss and bandwidth: Cedar is the slowest without loss, and the fastest from 5 % on. Birch fails at 20 %."""
     for system, base, slope in (("Alder", 300, 90), ("Birch", 280, 160), ("Cedar", 420, 20)):
         for bandwidth in (54e6, 300e6):
             for loss in (0, 5, 10, 20):
@@ -98,7 +98,7 @@ def lossy(data: Path) -> None:
 
 
 def subscribers(data: Path) -> None:
-    """Write two systems with one to eight subscribers: the multicast system does not slow down."""
+    """Write runs of two systems with one to eight subscribers: the multicast system hardly slows down."""
     for system, slope in (("Unicast", 9.0), ("Multicast", 0.5)):
         for count in (1, 2, 4, 8):
             for number, chance in enumerate(noise(f"{system}{count}", 6)):
@@ -119,7 +119,7 @@ def rates(data: Path) -> None:
 
 
 def depths(data: Path) -> None:
-    """Write queue depths by size: a label with numbers."""
+    """Write runs with several queue depths and message sizes. The queue depth is a label whose values are numbers."""
     for depth in (1, 10, 100):
         for size in (64, 1024, 16384):
             for number, chance in enumerate(noise(f"{depth}{size}", 3)):
@@ -128,7 +128,7 @@ def depths(data: Path) -> None:
 
 
 def kernels(data: Path) -> None:
-    """Write three kernels measured one after the other: versions, not numbers."""
+    """Write runs with three kernels that were measured one after the other. The names of the kernels are versions and not numbers."""
     for day, (kernel, base) in enumerate((("6.1.0-13", 20.0), ("6.5.0-5", 24.0), ("6.10.3", 19.0)), start=1):
         for size in (64, 1024):
             for number, chance in enumerate(noise(f"{kernel}{size}", 6)):
@@ -138,7 +138,7 @@ def kernels(data: Path) -> None:
 
 
 def builds(data: Path) -> None:
-    """Write two builds in twelve pairs: the new build is 10 % slower."""
+    """Write runs of two builds in twelve pairs: the new build is 10 % slower."""
     for number, chance in enumerate(noise("builds", 12)):
         for side, (release, factor) in enumerate((("1.0", 1.0), ("1.1", 1.1))):
             start = f"2026-03-01T{number:02}:{(side + number) % 2 * 30:02}:00Z"

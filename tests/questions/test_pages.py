@@ -34,7 +34,7 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site_of(tmp_path_factory.mktemp("lossy"), "lossy")
 
 
-def test_home_page_starts_with_the_answer_that_the_data_give(lossy: Path) -> None:
+def test_home_page_starts_with_the_answer_to_the_question_that_the_data_suggest(lossy: Path) -> None:
     text = text_of(lossy / "index.html")
 
     answer = "At 0 % network loss, Birch has the lowest median latency; from 5 % network loss on, Cedar has it."
@@ -95,7 +95,7 @@ def test_owner_of_a_site_sets_the_question_and_the_page_lists_values_that_are_no
         ('subject = "label.plugin"\nmetrc = "jitter"', "metrc"),
     ],
 )
-def test_question_that_cannot_be_asked_is_refused_with_its_position_in_the_file(question: str, message: str, tmp_path: Path) -> None:
+def test_invalid_question_is_refused_with_its_position_in_the_file(question: str, message: str, tmp_path: Path) -> None:
     DATASETS["plugins"](tmp_path / "data")
     (tmp_path / "site.toml").write_text(f"[[questions]]\n{question}\n")
 
@@ -105,7 +105,7 @@ def test_question_that_cannot_be_asked_is_refused_with_its_position_in_the_file(
     assert message in result.stderr
 
 
-def test_campaign_states_its_question(tmp_path: Path) -> None:
+def test_home_page_answers_the_question_that_a_campaign_states(tmp_path: Path) -> None:
     DATASETS["single"](tmp_path / "logs")
     (tmp_path / "which.toml").write_text(
         f"""system = "Bus"

@@ -58,13 +58,13 @@ def words(found: Answer) -> str:
         ("builds", Question(subject="release", metric="latency:p50")),
     ],
 )
-def test_data_suggest_the_question_that_they_can_answer(name: str, question: Question, tmp_path: Path) -> None:
+def test_data_suggest_the_question_that_the_data_can_answer(name: str, question: Question, tmp_path: Path) -> None:
     numbers, _ = measured(open_paths([made(name, tmp_path)]))
 
     assert questions_for(numbers) == [question]
 
 
-def test_question_for_a_single_run_is_its_measured_value(tmp_path: Path) -> None:
+def test_question_for_a_single_run_asks_for_its_measured_value(tmp_path: Path) -> None:
     numbers, _ = measured(open_paths([made("single", tmp_path)]))
 
     assert questions_for(numbers) == [Question(subject="system", metric="latency:p50")]
@@ -91,13 +91,13 @@ def test_question_for_a_single_run_is_its_measured_value(tmp_path: Path) -> None
         ),
     ],
 )
-def test_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
+def test_answer_to_the_suggested_question_is_stated_in_sentences(name: str, begins: str, tmp_path: Path) -> None:
     text = words(answered(made(name, tmp_path)))
 
     assert text.startswith(begins)
 
 
-def test_significance_test_needs_six_runs_to_name_the_best_value(tmp_path: Path) -> None:
+def test_significance_test_needs_at_least_six_runs_to_name_the_best_value(tmp_path: Path) -> None:
     assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
         answered(made("plugins", tmp_path / "a"))
     )
@@ -124,9 +124,10 @@ def test_subjects_without_a_common_point_on_an_axis_are_not_compared_over_this_a
     assert (questions_for(numbers)[0].subject, questions_for(numbers)[0].over) == ("offered_rate_per_s", "payload_bytes")
 
 
-def test_first_of_equal_labels_is_the_subject_even_if_a_rate_depends_on_the_values_of_an_axis(
+def test_first_of_several_equally_suitable_labels_is_the_subject_of_the_question(
     tmp_path: Path,
 ) -> None:
+    """In this dataset, the offered rate depends on the label mbit and on the message size."""
     for vpn, latency_us in (("wire", 10.0), ("quic", 20.0)):
         for direction in ("down", "up"):
             for mbit in (50, 100):
@@ -141,7 +142,7 @@ def test_first_of_equal_labels_is_the_subject_even_if_a_rate_depends_on_the_valu
     )
 
 
-def test_cell_is_the_median_of_runs_and_the_measured_value_of_a_run(tmp_path: Path) -> None:
+def test_cell_has_the_median_of_its_runs_and_names_the_run_with_this_value(tmp_path: Path) -> None:
     for number, latency_us in enumerate((11.0, 14.0, 10.0, 12.0)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 30.0, labels={"plugin": "b"})
@@ -152,7 +153,7 @@ def test_cell_is_the_median_of_runs_and_the_measured_value_of_a_run(tmp_path: Pa
     assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # Line 23 of the log is "percentile 50.000".
 
 
-def test_cases_without_a_number_state_why(tmp_path: Path) -> None:
+def test_cases_without_a_number_state_the_reason(tmp_path: Path) -> None:
     found = answered(made("lossy", tmp_path))
 
     assert {missing.case.subject for missing in found.missing} == {"Birch"}
@@ -160,7 +161,7 @@ def test_cases_without_a_number_state_why(tmp_path: Path) -> None:
     assert sentence.startswith("ERROR: Can`t connect socket (errno=111 Connection refused): Birch at network loss 20")
 
 
-def test_subject_without_any_number_is_named_once_and_points_that_nobody_measured_are_not_called_missing(tmp_path: Path) -> None:
+def test_subject_without_any_number_is_named_once_and_points_that_were_not_measured_are_not_reported(tmp_path: Path) -> None:
     for loss, plugin in ((0, "a"), (5, "a"), (0, "b"), (5, "b")):
         run(tmp_path, f"{plugin}{loss}", 10.0, labels={"plugin": plugin, "half": "1"}, conditions={"network_loss_percent": loss})
         run(tmp_path, f"broken{plugin}{loss}", None, labels={"plugin": "c", "half": "1"}, conditions={"network_loss_percent": loss})
@@ -212,7 +213,7 @@ def test_reader_can_choose_a_value(typed: str, tmp_path: Path) -> None:
     assert found.cells[Case((), "Cedar", 20.0)].value == pytest.approx(833e3, rel=0.001)
 
 
-def test_runs_with_other_values_than_the_chosen_value_are_not_called_runs_without_a_number(tmp_path: Path) -> None:
+def test_runs_with_other_values_than_the_chosen_value_are_not_counted_as_runs_without_a_number(tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="network_bandwidth_bit_per_s", over="network_loss_percent", where={"system": "Cedar"}))
@@ -236,7 +237,7 @@ def test_runs_with_other_values_than_the_chosen_value_are_not_called_runs_withou
         (Question(subject="label.plugin", by=("label.plugin",)), "a field occurs twice in this question: label.plugin, label.plugin"),
     ],
 )
-def test_question_that_cannot_be_asked_is_refused_with_the_possible_values(question: Question, message: str, tmp_path: Path) -> None:
+def test_invalid_question_is_refused_and_the_message_lists_the_possible_values(question: Question, message: str, tmp_path: Path) -> None:
     with pytest.raises(TachologError) as error:
         answered(made("plugins", tmp_path), question)
 
@@ -271,7 +272,7 @@ def test_answer_uses_the_result_of_all_streams_together(tmp_path: Path) -> None:
     assert (choice.value, choice.field.short(choice.value)) == (None, "all together")
 
 
-def test_cases_in_which_the_best_two_are_close_have_no_winner_and_are_counted(tmp_path: Path) -> None:
+def test_cases_in_which_the_two_best_values_are_close_have_no_winner_and_are_counted(tmp_path: Path) -> None:
     for security, latencies_us in (("none", (10.0, 10.2)), ("tls", (20.0, 10.0)), ("ipsec", (10.1, 10.0)), ("ssh", (10.0, 20.0))):
         for plugin, latency_us in zip("ab", latencies_us, strict=True):
             run(tmp_path, f"{plugin}{security}", latency_us, labels={"plugin": plugin, "security": security})
@@ -370,7 +371,7 @@ def test_question_with_two_subjects_is_refused(tmp_path: Path) -> None:
     assert "a question has one subject, and these are 2 (label.plugin, label.security): divide by the others with --by" in result.stderr
 
 
-def test_json_has_each_number_with_its_line(tmp_path: Path) -> None:
+def test_json_has_each_number_with_the_log_line_of_this_number(tmp_path: Path) -> None:
     import json
 
     found = json.loads(as_json(answered(made("builds", tmp_path))))

@@ -1,4 +1,4 @@
-"""A time to an acknowledgement is no delivery: pages keep both apart, and say what an acknowledgement means."""
+"""The time to an acknowledgement is not the latency of a delivery. Pages show the two separately, and state what an acknowledgement means."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def words_of(markup: object) -> str:
     return re.sub("<[^>]*>", "", str(markup)).replace("\u00a0", " ").replace("\u202f", " ")
 
 
-def test_lowest_latency_of_a_system_is_that_of_a_delivery_even_if_an_acknowledgement_is_faster(tmp_path: Path) -> None:
+def test_lowest_latency_of_a_system_is_the_latency_of_a_delivery_even_if_an_acknowledgement_takes_less_time(tmp_path: Path) -> None:
     members = system_series(view_in(tmp_path, acks="all"), PageIndex())
 
     assert "1 ms 200 B, median, one way" in words_of(best_number(members, "latency", "ns", Links("logs")))
 
 
-def test_lowest_latency_of_a_system_without_any_delivery_is_that_of_an_acknowledgement(tmp_path: Path) -> None:
+def test_lowest_latency_of_a_system_without_a_delivery_is_the_time_to_an_acknowledgement(tmp_path: Path) -> None:
     add_run(tmp_path / "run", (LOGS / "kafka/producer-1.0.log").read_text(), release="1", host="m")
 
     members = system_series(view_of(load([tmp_path])), PageIndex())
@@ -46,13 +46,13 @@ def test_lowest_latency_of_a_system_without_any_delivery_is_that_of_an_acknowled
     assert "320 ms 100 B, median, publish to acknowledgement" in words_of(best_number(members, "latency", "ns", Links("logs")))
 
 
-def test_names_of_series_say_which_is_an_acknowledgement(tmp_path: Path) -> None:
+def test_name_of_a_series_states_whether_its_latency_is_the_time_to_an_acknowledgement(tmp_path: Path) -> None:
     labels = [series.label for series in view_in(tmp_path).series() if series.results[0].test == "latency"]
 
     assert labels == ["at the publisher, publish to acknowledgement", "at the subscriber, one way"]
 
 
-def test_summary_says_what_an_acknowledgement_means(tmp_path: Path) -> None:
+def test_summary_states_what_an_acknowledgement_means(tmp_path: Path) -> None:
     series = view_in(tmp_path, acks="all", durability="disk", replication_factor=3).series()
     latency, rates = ([member for member in series if member.results[0].test == test] for test in ("latency", "throughput"))
 
@@ -63,14 +63,14 @@ def test_summary_says_what_an_acknowledgement_means(tmp_path: Path) -> None:
     assert f"The broker acknowledged at most 501 msg/s at 200 B. {meaning}" in words_of(throughput_summary(rates, Links("logs")))
 
 
-def test_summary_says_that_nobody_states_what_an_acknowledgement_means(tmp_path: Path) -> None:
+def test_summary_calls_the_meaning_of_an_acknowledgement_not_stated_if_no_condition_states_it(tmp_path: Path) -> None:
     latency = [member for member in view_in(tmp_path).series() if member.results[0].test == "latency"]
 
     assert "What an acknowledgement means is not stated (acks, durability, replication)." in words_of(latency_summary(latency, Links("logs")))
 
 
 @pytest.mark.parametrize(("conditions", "count"), [({}, 1), ({"acks": "all"}, 2)])
-def test_time_to_an_acknowledgement_is_ranked_only_if_its_acks_are_stated(tmp_path: Path, conditions: dict[str, object], count: int) -> None:
+def test_time_to_an_acknowledgement_is_ranked_only_if_the_condition_acks_is_stated(tmp_path: Path, conditions: dict[str, object], count: int) -> None:
     groups = {
         group_of(member) for member in system_series(view_in(tmp_path, **conditions), PageIndex()) if member.series.results[0].test == "latency"
     }
@@ -78,14 +78,14 @@ def test_time_to_an_acknowledgement_is_ranked_only_if_its_acks_are_stated(tmp_pa
     assert len(groups - {None}) == count
 
 
-def test_acknowledgement_and_delivery_are_never_compared(tmp_path: Path) -> None:
+def test_time_to_an_acknowledgement_and_latency_of_a_delivery_are_never_compared(tmp_path: Path) -> None:
     members = system_series(view_in(tmp_path, acks="all"), PageIndex())
     acknowledged, delivered = [conditions_of(member.series, "latency") for member in members if member.series.results[0].test == "latency"]
 
     assert "basis" in {difference.field for difference in judge(acknowledged, delivered, comparison="ratio").different}
 
 
-def test_requirement_can_name_the_acknowledgement(tmp_path: Path) -> None:
+def test_requirement_can_be_for_the_time_to_an_acknowledgement(tmp_path: Path) -> None:
     view_in(tmp_path / "data", acks="all")
     (tmp_path / "requirements.toml").write_text('[[require]]\nmetric = "latency"\nstatistic = "p50"\nbasis = "pub-to-ack"\nmax = 0.5\nunit = "ms"\n')
 

@@ -1,4 +1,4 @@
-"""A log differs from the log that its manifest names: pages show its present numbers, and each page and command states this."""
+"""A log was changed after its run. Pages show the numbers of the changed log, and each page and command states that the log was changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that set transports side by side: one for each size and one for each statistic, with links between them."""
+"""The pages that show transports side by side: a page for each size and a page for each statistic, with links between the pages."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_each_size_and_each_statistic_has_a_page_with_notes_on_its_marks(tmp_pat
         assert linked <= set(re.findall(r' id="([^"]+)"', page))
 
 
-def test_usual_sizes_have_pages_or_else_the_sizes_that_were_measured(tmp_path: Path) -> None:
+def test_measured_sizes_have_pages_if_no_usual_size_was_measured(tmp_path: Path) -> None:
     log = NATIVE.read_text().replace("payload_bytes=64 ", "payload_bytes=65 ").replace("payload_bytes=1024 ", "payload_bytes=1025 ")
     add_systems(tmp_path, 2, log)
 
     assert [each.size for each in compared(tmp_path).slices] == [65, 1025, None, None]
 
 
-def test_last_day_is_the_date_that_the_latest_time_states_in_its_own_time_zone() -> None:
+def test_last_day_is_the_date_of_the_latest_start_time_in_the_time_zone_of_this_start_time() -> None:
     assert last_day(["2026-01-01T23:30:00-05:00", None, "2026-01-02T01:00:00Z", "no time"]) == "2026-01-01"
     assert last_day([None]) == ""
 

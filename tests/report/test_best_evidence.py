@@ -77,7 +77,7 @@ def test_other_campaigns_of_the_newest_release_precede_older_releases(shm: View)
     assert [portion.is_release for portion in rest] == [False, False, False, True, True, True]
 
 
-def test_evidence_line_describes_its_runs(shm: View) -> None:
+def test_line_about_the_evidence_states_release_campaign_machine_date_and_limits_of_its_runs(shm: View) -> None:
     line = evidence_lines(evidence(shm)[:1], shm)
 
     assert "<strong>Version 0.3.0</strong>, campaign middleware, host-a2b38a (AMD EPYC, 2 threads, container in a virtual machine)" in line
@@ -114,7 +114,7 @@ def test_campaigns_with_six_runs_are_sorted_by_their_limits_and_precede_campaign
     ]
 
 
-def test_evidence_line_states_the_smallest_and_the_largest_number_of_runs_if_they_differ(tmp_path: Path) -> None:
+def test_line_about_the_evidence_states_the_smallest_and_the_largest_number_of_runs_if_these_numbers_differ(tmp_path: Path) -> None:
     for number in range(9):
         add_run(tmp_path, f"run-{number}", FIRST if number < 6 else LOSSY, msgspec.structs.replace(rti("UDPv4", published=False), release="1"))
     view = view_of(load([tmp_path]))
@@ -156,7 +156,7 @@ def test_memory_of_a_side_does_not_include_the_python_process_that_started_it(sh
     assert memory.value == 57647104
 
 
-def test_processor_time_of_a_message_is_not_scaled_down_for_time_without_messages() -> None:
+def test_processor_time_of_a_message_includes_the_processor_time_of_periods_without_messages() -> None:
     view = view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "mosquitto"))
     run = view.only(Selection(run="middleware/2026-11-23/latency-mosquitto-block/01", test="latency"))
 
@@ -181,7 +181,7 @@ def test_context_switches_of_a_stream_are_divided_by_all_messages_of_the_counted
     assert cost.switches.value == pytest.approx((13_669 + 12_873 + 16_656 + 9_786) / 96_098)
 
 
-def test_processor_time_or_context_switches_that_one_side_does_not_state_are_unknown_and_not_zero(shm: View) -> None:
+def test_processor_time_and_context_switches_are_unknown_and_not_zero_if_one_side_does_not_state_them(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
     series = run.series()[0]
 
@@ -193,7 +193,7 @@ def test_processor_time_or_context_switches_that_one_side_does_not_state_are_unk
 
     assert (no_time.processors, no_time.cpu_ns, no_time.switches is None) == (None, None, False)
     assert (no_switches.switches, no_switches.processors is None) == (None, False)
-    assert 64 not in costs(series, resources_of(without("duration")))  # Of the memory, only a bound is known.
+    assert 64 not in costs(series, resources_of(without("duration")))  # For the memory, only a bound is known.
     assert spinning([series], resources_of(without("context_switches"))) == set()
 
 
@@ -218,7 +218,7 @@ def test_table_states_that_a_polling_transport_has_almost_no_context_switches(sh
     assert f'<td class="stat-cost" data-v="{436 / 67_588:.12g}">0.00645</td>' in table
 
 
-def test_run_has_no_cost_if_one_side_states_no_resources(shm: View) -> None:
+def test_cost_of_a_run_is_unknown_if_one_side_states_no_resources(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
 
     assert costs(run.series()[0], resources_of(result for result in run.results if result.side != "publisher")) == {}

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 def test_second_build_without_changes_writes_no_file(folder: Path) -> None:
     build_site([folder / "data"], folder / "site", folder)
     before = {path: path.stat().st_mtime_ns for path in (folder / "site").rglob("*") if path.is_file() and path.name != STAMP}
-    remove_stamp(folder / "site")  # If the stamp were kept, the site would not be built again.
+    remove_stamp(folder / "site")  # With a stamp, the site would not be built again.
 
     build_site([folder / "data"], folder / "site", folder)
 
@@ -144,7 +144,7 @@ def test_two_builds_of_one_site_never_run_at_the_same_time_even_with_different_w
 
 
 @pytest.mark.nightly
-def test_build_with_a_second_working_folder_leaves_no_files_in_the_next_build_with_the_first(folder: Path) -> None:
+def test_site_built_with_another_working_folder_leaves_no_files_in_the_next_site_of_the_first_working_folder(folder: Path) -> None:
     data, site = folder / "data", folder / "site"
     build_site([data], site, folder / "one")
     before = files(site)
@@ -243,7 +243,9 @@ def test_refused_build_leaves_the_finished_site_unchanged(tmp_path: Path) -> Non
         ("renames.toml", "[transport", ": "),
     ],
 )
-def test_invalid_file_of_requirements_or_renames_is_named_and_the_site_is_built_without_it(tmp_path: Path, name: str, text: str, reason: str) -> None:
+def test_invalid_file_of_requirements_or_renames_is_named_and_the_site_is_built_without_this_file(
+    tmp_path: Path, name: str, text: str, reason: str
+) -> None:
     data, site = tmp_path / "data", tmp_path / "site"
     add(data, "a", release="1")
     add(data, "b", release="2")

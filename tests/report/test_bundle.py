@@ -43,7 +43,9 @@ def test_bundle_with_another_checksum_is_not_used(npm: Path, tmp_path: Path) -> 
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".unavailable"]
 
 
-def test_next_build_does_not_ask_a_registry_that_did_not_answer(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_build_does_not_contact_the_registry_again_if_the_registry_did_not_answer(
+    npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CODE", "1")
 
     notes = [basic_bundle(tmp_path / "cache").note for _ in range(2)]

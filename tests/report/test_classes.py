@@ -89,7 +89,7 @@ def test_labels_are_shown_with_known_names_replaced() -> None:
     assert published_text('{"plugin": "flannel-é"}', "labels", "open", Redactor(names)) == '{"plugin": "flannel-é"}'
 
 
-def test_two_values_of_a_label_still_differ_after_names_in_them_were_replaced() -> None:
+def test_two_values_of_a_label_still_differ_after_the_names_in_the_values_were_replaced() -> None:
     names = KnownNames(Privacy(), {})
 
     shown = [published_text(json.dumps({"by": f"user={user}"}), "labels", "open", Redactor(names)) for user in ("quentin", "trudy", "quentin")]
@@ -97,7 +97,7 @@ def test_two_values_of_a_label_still_differ_after_names_in_them_were_replaced() 
     assert shown == ['{"by": "user=user-1"}', '{"by": "user=user-1 (2)"}', '{"by": "user=user-1"}']
 
 
-def test_names_of_labels_stay_different_and_valid_after_replacement() -> None:
+def test_names_of_labels_stay_different_and_valid_after_hidden_words_in_the_names_were_replaced() -> None:
     manifest = Manifest(system="S", logs=(), labels={"acme": "1", "ACME": "2", "acme-" + "x" * 59: "3", "long": "acme " * 40})
 
     shown = published_manifest(manifest, redactor(hide=["acme"]))
@@ -244,7 +244,7 @@ def test_unknown_settings_are_masked_and_still_differ() -> None:
     assert one != other
 
 
-def test_settings_that_a_manifest_writes_in_another_form_are_treated_as_free_text() -> None:
+def test_settings_of_a_manifest_in_an_unexpected_form_are_treated_as_free_text() -> None:
     assert "acmehost" not in (published_text("host acmehost", "settings", "open", redactor()) or "")
 
 

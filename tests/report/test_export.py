@@ -163,7 +163,7 @@ def test_each_column_of_the_tables_has_a_description(data: Path) -> None:
 
 
 @pytest.mark.parametrize("has_time", [False, True])
-def test_command_names_a_release_that_is_the_newest_only_by_its_name(tmp_path: Path, *, has_time: bool) -> None:
+def test_command_states_that_a_release_without_a_start_time_is_called_the_newest_because_of_its_name(tmp_path: Path, *, has_time: bool) -> None:
     for release, log in (("r9", FIRST), ("r10", SECOND)):
         start = f"2026-01-{release[1:]:0>2}T12:00:00Z" if has_time or release == "r9" else None
         add_run(tmp_path / "data", release, log, msgspec.structs.replace(rti(published=False), release=release, start_time=start))
@@ -177,7 +177,7 @@ def test_command_names_a_release_that_is_the_newest_only_by_its_name(tmp_path: P
 
 
 def test_output_that_is_a_link_stays_a_link(checkout: Path, tmp_path: Path) -> None:
-    """As root, ``--output /dev/stdout > FILE`` replaced /dev/stdout, a link to the file, by a file."""
+    """Regression: as root, ``--output /dev/stdout > FILE`` replaced the link /dev/stdout by a file."""
     (tmp_path / "numbers.csv").touch()
     (tmp_path / "link").symlink_to("numbers.csv")
 

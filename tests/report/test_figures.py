@@ -107,7 +107,7 @@ def test_point_with_too_few_samples_is_a_cross_and_the_caption_explains_it() -> 
     assert good.note == ""
 
 
-def test_caption_calls_medians_with_too_few_samples_rough_and_not_the_largest_value() -> None:
+def test_caption_calls_medians_with_too_few_samples_rough() -> None:
     medians = [fact for fact in facts() if fact.statistic == "p50"]
     few = [msgspec.structs.replace(fact, marks=("undersampled",)) for fact in medians]
     again = [msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run="again")) for fact in medians]
@@ -119,7 +119,7 @@ def test_caption_calls_medians_with_too_few_samples_rough_and_not_the_largest_va
     assert some_few.note.endswith("Crosses have too few samples for their percentile, in at least one of their runs. Those of medians are rough.")
 
 
-def test_points_of_a_line_are_one_element_and_their_values_are_one_title() -> None:
+def test_all_points_of_a_line_are_in_one_element_and_all_values_of_the_line_are_in_one_title() -> None:
     view = view_of(load_logs([LOG]))
     (series,) = view.series()
     figure = distribution_of(series, view.histograms)

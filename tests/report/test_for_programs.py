@@ -136,7 +136,7 @@ def run(*arguments: object) -> Result:
 # --- The page and the files
 
 
-def test_requirements_page_shows_each_requirement_in_the_newest_and_in_earlier_releases(built: Path) -> None:
+def test_requirements_page_shows_the_verdict_on_each_requirement_for_the_newest_and_for_earlier_releases(built: Path) -> None:
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", (built / "requirements.html").read_text(encoding="utf-8")))
 
     assert "requirements.html" in (built / "releases.html").read_text(encoding="utf-8")
@@ -418,7 +418,9 @@ def test_changed_log_is_reported_by_its_digest_and_by_its_numbers(built: Path, t
 
 
 def test_each_missing_log_of_a_site_is_reported(built: Path, tmp_path: Path) -> None:
-    site = shutil.copytree(built, tmp_path / "copy")  # Like one published version, whose logs are in a folder beside all versions.
+    site = shutil.copytree(
+        built, tmp_path / "copy"
+    )  # The logs of a single published version are also missing, because they are in a folder beside all versions.
     as_published(site)
     for raw in (site / "raw").rglob("*.gz"):
         raw.unlink()

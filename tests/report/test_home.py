@@ -145,7 +145,7 @@ def test_machines_with_own_runs_come_first_and_of_equal_machines_the_most_recent
     assert [(one.host, one.published) for one in found] == [("new", False), ("old", False), ("paper", True)]
 
 
-def test_machine_with_most_systems_and_repetitions_comes_first_and_a_line_links_to_the_newest_measurement() -> None:
+def test_machine_with_the_most_systems_and_repetitions_comes_first_and_a_line_links_to_the_newest_measurement() -> None:
     many = [library(f"Lib {name}", name, host="full").latency(*SIX) for name in "abc"]
     quick = [library(f"Lib {name}", name, host="quick", campaign="look", began="2026-03-03T00:00:00Z").latency(*SIX[:2]) for name in "abc"]
     wide = [library("Lib", name, host="wide", began="2026-02-02T00:00:00Z").latency(*SIX) for name in "abcde"]
@@ -186,7 +186,7 @@ def test_controls_are_not_candidates_for_the_best_transport() -> None:
 # -- The best transport for each kind of message -------------------------------------------------------------------------------
 
 
-def test_fastest_transport_has_the_lowest_median_and_overlapping_transports_are_tied() -> None:
+def test_transport_with_the_lowest_median_is_the_fastest_and_transports_with_overlapping_ranges_are_tied() -> None:
     (found,) = machines_of(Measured("slow").latency(*SLOWER), Measured("fast").latency(*SIX), Measured("tied").latency(705.0, *SLOWER[1:]))
 
     assert named(chosen(found, "fastest")) == ("fast", ["tied"])
@@ -220,7 +220,9 @@ def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list
     ("processors", "switches", "words"),
     [(1.44, 12, "spins by default"), (1.44, 2000, "sleeps"), (0.8, 12, "sleeps"), (1.44, 200, "sleeps"), (0.9, 12, "sleeps")],
 )
-def test_sleeping_transport_that_keeps_a_processor_busy_and_rarely_switches_is_said_to_spin(processors: float, switches: int, words: str) -> None:
+def test_note_states_that_a_sleeping_transport_spins_if_it_keeps_a_processor_busy_and_rarely_switches_context(
+    processors: float, switches: int, words: str
+) -> None:
     library, rate = Measured("lib").latency(*SIX), Measured("lib").rate(*SIX)
 
     (found,) = machines_of(resources(library, processors, switches), rate, Measured("other").latency(*SLOWER), Measured("other").rate(*SIX))
@@ -229,7 +231,7 @@ def test_sleeping_transport_that_keeps_a_processor_busy_and_rarely_switches_is_s
     assert {waits(one) for one in found.series if one.transport == "other"} == {"sleeps"}
 
 
-def test_polling_transport_is_not_said_to_spin_by_default() -> None:
+def test_note_does_not_state_that_a_polling_transport_spins_by_default() -> None:
     (found,) = machines_of(resources(Measured("lib", waiting="busy-poll").latency(*SIX), 2.0, 0), Measured("other").latency(*SLOWER))
 
     assert {waits(one) for one in found.series if one.transport == "lib"} == {"polls"}
@@ -253,14 +255,14 @@ def test_fastest_transport_without_a_library_has_a_separate_row_if_libraries_wer
     assert not re.search(row, alone)
 
 
-def test_column_with_one_transport_is_left_out() -> None:
+def test_column_of_a_reach_with_a_single_transport_is_left_out() -> None:
     three = [Measured(name).latency(*SIX) for name in "ab"] + [Measured("alone", reach="process").latency(*SIX)]
 
     assert "Within one process" not in words_of(shown(*three))
     assert "Within one process" in words_of(shown(*three, Measured("second", reach="process").latency(*SIX)))
 
 
-def test_folds_for_phones_are_open_in_the_html(site_of_many: str) -> None:
+def test_parts_that_scripts_fold_on_phones_are_open_in_the_html(site_of_many: str) -> None:
     folds = re.findall(r"<details([^>]*)><summary[^>]*>(.*?)</summary>", site_of_many)
 
     assert [re.sub("<[^>]*>", "", words) for attributes, words in folds if "tl-folds-on-phone" in attributes] == [
@@ -270,7 +272,7 @@ def test_folds_for_phones_are_open_in_the_html(site_of_many: str) -> None:
     assert all(attributes.endswith(" open") for attributes, _ in folds if "tl-folds-on-phone" in attributes)
 
 
-def test_newest_results_of_each_system_are_shown_if_nothing_can_be_ranked() -> None:
+def test_newest_results_of_each_system_are_shown_if_no_transports_can_be_ranked() -> None:
     html = shown(
         library("Old", "old", began="2025-01-01T00:00:00Z", host="shelf").latency(*SIX),
         library("New", "new", began="2026-02-03T00:00:00Z").latency(*SIX),
@@ -407,7 +409,7 @@ def test_variants_of_a_transport_compete_with_each_other_and_with_other_transpor
     assert json.loads(choice.member.series.runs[0].labels or "") == {"variant": "advised"}
 
 
-def test_each_reach_shows_the_campaign_that_measured_most_of_its_transports() -> None:
+def test_best_transport_of_each_reach_is_from_the_campaign_that_measured_the_most_transports_of_this_reach() -> None:
     (found,) = machines_of(
         *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
         *(Measured(name, campaign="own", reach="process").latency(*SIX) for name in ("queue", "ring")),
@@ -417,7 +419,7 @@ def test_each_reach_shows_the_campaign_that_measured_most_of_its_transports() ->
     assert chosen(found, "fastest", "network") is None
 
 
-def test_row_shows_the_measured_size_nearest_to_its_use_and_states_what_was_not_measured() -> None:
+def test_row_of_a_kind_of_message_shows_the_nearest_measured_size_and_kinds_without_a_measured_size_are_named() -> None:
     found = words_of(shown(*(Measured(name).latency(*SIX, size=65507) for name in "ab")))
 
     assert "Tiles, 65 507 B" in found
@@ -435,7 +437,7 @@ def test_winner_with_few_runs_is_marked() -> None:
     assert "no winner" not in many
 
 
-def test_note_that_two_runs_name_no_winner_is_stated_once() -> None:
+def test_note_that_no_winner_is_named_with_two_runs_is_stated_once() -> None:
     found = words_of(shown(*(Measured(name).latency(*SIX[:2], size=size) for name in "ab" for size in (64, 1024, 65536))))
 
     assert "2 runs: no winner is named. Each number is the worse of 2 runs." in found
@@ -662,13 +664,13 @@ def test_site_with_only_documents_draws_their_figures() -> None:
     assert '<li><span class="stat-label">lab' not in html
 
 
-def test_transport_with_the_name_of_its_system_is_named_once() -> None:
+def test_name_is_shown_once_if_transport_and_system_have_the_same_name() -> None:
     assert with_system("iceoryx", "iceoryx") == "iceoryx"
     assert with_system("LCM", "lcm") == "LCM"
     assert with_system("iceoryx2", "iceoryx") == "iceoryx2, iceoryx"
 
 
-def test_two_groups_of_runs_are_shown_as_two_numbers_with_a_note() -> None:
+def test_runs_in_two_groups_are_shown_as_two_numbers_with_a_note() -> None:
     two_groups = (100.0, 101.0, 102.0, 900.0, 901.0, 902.0)
     html = shown(Measured("a").latency(*two_groups, size=1 << 16), Measured("b").latency(*(9000.0 + value for value in SIX), size=1 << 16))
     found = words_of(html[html.index("tl-choices") :])

@@ -127,7 +127,7 @@ def test_rows_with_different_labels_are_in_one_table_and_state_their_labels(view
     assert len({group_of(one) for one in system_series(view, PageIndex())}) == 4
 
 
-def test_default_pages_are_for_each_system_and_transport(view: View) -> None:
+def test_each_transport_of_a_system_has_a_page_by_default(view: View) -> None:
     assert documents(view, "system", "transport") == {"S": [("s/tcp", "S over tcp"), ("s/udp", "S over udp")]}
     assert SiteSettings().pages == ("system", "transport")
 
@@ -273,7 +273,7 @@ def dead_links(site: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.site
-def test_each_page_offers_its_own_numbers_and_the_page_side_by_side_links_to_each_page(tmp_path: Path) -> None:
+def test_each_page_offers_its_own_numbers_for_download_and_the_side_by_side_page_links_to_each_page(tmp_path: Path) -> None:
     for plugin in ("flannel", "calico"):
         for transport in ("udp", "tcp"):
             for repetition in range(2 if transport == "udp" else 3):

@@ -95,7 +95,7 @@ def test_line_above_folded_tables_states_the_loss_of_the_worst_run(tmp_path: Pat
     assert re.search(r'<a href="doc:logs/1/sub.log#L\d+:loss.total">80.9', said)
 
 
-def test_missing_percentile_is_called_too_few_samples_and_not_not_measured(tmp_path: Path) -> None:
+def test_cell_of_a_missing_percentile_reads_too_few_samples_instead_of_not_measured(tmp_path: Path) -> None:
     for system in ("A", "B"):
         add(tmp_path, system, LATENCY.replace(" p99_ns=270591", ""), system)
 
@@ -104,7 +104,7 @@ def test_missing_percentile_is_called_too_few_samples_and_not_not_measured(tmp_p
     assert [row[-1] for row in rows] == ["too few samples"] * 2
 
 
-def test_missing_processor_time_of_a_measured_stream_is_called_not_stated_and_not_not_measured(tmp_path: Path) -> None:
+def test_cell_of_a_missing_processor_time_of_a_measured_stream_reads_not_stated_instead_of_not_measured(tmp_path: Path) -> None:
     add(tmp_path, "A", UDP, "A")
     cost = "cost payload_bytes=65536 test=throughput messages=9386 sides_ns=41084000\n"
     add(tmp_path, "B", re.sub(r"(throughput payload_bytes=65536 .*\n)", rf"\1{cost}", UDP), "B")

@@ -194,7 +194,7 @@ def test_log_with_several_participants_is_one_table_with_the_participants_as_row
     assert [re.split(" {2,}", line)[-1] for line in printed if re.match(r"\s*\d+  ", line)] == ["pub1", "pub2", "pub3", "all (sum)"] * 2
 
 
-def test_rows_that_no_stated_condition_distinguishes_are_named_by_run_by_missing_condition_or_by_number() -> None:
+def test_rows_with_equal_stated_conditions_are_named_by_run_by_missing_condition_or_by_number() -> None:
     assert row_names([{"reliability": "reliable", "run": "a"}, {"reliability": "best-effort", "run": "b"}]) == ["reliable", "best-effort"]
     assert row_names([{"reliability": None, "run": "a"}, {"reliability": None, "run": "b"}]) == ["(a)", "(b)"]
     rows: list[dict[str, object]] = [{"type": "a", "data_path": None}, {"type": "a", "data_path": "b"}, {"type": None, "data_path": "b"}]

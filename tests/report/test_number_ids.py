@@ -1,4 +1,4 @@
-"""Each number has a unique id, and so a unique link. If numbers of a line share metric and statistic, all but the first get an ordinal."""
+"""Each number has a unique id, and so a unique link. If numbers of a line have the same metric and statistic, all but the first id get an ordinal."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_pages_use_the_ids_of_the_downloads(data: Dataset) -> None:
     assert max(rows) > 1
 
 
-def test_script_that_builds_a_link_gets_the_ordinal_that_the_anchor_of_a_number_has(data: Dataset) -> None:
+def test_links_that_a_script_builds_have_the_same_ordinals_as_the_anchors_of_the_numbers(data: Dataset) -> None:
     targets = ScriptLinks()
     results = [result for results in view_of(data).by_run.values() for result in results if result.line]
     places = [targets.position(Links("logs"), result) for result in results]

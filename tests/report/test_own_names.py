@@ -77,7 +77,7 @@ def test_list_of_reserved_names_includes_all_files_of_a_site_except_results(buil
 
 
 @pytest.mark.parametrize("field", ["release", "host", "label.kind"])
-def test_names_of_other_page_fields_avoid_reserved_names(tmp_path: Path, field: str) -> None:
+def test_pages_that_are_named_by_other_fields_avoid_reserved_names(tmp_path: Path, field: str) -> None:
     for name in sorted(FOLDERS):
         stated = {"labels": {"kind": name.strip("_")}} if field == "label.kind" else {field: name.strip("_")}
         add(tmp_path, "acme", **stated)

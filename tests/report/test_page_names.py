@@ -25,7 +25,7 @@ from tacholog.view.views import view_of
 LOG = Path(__file__).resolve().parent.parent / "formats/native/latency-udp.log"
 
 
-def test_no_two_parts_of_pages_share_a_name_and_no_page_has_the_name_of_a_part() -> None:
+def test_parts_of_pages_and_pages_have_unique_names() -> None:
     pages = ("udp", "udp-more", "udp release 1", "udp--more", f"{'x' * 99} -- and more", f"{'x' * 99}-and-more")
     words = ("runs", "more-runs", "release 1", "1-runs", "more release 1", "more series (2)")
 
@@ -70,7 +70,7 @@ def test_systems_and_releases_that_differ_only_in_capitals_share_no_address(tmp_
     }
 
 
-def test_message_about_a_page_cut_off_by_a_full_disk_names_the_disk_and_not_the_theme(tmp_path: Path) -> None:
+def test_message_names_the_full_disk_instead_of_the_theme_if_a_page_is_cut_off(tmp_path: Path) -> None:
     page = tmp_path / "frame.html"
     for text in ("", "<!DOCTYPE html><html>"):
         page.write_text(text)
@@ -87,7 +87,7 @@ def test_no_two_logs_share_a_page() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # old parts of Sphinx that MyST and the theme use
-def test_run_folder_with_the_name_of_a_file_of_another_run_has_pages(tmp_path: Path) -> None:
+def test_log_pages_exist_even_if_a_run_folder_has_the_name_of_a_file_made_for_another_run(tmp_path: Path) -> None:
     logs = [("a", "b"), ("a/b.html", "x"), ("a/run.toml.txt", "x")]
     for run, name in logs:
         (tmp_path / "data" / run).mkdir(parents=True)
@@ -106,7 +106,7 @@ def test_run_folder_with_the_name_of_a_file_of_another_run_has_pages(tmp_path: P
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # old parts of Sphinx that MyST and the theme use
-def test_search_index_contains_no_transport_as_a_tag(tmp_path: Path) -> None:
+def test_name_of_a_transport_does_not_become_an_html_tag_in_the_search_index(tmp_path: Path) -> None:
     for number, transport in enumerate(("udp", "t<zq>")):
         content = LOG.read_bytes().replace(b"transport=udp", f"transport={transport}".encode())
         (tmp_path / "data" / str(number)).mkdir(parents=True)

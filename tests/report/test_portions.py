@@ -1,4 +1,4 @@
-"""A page starts with its best evidence. The other portions are named, counted, and have pages of their own."""
+"""A page starts with its best evidence. The other portions of its results are named and counted on the page, and have separate pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_newest_release_comes_first_and_older_releases_follow(tmp_path: Path) ->
     assert [len(portion.series) for portion in found] == [1, 1, 1]
 
 
-def test_runs_without_a_release_follow_the_newest_release(tmp_path: Path) -> None:
+def test_runs_without_a_release_come_after_the_newest_release_and_before_older_releases(tmp_path: Path) -> None:
     for release in (None, "1", "2"):
         add(tmp_path, f"run-{release}", release)
 
@@ -57,7 +57,7 @@ def test_series_above_the_limit_of_a_page_are_a_separate_portion(tmp_path: Path)
     assert (len(first.series), len(more.series), more.title) == (MOST_SERIES, 1, "more series")
 
 
-def test_page_holds_fewer_series_if_they_have_many_numbers_and_the_first_series_stay_in_its_tables(tmp_path: Path) -> None:
+def test_page_has_fewer_series_if_each_series_has_many_numbers_and_the_first_series_stay_on_the_page(tmp_path: Path) -> None:
     one = FIRST.splitlines()[0]
     sizes = [(f"{size:6d}", f"{2594706 * size * 8 / 1e6:7.1f}") for size in range(32, 92)]
     log = "".join(one.replace("    32", size).replace("  664.2", rate) + "\n" for size, rate in sizes)
@@ -68,7 +68,7 @@ def test_page_holds_fewer_series_if_they_have_many_numbers_and_the_first_series_
     view = view_of(load([tmp_path]))
     first, *found = portions(view)
 
-    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # Of small series, a portion would hold twelve.
+    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # A portion of small series would have twelve series.
     assert len(first.series) == 4
     assert at_once(first.series_of("throughput", view.series()), first.tests) == 1
 

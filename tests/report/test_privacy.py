@@ -150,7 +150,7 @@ def test_each_word_of_the_setting_hide_is_hidden_in_upper_and_lower_case_and_wit
 
 
 @pytest.mark.parametrize("line", ["hostname: öfenpc", "HOST=Öfenpc", "kim@öfenpc", "user=öfenpc", "user=_öfenpc", "/home/öfenpc/x", "ssh öfenpc"])
-def test_name_is_learned_in_any_script(line: str) -> None:
+def test_name_in_any_script_is_recognised_and_hidden(line: str) -> None:
     shown = redact(line, "Öfenpc: it runs", "öfenpc it runs")
 
     assert not any("fenpc" in text.lower() for text in shown if "user=_" not in line)
@@ -182,7 +182,7 @@ def test_invisible_characters_do_not_protect_a_name(char: str) -> None:
         "KE\u0301SSELPC7",
     ],
 )
-def test_name_in_similar_looking_letters_is_replaced(word: str) -> None:
+def test_name_written_with_letters_that_look_similar_is_replaced(word: str) -> None:
     redactor = Redactor(KnownNames(Privacy(), {"kesselpc7": "host-000001"}))
 
     for redact_text in (redactor.text, redactor.free, redactor.identifier):
@@ -190,7 +190,7 @@ def test_name_in_similar_looking_letters_is_replaced(word: str) -> None:
         assert redact_text(word.replace("7", "8").replace("\uff17", "\uff18")) != "host-000001"
 
 
-def test_name_with_accents_is_replaced_also_without_them() -> None:
+def test_name_with_accents_is_also_replaced_where_its_accents_are_missing() -> None:
     shown = redact("user=jos\u00e9", "jose 1", "JOSE\u0301 1", privacy=Privacy(unknown_lines="show", free_text="show"))
 
     assert shown[1:] == ["user-1 1", "user-1 1"]
@@ -284,7 +284,7 @@ def test_no_column_of_a_table_contains_a_secret_not_even_in_unused_categories(te
     assert [(place, secret) for place, found in words.items() for word in found for secret in SECRETS if secret in str(word).lower()] == []
 
 
-def test_redactor_replaces_all_names_that_were_learned_before_it_was_created() -> None:
+def test_redactor_replaces_each_name_that_was_known_when_the_redactor_was_created() -> None:
     names = KnownNames(Privacy(), {})
     assert Redactor(names).text("started by falcon") == "started by falcon"
 
@@ -363,7 +363,7 @@ def test_system_without_runs_is_named(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.site
-def test_campaign_left_out_is_on_no_page_except_the_quality_page(tmp_path: Path) -> None:
+def test_campaign_that_the_settings_leave_out_is_named_only_on_the_quality_page(tmp_path: Path) -> None:
     recorded, runs = Path(__file__).parents[2] / "data/perftest", tmp_path / "data/perftest"
     shutil.copytree(recorded / "0.1.0/latency-uds/01", runs / "quick")
     shutil.copytree(recorded / "0.3.0/latency-tcp/01", runs / "release")

@@ -223,7 +223,7 @@ def test_label_that_is_the_name_of_a_file_beside_the_versions_is_refused_with_a_
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_label_that_is_the_name_of_a_link_or_a_file_is_refused_and_the_link_or_file_is_kept(tmp_path: Path, replace: bool) -> None:
+def test_label_is_refused_if_a_link_or_a_file_has_its_name_and_the_link_or_file_is_kept(tmp_path: Path, replace: bool) -> None:
     target, site = tmp_path / "public", built(tmp_path / "one")
     publish(site, target, "1")
     (target / "versions/latest").symlink_to("1")
@@ -473,7 +473,7 @@ def test_publish_states_the_changes_of_each_system(tmp_path: Path) -> None:
     assert said == ["what changed: A: 1 → 2: 3 worse", "what changed: B: 1 → 2: 1 better"]
 
 
-def test_list_of_versions_replaces_the_page_of_the_build_and_older_versions_link_to_it(tmp_path: Path) -> None:
+def test_publishing_replaces_the_empty_list_of_versions_and_each_version_links_to_the_full_list(tmp_path: Path) -> None:
     target = tmp_path / "public"
     site = built(tmp_path / "one", udp='<a href="versions/index.html">', versions__index="not published yet")
 
@@ -482,11 +482,11 @@ def test_list_of_versions_replaces_the_page_of_the_build_and_older_versions_link
     assert "not published yet" not in (target / "versions/index.html").read_text()
     assert 'href="1/index.html"' in (target / "versions/index.html").read_text()
     assert 'href="../../index.html"' in (target / "versions/1/versions/index.html").read_text()
-    publish(site, target, "2")  # The second version does not lack the list of versions of the first version.
+    publish(site, target, "2")  # The list of versions of the first version is not reported as missing from the second version.
     assert 'href="2/index.html"' in (target / "versions/index.html").read_text()
 
 
-def test_redirect_of_a_removed_page_leads_to_an_older_page_which_states_that_the_newest_version_lacks_it(tmp_path: Path) -> None:
+def test_address_of_a_removed_page_redirects_to_the_page_that_an_older_version_keeps(tmp_path: Path) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one", udp="old"), target, "1")
 

@@ -105,7 +105,7 @@ def test_transport_under_a_smaller_load_is_not_ranked_as_the_fastest(load: dict[
     assert best(under(heavy, **load), under(light, **{"publishers": 1, "subscribers": 1, **load})) == ["b"]
 
 
-def test_transports_at_the_same_share_of_their_highest_rates_share_a_table_and_each_row_states_its_rate() -> None:
+def test_transports_under_the_same_share_of_their_highest_rates_are_in_one_table_and_each_row_states_its_rate() -> None:
     half = {"load_mode": "open", "load_share": 0.5}
     members = (under(one("a", *SIX), offered_rate_per_s=27_000.0, **half), under(one("b", 900.0), offered_rate_per_s=930.0, **half))
 
@@ -284,7 +284,7 @@ def test_nothing_is_ranked_if_each_campaign_measured_only_one_transport() -> Non
     assert "Nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
 
-def test_numbers_of_a_single_transport_are_shown_unranked_with_a_reason() -> None:
+def test_numbers_of_a_single_transport_are_shown_without_a_ranking_and_with_a_reason() -> None:
     html = shown(campaign("quick", "shm", *SIX))
 
     assert rows(html) == [["shm"]]
@@ -332,7 +332,9 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
     ("runs_of_64", "runs_of_1400", "words"),
     [(3, 3, "(medians of 3 runs)"), (3, 2, "(medians of 3 and 2 runs)"), (1, 3, "(medians of 1 and 3 runs)"), (1, 1, None)],
 )
-def test_sentence_counts_only_the_runs_of_its_numbers(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
+def test_sentence_with_a_number_states_only_the_runs_from_which_this_number_was_computed(
+    runs_of_64: int, runs_of_1400: int, words: str | None
+) -> None:
     small, large = one("udp", *SIX[:runs_of_64]).series.results, one("udp", *SIX[:runs_of_1400]).series.results
     others = [
         msgspec.structs.replace(result, payload_bytes=1400, run=msgspec.structs.replace(result.run, run=f"large/{result.run.run}"))
@@ -361,7 +363,7 @@ def test_references_are_not_ranked_with_copies() -> None:
     assert sorted([member.transport for member in members] for members in found.values()) == [["a", "b"], ["c", "d"]]
 
 
-def test_upper_bound_and_value_of_a_run_with_loss_are_never_the_best() -> None:
+def test_best_value_is_never_an_upper_bound_or_a_value_of_a_run_with_loss() -> None:
     assert best(one("a", 100.0, bound="<"), one("b", 200.0, marks=("loss",)), one("c", 300.0)) == ["c"]
 
 
@@ -386,7 +388,7 @@ def test_transport_that_is_best_over_all_sizes_comes_first_and_unmeasured_transp
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
 
 
-def test_former_rankings_page_shows_one_statistic_by_size_and_links_to_the_other_pages(site: Path) -> None:
+def test_page_rankings_shows_one_statistic_by_size_and_links_to_the_other_side_by_side_pages(site: Path) -> None:
     html = (site / "rankings.html").read_text()
     glance = html[html.index('class="tl-glance"') : html.index("</section>", html.index('class="tl-glance"'))]
 
@@ -399,7 +401,7 @@ def test_former_rankings_page_shows_one_statistic_by_size_and_links_to_the_other
     assert "RTI Connext DDS" in glance
 
 
-def test_newest_runs_are_listed_first_and_runs_without_a_date_are_not_news() -> None:
+def test_newest_runs_are_listed_first_and_runs_without_a_date_are_not_listed() -> None:
     runs = {
         run.run: run
         for run in (
@@ -462,7 +464,7 @@ def test_later_campaign_with_fewer_sizes_does_not_hide_the_earlier_campaign() ->
     assert ">600\u00a0ns</" in overview_of([full, later])
 
 
-def test_table_of_systems_states_if_all_rates_have_high_loss_and_its_header_allows_such_rates(tmp_path: Path) -> None:
+def test_table_of_systems_marks_a_system_all_of_whose_rates_have_high_loss_and_the_header_mentions_this_mark(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
@@ -567,7 +569,7 @@ def test_goodput_of_a_receiver_is_used_if_the_sender_states_no_goodput() -> None
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 
-def test_zero_copy_of_an_older_release_is_not_ranked_even_if_the_newest_release_hands_over_references() -> None:
+def test_zero_copy_of_an_older_release_that_copied_is_not_ranked_if_the_newest_release_hands_over_references() -> None:
     copied, handed_over, copies = zero_copy("5.11", 9000.0), zero_copy("5.12", 5.0, "reference_only"), one("copies", 8.0)
     results = [*copied, *handed_over, *copies.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
@@ -584,7 +586,7 @@ def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
     return [msgspec.structs.replace(result, run=run)]
 
 
-def test_published_table_is_replaced_by_a_table_of_the_next_release_but_not_by_another_table_of_its_release() -> None:
+def test_published_table_is_replaced_by_tables_of_the_next_release_but_not_by_another_table_of_the_same_release() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
     assert newest_release([old, first, second]) == [first, second]
@@ -597,7 +599,7 @@ def test_campaign_with_enough_runs_represents_a_release_even_if_a_quick_campaign
     assert {one.id for one in of_last_releases([careful, quick])} == {careful.id, quick.id}
 
 
-def test_campaigns_with_more_transports_and_campaigns_with_more_runs_are_not_mixed() -> None:
+def test_campaign_with_the_most_transports_is_used_even_if_another_campaign_has_more_runs() -> None:
     often = campaign("pairs", "a", *range(12), began="2026-02-01")
     broad = [campaign("quick", transport, 7.0, 8.0) for transport in "ab"]
 

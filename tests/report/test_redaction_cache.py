@@ -63,7 +63,9 @@ def test_log_is_redacted_once_and_then_taken_from_the_cache(tmp_path: Path) -> N
 @pytest.mark.machinery
 def test_redacted_log_that_was_edited_is_written_again_even_with_the_same_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time_ns
-    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)  # The next build treats the files of this build as old.
+    monkeypatch.setattr(
+        time, "time_ns", lambda: now() + 60_000_000_000
+    )  # The clock advances by a minute, so the next build treats the files of this build as old.
     add(tmp_path / "data", "a", CHATTER)
     shown(tmp_path / "data", tmp_path / "shown")
     first = shown(tmp_path / "data", tmp_path / "shown")
@@ -76,7 +78,7 @@ def test_redacted_log_that_was_edited_is_written_again_even_with_the_same_size_a
     assert shown(tmp_path / "data", tmp_path / "shown") == first
 
 
-def test_manifest_continues_the_numbers_of_cached_logs(tmp_path: Path) -> None:
+def test_numbers_of_names_in_a_manifest_continue_after_the_numbers_of_names_in_cached_logs(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER, commands=(Command(role="both", argv=("perftest", "/home/zoe/bench", "/home/max/bench")),))
     manifests = [redacted(load([tmp_path / "data"]), SHOWN, tmp_path / name).runs["manifest"][0] for name in ("one", "two")]
 
@@ -108,7 +110,7 @@ def test_name_with_an_invalid_utf_8_byte_is_replaced_and_cached(tmp_path: Path, 
     data = redacted(load([tmp_path / "data"]), SHOWN, tmp_path / "two", lambda log, _: reads.append(log))
 
     shown = (Path(data.runs["root"][0]) / "some.log").read_bytes()
-    assert reads == []  # The second time, all logs come from the cache.
+    assert reads == []  # In the second build, all logs are taken from the cache.
     assert b"note text=" in shown
     assert not any(word in shown for word in (b"abc", b"ABC", b"x/y"))
 
@@ -136,7 +138,7 @@ def test_changed_manifest_does_not_use_its_old_cache_entry(tmp_path: Path) -> No
     assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("second",)
 
 
-def test_labels_stay_distinct_from_labels_of_later_runs(tmp_path: Path) -> None:
+def test_redacted_labels_differ_from_redacted_labels_of_runs_that_were_added_later(tmp_path: Path) -> None:
     add(tmp_path / "data", "b", "", labels={"target": "192.168.7.2"})
     assert manifests(tmp_path / "data", tmp_path / "shown")["b"].labels == {"target": "address-1"}
     add(tmp_path / "data", "a", "", labels={"target": "192.168.7.3"})

@@ -1,4 +1,4 @@
-"""Comparison of releases on the site: a directive for any project, pages for adjacent releases, histories, and the newest on the home page."""
+"""Comparison of releases: a directive for any project, pages for adjacent releases, histories, and the newest comparison on the home page."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_releases_are_sorted_by_time_and_otherwise_by_their_numbers(releases: Pa
     assert releases_of(runs) == releases_of(undated) == {"Tacholog perftest": ["1.9", "1.10", "1.11"]}
 
 
-def test_releases_are_sorted_by_the_instant_of_their_first_run_in_any_time_zone() -> None:
+def test_releases_are_sorted_by_the_start_of_their_first_run_even_if_their_time_zones_differ() -> None:
     times = {"third": "2026-01-01T23:30:00-05:00", "second": "2026-01-02T01:00:00Z", "first": "2026-01-02T06:00:00+09:00", "zero": "2026-01-01"}
     again = [("S", "second", "2026-03-01T00:00:00+01:00"), ("S", "third", None)]
 
@@ -272,7 +272,7 @@ def test_invalid_rename_is_named(tmp_path: Path, text: str, said: str) -> None:
         read_renames(tmp_path / "renames.toml")
 
 
-def test_line_of_a_history_ends_before_a_release_that_cannot_be_compared(releases: Path) -> None:
+def test_line_in_a_history_ends_before_a_release_that_cannot_be_compared_with_the_previous_release(releases: Path) -> None:
     sides = [find(str(releases / label), []) for label in ("1.9", "1.10", "1.11")]
     reports = [compare(old, new, Policy()) for old, new in pairwise(sides)]
 
@@ -281,7 +281,7 @@ def test_line_of_a_history_ends_before_a_release_that_cannot_be_compared(release
     assert sorted({tuple(point.release for point in line.points) for line in found}) == [(0, 1), (2,)]
 
 
-def test_release_measured_in_two_paired_campaigns_has_one_line_per_campaign_and_no_common_median(tmp_path: Path, checkout: Path) -> None:
+def test_release_measured_in_two_paired_campaigns_has_a_line_for_each_campaign_and_no_common_median(tmp_path: Path, checkout: Path) -> None:
     recorded = checkout / "data/perftest/0.1.0-to-0.2.0"
     for campaign, day, (first, second) in (("one", "21", ("1", "2")), ("two", "22", ("2", "3"))):
         for side, label in (("old", first), ("new", second)):
@@ -325,7 +325,7 @@ def test_release_with_other_row_names_starts_new_lines_with_a_reason(checkout: P
     ]
 
 
-def test_comparison_on_a_page_uses_the_band_measured_with_one_build(releases: Path, tmp_path: Path) -> None:
+def test_comparison_on_a_page_uses_the_measured_band_of_its_machine(releases: Path, tmp_path: Path) -> None:
     (releases / "same-build").mkdir()
     (known,) = (file.stem for file in (releases / "hosts").glob("host-*.toml") if file.stem != "host-000000")
     head = "session,start,build,pairs,system,test,transport,data_path,type,keyed,publishers,subscribers,participant,payload_bytes,payload_bytes_high"

@@ -54,7 +54,7 @@ def test_runs_without_remarks_get_no_banner() -> None:
 
 
 @pytest.mark.parametrize("document", ["index", "rti-connext-dds/index", "rti-connext-dds/shmem", "compare", "quality"])
-def test_remark_is_shown_once_on_each_page_with_the_figures(page: Callable[[str], Any], document: str) -> None:
+def test_remark_on_a_document_is_shown_once_on_each_page_with_figures_of_this_document(page: Callable[[str], Any], document: str) -> None:
     shown = page(document)
 
-    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # The home page ranks no such figure.
+    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # The home page ranks no figure of this document.

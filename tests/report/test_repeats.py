@@ -257,7 +257,7 @@ def test_table_highlights_both_groups_of_runs_if_the_worse_group_is_among_the_be
     assert highlighted({"inter-thread": TWO_GROUPS, "tcp": (900.0,) * 6}) == ["0.14", "0.581"]
 
 
-def test_note_states_that_only_some_runs_have_a_mark_only_if_this_is_true() -> None:
+def test_note_states_that_a_mark_is_from_some_runs_only_unless_all_runs_have_the_mark() -> None:
     def said(*marks: tuple[str, ...]) -> str:
         results = [msgspec.structs.replace(result, marks=own) for result, own in zip(runs_of(MOSQUITTO[: len(marks)]).results, marks, strict=True)]
         return re.sub("<[^>]*>", "", str(numbers_tables(series_of(results), Links(), "t")))

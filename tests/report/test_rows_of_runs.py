@@ -96,7 +96,7 @@ def test_two_records_of_one_line_have_separate_rows() -> None:
     assert found == [[("p50", 362.0), ("max", 4100.0)], [("p50", 351.0), ("max", 4200.0)]]
 
 
-def test_measurement_without_a_line_of_processor_time_does_not_use_that_line_of_the_next_measurement(tmp_path: Path) -> None:
+def test_measurement_without_a_line_of_processor_time_does_not_use_the_line_of_the_next_measurement(tmp_path: Path) -> None:
     first_cost = next(line for line in NATS.splitlines(keepends=True) if line.startswith("cost"))
     add(tmp_path, "1", NATS.replace(first_cost, "").replace("payload_bytes=65536", "payload_bytes=64"))
     (series,) = series_in(tmp_path)
@@ -117,7 +117,7 @@ def test_missing_percentile_with_too_few_samples_has_the_same_words_in_all_table
 
 
 @pytest.mark.parametrize(("sizes", "words"), [((64,), "not measured"), ((64, 1024), "not stated")])
-def test_size_without_runs_is_called_not_measured_and_size_without_the_statistic_is_called_not_stated(sizes: tuple[int, ...], words: str) -> None:
+def test_cell_reads_not_measured_if_the_size_has_no_runs_and_not_stated_if_its_runs_lack_the_statistic(sizes: tuple[int, ...], words: str) -> None:
     def of(transport: str, numbers_: list[tuple[int, str]]) -> list[ResultRow]:
         conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
         return [
@@ -148,7 +148,7 @@ def test_size_without_runs_is_called_not_measured_and_size_without_the_statistic
     assert table_in(sizes_table(series, Links(), "z"), "Latency by message size")[2][-1 if len(sizes) == 1 else -2] == words
 
 
-def test_table_of_medians_of_counts_states_once_that_they_do_not_add_up(tmp_path: Path) -> None:
+def test_table_with_medians_of_counts_states_once_that_columns_may_come_from_different_runs(tmp_path: Path) -> None:
     for name, log in (("1", UDP), ("2", UDP), ("3", NATS), ("4", NATS)):
         add(tmp_path / "repeated", name, log)
     add(tmp_path / "alone", "1", UDP)

@@ -117,7 +117,7 @@ def test_program_with_the_name_of_a_shell_keyword_is_run(name: str, tmp_path: Pa
     assert not (tmp_path / "here").exists()
 
 
-def test_command_for_each_size_runs_if_no_size_is_stated(tmp_path: Path) -> None:
+def test_command_with_a_placeholder_for_the_size_is_run_with_a_default_size_if_no_size_is_stated(tmp_path: Path) -> None:
     done = ran(tmp_path, Command(role="x", argv=("echo", "{payload_bytes}")))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "32\n", "")

@@ -154,7 +154,7 @@ def test_marks_are_explained_below_the_table(page: Reader) -> None:
     assert "read it as messages handed over" in shown.text
 
 
-def test_rate_of_references_is_not_in_the_goodput_figure_and_the_note_states_this(site: Path) -> None:
+def test_rate_of_references_is_left_out_of_the_goodput_figure_and_a_note_states_this(site: Path) -> None:
     html = (site / f"{SHMEM}.html").read_text()
 
     figure = html[html.index('id="tl-goodput') : html.index("</figure>")]
@@ -257,7 +257,7 @@ def test_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site: Pat
     assert {"data/results.parquet", "downloads.html"} <= set(page("index").links)
 
 
-def test_files_of_a_release_have_each_of_its_numbers_once(site: Path, page: Reader) -> None:
+def test_download_of_a_release_has_each_number_of_the_release_once(site: Path, page: Reader) -> None:
     lines = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.jsonl.gz").read_bytes()).decode().splitlines()
 
     assert {json.loads(line)["system"] for line in lines} == {"RTI Connext DDS"}
@@ -301,7 +301,7 @@ def test_runs_without_a_release_are_listed_as_such(page: Reader) -> None:
     assert "9 runs" in page("releases").text
 
 
-def test_script_loops_over_the_sizes_and_quotes_its_words(page: Reader) -> None:
+def test_script_loops_over_the_sizes_and_quotes_arguments_with_blanks(page: Reader) -> None:
     text = page(SHMEM).text
 
     assert "for payload_bytes in 32 64 1024; do" in text
@@ -325,7 +325,7 @@ def test_search_finds_the_words_of_conditions(site: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "document"), [("coordin", "methodology"), ("sockperf", "definitions"), ("processor", "hosts"), ("refer", "quality")]
 )
-def test_search_finds_the_words_of_explaining_tables(site: Path, word: str, document: str) -> None:
+def test_search_finds_the_words_in_tables_that_explain_terms(site: Path, word: str, document: str) -> None:
     assert document in holding((site / "searchindex.js").read_text(), word)
 
 
@@ -504,7 +504,7 @@ def test_folder_without_runs_is_an_error_with_a_clear_message(tmp_path: Path) ->
         build_site([tmp_path], tmp_path / "site", tmp_path / "work")
 
 
-def test_refused_site_leaves_no_folder_and_no_marker(tmp_path: Path) -> None:
+def test_refused_report_leaves_no_folder_and_no_file(tmp_path: Path) -> None:
     for name in ("data", "empty", "cwd"):
         (tmp_path / name).mkdir()
 

@@ -127,7 +127,7 @@ def test_changed_row_of_the_newest_results_is_reported(copy: Path) -> None:
     ]
 
 
-def test_damaged_list_of_versions_and_table_of_no_version_are_reported(copy: Path) -> None:
+def test_damaged_list_of_versions_and_table_that_belongs_to_no_version_are_reported(copy: Path) -> None:
     (copy / "versions/versions.json").write_text("[1")
     (copy / "versions/2" / RESULTS).unlink()
 

@@ -1,4 +1,4 @@
-"""Selections of a view: the same selection gives the same numbers, in whichever form it is written."""
+"""Selections of a view contain exactly the selected numbers, also after other selections."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def selections() -> list[Selection]:
     ]
 
 
-def test_selection_shows_exactly_the_numbers_that_it_names(whole: View) -> None:
+def test_selection_contains_exactly_the_numbers_whose_fields_have_the_selected_values(whole: View) -> None:
     counts = set()
     for selection in selections():
         shown = whole.only(selection).results
@@ -94,7 +94,7 @@ def test_series_of_a_test_are_the_same_as_in_a_view_of_its_numbers_alone(whole: 
     assert found
 
 
-def test_run_with_numbers_of_two_tests_shows_only_one_test_in_the_series_of_a_selection(whole: View) -> None:
+def test_series_of_a_selected_test_have_only_numbers_of_this_test_even_if_a_run_has_numbers_of_two_tests(whole: View) -> None:
     name, results = next((name, results) for name, results in whole.by_run.items() if {result.test for result in results} == {"latency"})
     half = len(results) // 2
     both = [*results[:half], *(msgspec.structs.replace(result, test="throughput") for result in results[half:])]

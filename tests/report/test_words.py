@@ -78,7 +78,7 @@ def test_decimals_are_counted_in_the_shown_text() -> None:
     assert [decimals(text) for text in ("16", "16.5", "1\u202f222", "0.323")] == [0, 1, 0, 3]
 
 
-def test_bound_is_shown_with_the_number() -> None:
+def test_sign_of_a_bound_is_shown_before_the_number() -> None:
     assert with_bound("1", "<") == "<\u202f1"
     assert with_bound("2", "~") == "~2"
     assert with_bound("4", "range-high") == "to 4"
@@ -120,7 +120,7 @@ def test_axis_of_sizes_labels_the_first_and_the_last_size_and_no_size_close_to_t
     assert share_axis([0.0, 0.98], "Loss").ticks[0] == 0
 
 
-def test_each_additional_nine_of_a_percentile_has_the_same_width() -> None:
+def test_axis_of_percentiles_has_the_same_width_for_each_additional_nine() -> None:
     axis = percentile_axis(10_000)
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]
@@ -192,7 +192,7 @@ def test_no_text_of_a_manifest_can_end_a_comment_of_the_script() -> None:
     assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
 
 
-def test_property_of_a_host_that_is_stated_within_another_value_is_not_called_missing() -> None:
+def test_property_of_a_host_is_not_called_missing_if_it_is_stated_within_the_value_of_another_property() -> None:
     assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 

@@ -177,7 +177,7 @@ def _shares(line: str) -> list[float]:
 
 
 class Walk(NamedTuple):
-    """How many numbers link to a line, how many name their statistic, and the wrong numbers (neither of both, or different from the line)."""
+    """How many numbers link to a line, how many name their statistic, and the wrong numbers (without link and statistic, or not on the line)."""
 
     linked: int
     named: Counter[str]
@@ -223,7 +223,7 @@ def points(site: Path) -> tuple[int, list[str]]:
 
 
 def _spec_in_part(page: Path, figure: str) -> re.Match[str] | None:
-    """Return the data of a figure that is in the script of a part of a page."""
+    """Return the data of a figure that a separate script of the page contains."""
     named = re.search(r'data-part="([^"]+)"[^>]* id="([^"]+)"', figure)
     if named is None:
         return None

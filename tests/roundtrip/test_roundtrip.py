@@ -1,4 +1,4 @@
-"""Logs that perftest writes now are read again: each line is known, and the log states the conditions of its measurement."""
+"""Logs that the built perftest writes are read: each line is known, and the log states the conditions of its measurement."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ TESTS = {
 
 @functools.cache
 def transports() -> list[str]:
-    """Return three transports of Tacholog; in the nightly, all transports whose two sides one command can run.
+    """Return three transports of Tacholog. In the nightly run, return all transports of which one command can run both sides.
 
-    bench/tests tests the middleware: the form of a log does not depend on the library, and libraries that lose messages on a busy machine end short
-    runs.
+    bench/tests tests the middleware. The form of a log does not depend on the library, and a library that loses messages on a busy machine would end
+    such a short run.
     """
     if not NIGHTLY or PERFTEST is None:
         return ["shm", "mock", "udp"]
@@ -84,7 +84,7 @@ def test_each_line_is_known_and_the_log_states_its_conditions(run: Callable[...,
     assert all(record.number("messages_duplicated", "total") and record.number("messages_reordered", "total") for record in results)
 
 
-def test_probes_are_latency_records_next_to_the_throughput_of_their_size(run: Callable[..., Log], transport: str) -> None:
+def test_probes_give_a_latency_record_after_the_throughput_record_of_each_message_size(run: Callable[..., Log], transport: str) -> None:
     records = summaries(run("--transport", transport, *TESTS["probed"]))
 
     assert [(record.test, record.payload_bytes) for record in records] == [(test, size) for size in SIZES for test in ("throughput", "latency")]
@@ -98,7 +98,7 @@ def test_log_states_whether_messages_have_a_key(run: Callable[..., Log], options
     assert (conditions.keyed, conditions.instances) == (keyed, instances)
 
 
-def test_each_burst_has_its_demand_and_recovery_time(run: Callable[..., Log], transport: str) -> None:
+def test_record_of_each_kind_of_burst_states_its_demand_and_recovery_time(run: Callable[..., Log], transport: str) -> None:
     records = summaries(run("--transport", transport, *TESTS["demand"]))
     bursts = [(record.payload_bytes, record.conditions.demand, record.conditions.recovery_time_ns) for record in records]
 

@@ -55,11 +55,11 @@ from tacholog.formats.kit import (
 SYSTEM = "Kafka"
 TOOL = "Kafka's performance tools"
 DIALECTS = (
-    Dialect("producer", "since 0.9", "published lines of 1.0, 2.7 and later"),
-    Dialect("producer-steady", "4.2 and later with --warmup-records: a second summary", "from source only"),
-    Dialect("consumer", "since 2.0: with rebalance.time.ms", "published lines of 2.3 to 3.7"),
+    Dialect("producer", "since 0.9", "published lines since 1.0, logs recorded with 4.3.1"),
+    Dialect("producer-steady", "4.2 and later with --warmup-records: a second summary", "logs recorded with 4.3.1"),
+    Dialect("consumer", "since 2.0: with rebalance.time.ms", "published lines since 2.3, logs recorded with 4.3.1"),
     Dialect("consumer-1", "before 2.0: without rebalance.time.ms", "from source only"),
-    Dialect("end-to-end", "all", "published lines"),
+    Dialect("end-to-end", "all", "published lines, logs recorded with 4.3.1"),
 )
 DEFINITIONS = {
     "kafka-producer": "From before the producer's send, which may wait for room in its buffer, until the acknowledgement was handled, in whole "
@@ -103,10 +103,11 @@ _CREATED = re.compile(
 )
 _CHATTER = re.compile(
     r"(?:In|Beginning) steady state\.|Reading payloads from: .{1,4000}|Number of messages read: [0-9]{1,18}|"
+    r"Metric Name {1,400}Value|[a-z][\w-]{0,80}:[\w.-]{1,120}:\{[^{}]{0,1000}\} {0,400}: .{0,300}|"  # of --print-metrics
     r"WARNING: (?:option \[threads\]|The 'kafka\.tools' package is deprecated).{0,300}|\s*"
 )
 _WARMUP = re.compile(r"Warmup first (?P<count>[0-9]{1,15}) records\. Steady state results will print after the complete test summary\.")
-_SHORT = re.compile(r"WARNING: Exiting before consuming the expected number of messages: timeout .{1,200}")
+_SHORT = re.compile(r"WARNING: Exiting before consuming the expected number of (?:messages|records): timeout .{1,200}")
 _ERROR = re.compile(r"(?:\[[^\]]{1,40}\] ERROR .{0,200})?org\.apache\.kafka\.common\.errors\.(?P<name>\w{1,80}): .{0,2000}")
 _COMMAND = re.compile(
     r"kafka-(?P<script>producer|consumer)-perf-test|kafka-e2e-latency|\.(?P<class>ProducerPerformance|EndToEndLatency|ConsumerPerformance)\b"
@@ -159,7 +160,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         elif _IS_PERCENTILES.match(text):
             yield from _end_to_end(mean, line, command)
             mean = None
-        elif what := command.take(text):
+        elif what := command.take(line):
             yield Finding(line, what if isinstance(what, Facts) else None)
         elif _SHORT.fullmatch(text):
             yield Finding(line, Facts(status="failed", reason="the consumer stopped before all messages had arrived"))
@@ -178,17 +179,23 @@ class _Command:
         self.conditions = Conditions()
         self.payload_bytes: int | None = None
         self.warmup: str | None = None
+        self._begun = ""  # a command whose line ended with a backslash
+        self._next = 0  # the number of the line on which it goes on
 
-    def take(self, text: str) -> bool | Facts:
+    def take(self, line: Line) -> bool | Facts:
         """Read a line; return whether it is known, or the facts that it states. Nothing before a command applies to its results."""
+        text = line.text.rstrip()
         if created := _CREATED.fullmatch(text):
             return Facts(conditions=Conditions(partitions=int(created[1]), replication_factor=int(created[2])))
         if warmup := _WARMUP.fullmatch(text):
             self.warmup = f"{warmup['count']} records"
             return True
-        text = text[:_LONGEST]
-        if _COMMAND.search(text) is None:
+        if self._begun and line.number == self._next:
+            text = self._begun + text
+        elif _COMMAND.search(text[:_LONGEST]) is None:
             return False
+        text = text[:_LONGEST]
+        self._begun, self._next = text[:-1] if text.endswith("\\") else "", line.number + 1
         options = {name: match[1] for name, pattern in _OPTIONS.items() if (match := pattern.search(text))}
         if end_to_end := _END_TO_END.search(text):
             options |= {"acks": end_to_end[1], "size": end_to_end[2]}

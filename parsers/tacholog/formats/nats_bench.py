@@ -16,9 +16,11 @@ Several clients have a line each, and then one together (``aggregated stats:``).
 "MB" of old versions are 2^20 bytes. The first line of old versions adds the messages sent to those received: it is left out. The time behind the
 rate of 0.2 is one divided by the rate. That of newer versions is the duration of the client's call: of a publish call into a buffer
 (``send_call``), of a request and its answer, or until the server acknowledged; never a delivery. Of fetches and batched gets, the call that is timed
-returns before the messages are there: these times are left out. The standard deviation of times is wrong (it subtracts a mean in microseconds from
-nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages of the connection in both directions: it is left out. CSV states neither the
-kind of the clients nor the size, which is computed from bytes and rates if only one size is possible.
+returns before the messages are there: these times are left out. A subscriber in a process of its own does not look at the sizes of messages, but
+prints its own option. If that is the default (128 B) or not known, the size is unknown, and the rate in bytes, computed from it, is left out. The
+standard deviation of times is wrong (it subtracts a mean in microseconds from nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages
+of the connection in both directions: it is left out. CSV states neither the kind of the clients nor the size, which is computed from bytes and rates
+if only one size is possible.
 
 Conditions are those in the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one
 subject (``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it,
@@ -169,6 +171,7 @@ _HEAD = LineStart(
     rf"(?:{_TIME}Starting (?:[A-Za-z/() -]{{1,60}} )?benchmark \[[^\]\n]{{0,2000}}msgs=[0-9]"
     r"| {0,24}(?:NATS [A-Z][^:\n]{0,80}|Pub|Sub) stats: [0-9,]{1,20} msgs/sec ~ |#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,)"
 )
+_OTHER = LineStart(r" {0,24}(?!NATS )[A-Z]\w{1,40} Pub/Sub stats: ")  # Centrifuge measures itself with a copy of the tool.
 _UNITS = {"B": 1, **{f"{prefix}{end}": 1 << shift for prefix, shift in zip("KMGT", (10, 20, 30, 40), strict=True) for end in ("B", "iB")}}
 _CALL_STATISTICS = ("min", "mean", "max", "p50", "p90", "p99", "p99_9")
 #: Options that change how messages are sent or received. Others name something, or are conditions.
@@ -180,13 +183,17 @@ _SETTINGS = frozenset(
         *("request", "sleep", "storage", "subsleep", "syncpub"),
     ]
 )
+_DEFAULT_SIZE = 128  # in bytes
 _MOST_CLIENTS = 4000  # A line may be interpreted at most 4096 lines later.
 _MOST_SIZES = 1000
 
 
 def detect(head: str) -> Detected:
     """Return whether the log has the options of a benchmark, a result, or the head of a CSV file."""
-    return Detected(_HEAD.is_in(head), wants="'Starting ... benchmark [... msgs=', 'stats: N msgs/sec ~ ', or '#RunID,ClientID,MsgCount,MsgBytes,'")
+    return Detected(
+        _HEAD.is_in(head) and not _OTHER.is_in(head),
+        wants="'Starting ... benchmark [... msgs=', 'stats: N msgs/sec ~ ', or '#RunID,ClientID,MsgCount,MsgBytes,'",
+    )
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
@@ -340,7 +347,10 @@ class _BenchReport:
     def _records(self, line: Line, cells: dict[str, Cell], label: str, client: str | None, samples: int | None) -> Iterator[Finding]:
         """Yield the records of a client, or of all together: rates, and the times until the server acknowledged, which have another basis."""
         kind = _KINDS[label]
-        options = self._options if self._fits(label, cells) else _Options()
+        fits = self._fits(label, cells)
+        options = self._options if fits else _Options()
+        if kind is _SUBSCRIBER and options.payload_bytes in (None, _DEFAULT_SIZE) and not options.conditions.publishers:
+            kind, options = kind._replace(goodput=None), options._replace(payload_bytes=None)
         if not _ascend(cells):
             yield Finding(line, Broken("times that do not ascend"))
             return
@@ -349,7 +359,7 @@ class _BenchReport:
             test="throughput",
             payload_bytes=options.payload_bytes,
             numbers=(),
-            samples=samples if options is self._options or "count" in cells else None,
+            samples=samples if fits or "count" in cells else None,
             side=kind.side,
             participant=f"{kind.side[:3]}{client}" if client and client != "all" else client,
             conditions=replace(conditions, basis=None),

@@ -30,6 +30,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tacholog.formats.kit import (
+    COUNT_LIMIT,
     Broken,
     Cell,
     Conditions,
@@ -44,6 +45,7 @@ from tacholog.formats.kit import (
     Scope,
     States,
     Tally,
+    impossible,
     printed,
     unit_of_last_decimal,
 )
@@ -71,7 +73,7 @@ STATES = {"latency": States(always="basis definition", sometimes="acks"), "throu
 
 _R, _UNIT = r"[0-9]{1,12}(?:[.,][0-9]{1,3})?", "ms|(?:\u00b5|\u03bc|micro-|microsecond|\\?|\ufffd)s"
 _NAMES = r"(?:min|avg|median|max|[0-9]{2}th)(?:/(?:avg|median|max|[0-9]{2}th)){1,8}"
-_VALUES = r"-?[0-9]{1,15}(?:/-?[0-9]{1,15}){1,8}"
+_VALUES = r"-?[0-9]{1,20}(?:/-?[0-9]{1,20}){1,8}"
 _ID = r"id: [^,]{1,200}"
 _RATES = "".join(rf"(?:, {name}: (?P<{name}>{_R}) msg/s)?" for name in ("sent", "returned", "confirmed", "nacked", "received"))
 _LATENCIES = rf"(?:(?:consumer )?latency: (?P<consumer>{_VALUES}) (?P<consumer_unit>{_UNIT}))?"
@@ -272,11 +274,15 @@ def _records(measured: _Measured, scope: Scope) -> Iterator[Record]:
     for what, (names, values, unit) in measured.latencies.items():
         if {*values} != _UNMEASURED:
             step, marks = (1e6, ("drops_samples",) if what == "consumer" else ()) if unit == "ms" else (1e3, ())
-            numbers = tuple(
-                printed("latency", _statistic(name), int(value) * step, step, marks, cell=value) for name, value in zip(names, values, strict=True)
-            )
+            numbers = tuple(_latency(_statistic(name), value, step, marks) for name, value in zip(names, values, strict=True))
             side = "subscriber" if what == "consumer" else "publisher"
             yield replace(record, test="latency", numbers=numbers, side=side, conditions=_BASES[what])
+
+
+def _latency(statistic: str, cell: Cell, step: float, marks: tuple[str, ...]) -> Number:
+    """Return a latency. One of centuries, of two clocks that have nothing in common, is impossible."""
+    value = int(cell) * step
+    return printed("latency", statistic, value, step, marks, cell=cell) if value < COUNT_LIMIT else impossible("latency", statistic, marks, cell=cell)
 
 
 def _statistic(name: str) -> str:

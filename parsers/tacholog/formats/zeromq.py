@@ -10,8 +10,9 @@ Their lines are::
 nanomsg, nng, Crossroads and bindings in other languages print these lines too, some with a line for the time of the test. The text names neither the
 library nor the transport, so the manifest states both (``system``, ``transport``). The latency is half of a round trip: the time of all round trips,
 divided by twice their number. A throughput is that of the receiver, beginning with its first message. Mb are 10^6 bits; nng, which prints
-``throughput`` without ``mean``, has Mb of 2^20 bits, and a clock of milliseconds. Some ports compute with
-integers of 32 bits: if the two rates contradict each other, both are broken. Losses are not counted; ``local_lat`` and ``remote_thr`` print nothing.
+``throughput`` without ``mean``, has Mb of 2^20 bits (some of its ports: 10^6, as the two rates show), and a clock of milliseconds. Some ports compute
+with integers of 32 bits: if the two rates contradict each other, both are broken. Losses are not counted; ``local_lat`` and ``remote_thr`` print
+nothing.
 Conditions are the message size and the load.
 Source: the programs in perf/ of zeromq/libzmq, of nanomsg and of nng; samples in tests/formats/zeromq/.
 """
@@ -41,6 +42,7 @@ from tacholog.formats.kit import (
 
 SYSTEM = "ZeroMQ, nanomsg, nng and others"
 TOOL = "the performance tests of ZeroMQ"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("zeromq", "all", "logs recorded with 4.3.4"),
     Dialect("nng", "nng and ports, with a line 'total time' or 'elapsed time'", "logs of nng recorded with 2.0"),
@@ -57,7 +59,7 @@ _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,6})?"
 _SIZE = re.compile(r"message size: (?P<size>[1-9][0-9]{0,11}) \[B\]")
 _COUNT = re.compile(r"(?P<kind>round ?trip|message) count: (?P<count>[1-9][0-9]{0,14})")
 _TIME = re.compile(rf"(?:total|elapsed) time: {_NUMBER} \[s\]")
-_LATENCY = re.compile(rf"average latency: (?P<latency>{_NUMBER}) \[us\]")
+_LATENCY = re.compile(rf"average latency: (?P<latency>{_NUMBER}) \[[u\u00b5\u03bc]s\]")
 _RATE = re.compile(r"(?:mean )?throughput: (?P<rate>[0-9]{1,15}(?:\.[0-9]{1,6})?) \[msg/s\]")
 _BITS = re.compile(rf"(?P<mean>mean )?throughput: (?P<bits>{_NUMBER}) \[Mb/s\]")
 _OF_BLOCK = re.compile(r"(?:message size|(?:round ?trip|message) count|average latency|(?:mean )?throughput): ")
@@ -91,7 +93,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
             block, cells = [], {}
             match = _SIZE.fullmatch(line.text)
         if match is None:
-            if _TIME.fullmatch(line.text):
+            if _TIME.fullmatch(line.text) or not line.text.strip():
                 yield Finding(line, None)
             elif _OF_BLOCK.match(line.text):
                 yield Finding(line, Broken("a line of a result whose other lines are missing"))
@@ -133,19 +135,28 @@ def _latency(cells: dict[str, Cell]) -> Record:
 
 def _throughput(cells: dict[str, Cell]) -> Record | Broken:
     size, rate, bits, count = int(cells["size"]), cells["rate"], cells["bits"], cells["count"]
-    mega = 1e6 if "mean" in cells else 2.0**20  # nng prints no "mean".
-    unit_of_rate, unit_of_bits = unit_of_last_decimal(rate), unit_of_last_decimal(bits) * mega
-    # The rate may be cut off before its last digit, and the bits may be computed from the cut rate or from the full rate.
-    if abs(float(bits) * mega - float(rate) * size * 8) > unit_of_rate * size * 8 + unit_of_bits + 1e-6 * float(bits) * mega:
+    # nng prints no "mean", and some of its ports neither, with the bits of the others.
+    mega = next((mega for mega in ((1e6,) if "mean" in cells else (2.0**20, 1e6)) if _agree(rate, bits, size, mega)), None)
+    if mega is None:
         return Broken("the rates in msg/s and in Mb/s contradict each other")
     return Record(
         test="throughput",
         payload_bytes=size,
         numbers=(
-            printed("message_rate", "mean", float(rate), unit_of_rate, line=rate.line, cell=rate),
-            printed("goodput", "mean", round(float(bits) * mega, 3), unit_of_bits, line=bits.line, cell=bits),
+            printed("message_rate", "mean", float(rate), unit_of_last_decimal(rate), line=rate.line, cell=rate),
+            printed("goodput", "mean", round(float(bits) * mega, 3), unit_of_last_decimal(bits) * mega, line=bits.line, cell=bits),
             counted("messages_received", int(count), line=count.line, cell=count),
         ),
         side="subscriber",
         conditions=Conditions(load_mode="max-rate", definition="zeromq-throughput"),
     )
+
+
+def _agree(rate: Cell, bits: Cell, size: int, mega: float) -> bool:
+    """Return whether the two rates are the same, if so many bits are an Mb.
+
+    The rate may be cut off before its last digit, and the bits may be computed from the cut rate or from the full rate.
+    """
+    bit_per_s = float(bits) * mega
+    most = unit_of_last_decimal(rate) * size * 8 + unit_of_last_decimal(bits) * mega + 1e-6 * bit_per_s
+    return abs(bit_per_s - float(rate) * size * 8) <= most
