@@ -169,10 +169,13 @@ class Slice(msgspec.Struct, frozen=True):
     statistic: Statistic | None = None
 
     def columns(self, table: MachineTable) -> list[tuple[Statistic, int]]:
-        """Return the columns of a table; an empty list if the table has no such number."""
+        """Return the columns of a table; an empty list if the table has no such number. A column that was not measured in any row is left out."""
         statistics = [statistic for statistic in table.statistics() if self.statistic in (None, statistic)]
-        sizes = table.sizes() if self.size is None else [self.size]
-        return [(statistic, size) for statistic in statistics for size in sizes if any(size in row.cells(statistic) for row in table.rows)]
+        columns = [(statistic, size) for statistic in statistics for size in (table.sizes() if self.size is None else [self.size])]
+        has_number = {column: any(column[1] in row.cells(column[0]) for row in table.rows) for column in columns}
+        if self.size is None or not any(has_number.values()):
+            return [column for column in columns if has_number[column]]
+        return [column for column in columns if has_number[column] or any(row.absent(*column) != NOT_MEASURED for row in table.rows)]
 
 
 class SideBySide(msgspec.Struct, frozen=True):
