@@ -93,7 +93,7 @@ _APPEARED = pytest.StashKey[tuple[set[str], set[str]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record the files in the checkout. Hypothesis would make a folder there for its tables of characters."""
+    """Record the files in the checkout. Before that, set the folder of Hypothesis, which would otherwise be in the checkout."""
     hypothesis.configuration.set_hypothesis_home_dir(config.rootpath / "build/pytest/hypothesis")
     if not hasattr(config, "workerinput"):
         config.stash[_BEFORE] = (outside.files(), outside.names_at_home())

@@ -247,7 +247,7 @@ def test_campaign_that_cannot_run_fails_the_job(campaign: Path) -> None:
 
 
 @pytest.mark.site
-def test_site_of_both_sides_is_built_if_the_input_upload_names_the_site(workspace: Path) -> None:
+def test_site_of_both_sides_is_built_if_the_input_upload_contains_the_word_site(workspace: Path) -> None:
     ran = run_action(workspace, {"logs": str(PAIRS / "new"), "baseline": str(PAIRS / "old"), "upload": "report site"})
 
     assert ran.code == 0, ran.printed

@@ -105,7 +105,7 @@ def test_damaged_file_returns_correct_values_or_no_value_and_is_filled_again(tmp
     found = again.get(Kind.PUBLISHED, values)
     again.close()
     assert found.items() <= values.items()
-    if not found:  # Reading does not notice the damage. The next write does, and replaces the damaged file by a new one.
+    if not found:  # Reading does not notice the damage. The next write notices the damage, and replaces the file by a new file.
         again = Cache(folder)
         again.put(Kind.PUBLISHED, values)
         assert again.get(Kind.PUBLISHED, values).items() <= values.items()

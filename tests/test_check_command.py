@@ -37,7 +37,7 @@ def test_published_data_has_no_problem() -> None:
     assert done.exit_code == 0, done.output
 
 
-def test_missing_host_changed_log_and_broken_line_are_reported_in_one_line_each(tmp_path: Path) -> None:
+def test_missing_host_and_changed_log_and_broken_line_are_each_reported_in_one_line(tmp_path: Path) -> None:
     folder = published(tmp_path)
     (folder / "hosts/rti-benchmark-lab.toml").unlink()
     log = folder / "keyed-reliable/latency-pub.txt"
@@ -169,7 +169,7 @@ def test_impossible_value_of_a_manifest_is_named_with_its_file(tmp_path: Path) -
     assert done.output.splitlines()[0] == "runs: repetition -1 is less than 0, in two/run.toml"
 
 
-def test_nothing_else_is_reported_if_no_run_can_be_read(tmp_path: Path) -> None:
+def test_check_reports_only_the_unreadable_run_if_there_is_no_other_run(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("repetition = 'one'\n")
 
     done = CliRunner().invoke(check, [str(tmp_path)])

@@ -155,7 +155,7 @@ def test_bounds_of_latencies_of_hmbdc_equal_the_document(edition: str, row: tupl
     assert dict(zip(rows["bound"], rows["value"], strict=True)) == bounds
 
 
-def test_number_of_published_rows_equals_that_of_the_documents(dataset: Dataset) -> None:
+def test_number_of_published_rows_equals_the_number_of_rows_in_the_documents(dataset: Dataset) -> None:
     rows = dataset.results.drop_duplicates(["run", "log", "line", "participant", "data_path", "payload_bytes", "demand", "test"])
     of = rows["run"].str.split("/").str[0] + " " + rows["test"].astype("str")
 

@@ -201,7 +201,7 @@ def test_page_about_the_kit_is_up_to_date_and_names_all_parts_of_the_kit() -> No
     assert sorted(named) == sorted(kit.__all__)
 
 
-def test_page_about_conditions_has_each_condition_metric_mark_and_column() -> None:
+def test_page_about_conditions_has_all_conditions_and_metrics_and_marks_and_columns() -> None:
     page = (ROOT / "docs/conditions.md").read_text(encoding="utf-8")
     sections = {title.strip("# "): text for title, text in re.findall(r"^(##+ .*)\n((?:(?!^##).*\n)*)", page, flags=re.MULTILINE)}
     listed = {title: re.findall(r"^\| (?:[^`\s]+ \| )?`([^`]+)`(?=[ ,])", text, flags=re.MULTILINE) for title, text in sections.items()}

@@ -141,7 +141,7 @@ def test_device_is_refused_without_reading() -> None:
         open_evidence(Path("/dev"), "zero")
 
 
-def test_file_that_is_replaced_after_it_was_opened_is_read_with_its_old_content(place: Path) -> None:
+def test_file_that_is_replaced_after_opening_is_read_with_its_old_content(place: Path) -> None:
     (place / "some.log").write_text("mine\n")
     with open_evidence(place, "some.log") as stream:
         (place / "some.log").unlink()
@@ -203,7 +203,7 @@ def test_each_entry_that_is_not_evidence_is_a_problem_of_its_run_only(hostile: P
 
 
 @pytest.mark.site
-def test_site_of_runs_with_such_entries_is_built_and_shows_no_file_from_outside_of_their_folders(hostile: Path, tmp_path: Path) -> None:
+def test_site_is_built_without_logs_that_are_links_or_pipes_and_shows_no_file_from_outside_of_run_folders(hostile: Path, tmp_path: Path) -> None:
     words = ("report", "--data", hostile, "--output", tmp_path / "site")
     done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"})
 
@@ -220,7 +220,7 @@ def test_site_of_runs_with_such_entries_is_built_and_shows_no_file_from_outside_
     assert not any(hostname == content_of(path).decode(errors="replace").strip() for path in shown)
 
 
-def test_digest_of_the_read_content_is_that_of_the_file(place: Path) -> None:
+def test_digest_of_the_read_content_equals_the_digest_of_the_file(place: Path) -> None:
     shutil.copy(RUN / "perftest.log", place / "a.log")
 
     with open_evidence(place, "a.log") as stream:

@@ -74,7 +74,7 @@ def parts(data: Path) -> list[Path]:
     return sorted((data.parent / "cache" / PARTS).iterdir())
 
 
-def test_each_sample_log_from_the_cache_equals_the_log_as_read(tmp_path: Path) -> None:
+def test_each_sample_log_from_the_cache_equals_the_log_read_from_its_file(tmp_path: Path) -> None:
     first, second = Work(cache=Cache(tmp_path)), Work(cache=Cache(tmp_path))
 
     read = tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=first))
@@ -290,7 +290,7 @@ def test_published_runs_without_results_can_be_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "gone", "of others"])
-def test_damaged_or_foreign_part_is_made_again(data: Path, damage: str) -> None:
+def test_part_that_is_missing_damaged_or_made_from_other_runs_is_made_again(data: Path, damage: str) -> None:
     assert received(data) == (NUMBERS, 3, 0)
     assert received(data) == (NUMBERS, 0, 3)
     (part,) = parts(data)
@@ -325,7 +325,7 @@ def test_only_the_owner_can_read_parts(data: Path) -> None:
     assert (data.parent / "cache" / PARTS).stat().st_mode & 0o777 == 0o700
 
 
-def test_simultaneous_commands_print_and_store_the_same(data: Path) -> None:
+def test_simultaneous_commands_print_and_store_the_same_results(data: Path) -> None:
     words = [sys.executable, "-m", "tacholog", "export", "--data", str(data), "--output"]
     environment = {**os.environ, VARIABLE: str(data.parent / "cache")}
     commands = [subprocess.Popen([*words, str(data.parent / f"{number}.csv")], env=environment) for number in range(3)]

@@ -357,7 +357,7 @@ def test_unknown_definition_of_a_format_is_reported(tmp_path: Path) -> None:
     assert "odd/odd.log: the definition 'no-such' is none of the format odd (odd-rtt)\n" in done.stdout
 
 
-def test_format_that_fails_affects_only_that_log(two: Path) -> None:
+def test_exception_in_a_format_affects_only_the_log_that_the_format_reads(two: Path) -> None:
     log, plugin = odd(two, then='{}["banana"]')
     said = f"{log}: the format odd of tacholog-odd 1 failed at line 2: KeyError: 'banana'\n"
 

@@ -74,7 +74,7 @@ def test_machine_is_called_busy_if_its_load_exceeds_the_load_of_the_run_by_more_
     ("data_path", "touched", "expected"),
     [("zero-copy", None, ("reference_only",)), ("pointer", "none", ("reference_only",)), ("zero-copy", "write+read", None), ("copy", None, None)],
 )
-def test_latency_of_zero_copy_is_that_of_a_reference_unless_the_payload_was_touched(
+def test_latency_of_zero_copy_is_marked_as_the_latency_of_a_reference_unless_the_payload_was_touched(
     data_path: DataPath, touched: Touched | None, expected: tuple[str, ...] | None
 ) -> None:
     assert marked(latency(p50=3000), Conditions(data_path=data_path, payload_touched=touched)).get("p50") == expected
@@ -131,7 +131,7 @@ def test_two_statistics_in_the_wrong_order_are_marked_and_no_other_statistic_is_
     assert marked(latency(10**9, p50=20, p90=10, max=30)) == {"p50": ("out_of_order",), "p90": ("out_of_order",)}
 
 
-def test_statistics_that_are_not_adjacent_can_be_out_of_order_too() -> None:
+def test_statistics_that_are_not_adjacent_can_also_be_in_the_wrong_order() -> None:
     assert marked(latency(10**9, p50=20, p90=10, max=15)).keys() == {"p50", "p90", "max"}
 
 
@@ -182,7 +182,7 @@ def test_loss_above_one_percent_is_marked() -> None:
 
 
 @pytest.mark.parametrize("statistic", ["mean", "sum", "min"])
-def test_loss_marks_each_rate_of_its_line_including_those_of_all_subscribers(statistic: str) -> None:
+def test_loss_marks_each_rate_of_its_line_including_the_rates_of_all_subscribers(statistic: str) -> None:
     counts = throughput(received=711, lost=289)
     rates = tuple(Number(metric=metric, statistic=statistic, value=5.0) for metric in ("goodput", "message_rate"))
     aggregate = Record(test="throughput", payload_bytes=64, numbers=(*rates, *counts.numbers[1:]))
@@ -214,7 +214,7 @@ def test_each_figure_of_a_failed_run_is_marked() -> None:
     [
         (1e6, 1e6, 9e6, {"p50": ("near_resolution",)}),
         (1e6, 1e6, 10e6, {}),
-        (1e6, 1e3, 5e6, {}),  # This latency was measured with a finer clock than the coarsest of the run.
+        (1e6, 1e3, 5e6, {}),  # This latency was measured with a finer clock than the coarsest clock of the run.
         (None, 1e6, 1e6, {}),
     ],
 )

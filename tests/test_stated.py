@@ -82,7 +82,7 @@ def test_size_printed_by_the_log_is_not_replaced_and_has_no_mark(tmp_path: Path)
         ({"flags": ["--a", "--b"]}, {"flags": ["--b", "--a"]}, True),
     ],
 )
-def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_the_measurement(
+def test_runs_that_differ_in_an_option_are_pooled_only_if_the_option_does_not_change_the_measurement(
     tmp_path: Path, first: dict[str, Any], second: dict[str, Any], pooled: bool
 ) -> None:
     run(tmp_path, "a", options=first)
@@ -94,7 +94,7 @@ def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_the
     assert [cell.run_count for cell in cells] == ([2] if pooled else [1, 1])
 
 
-def test_series_that_differ_in_an_option_are_named_by_it(tmp_path: Path) -> None:
+def test_series_that_differ_in_an_option_are_named_by_this_option(tmp_path: Path) -> None:
     run(tmp_path, "a", options={"msg": 64})
     run(tmp_path, "b", options={"msg": 1024})
 

@@ -84,7 +84,7 @@ def test_no_command_lets_a_name_control_the_terminal(
     assert [sign for sign in OBEYED if sign in said] == []
     if "jsonl" in command:
         assert json.loads(said.splitlines()[0])["system"] == NAME
-    elif command != "report":  # Its pages contain the names, but it prints only names of paths.
+    elif command != "report":  # The pages of the command report contain the names, but the command prints only paths.
         assert DRAWN.replace("\\u", "\\\\u") in said.replace("\\u", "\\\\u") or "a\\x1b]0;PWNED" in said, said
 
 
@@ -133,7 +133,7 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("form", ["csv", "table"])
-def test_control_characters_of_data_are_drawn_on_a_terminal_but_not_those_of_our_own_style(
+def test_terminal_shows_control_characters_in_data_as_text_and_executes_only_the_control_characters_of_our_own_style(
     runs: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     terminal = Terminal()

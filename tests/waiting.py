@@ -11,7 +11,7 @@ LIMIT_S = 600
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """Wait until a condition holds. If it never does, the test fails and names ``what`` it waited for."""
+    """Wait until a condition is true. If it stays false, the test fails, and its message contains ``what``, the awaited event."""
     give_up = time.monotonic() + LIMIT_S
     while not condition():
         assert time.monotonic() < give_up, f"waited {LIMIT_S} s until {what}"

@@ -176,8 +176,8 @@ TEST(Histogram, ImpossibleBinsAreRefused) {
     }
 }
 
-/// The frame of a histogram of 5 ns, 7 ns, 7 ns and 61 s, with one number changed. The numbers are those of
-/// HistogramFrame.
+/// The frame of a histogram of 5 ns, 7 ns, 7 ns and 61 s, with one number changed. The order of the numbers
+/// is that of HistogramFrame.
 Frame one_number_changed(std::size_t place, std::uint64_t number) {
     Histogram histogram;
     for (const std::uint64_t value : {5ULL, 7ULL, 7ULL, 61'000'000'000ULL}) histogram.record(value);

@@ -49,8 +49,9 @@ const std::vector<Kind> kinds{
 
 class MeasuringThreads : public testing::TestWithParam<std::tuple<Kind, Cpus>> {};
 
-// A system call within the phase would divide the time without calls. The rig's own calls came every 50 ms and at the
-// edge of each interval. The result does not depend on the speed of the host.
+// The test looks for one long time without system calls. A call of the rig within the phase would divide this time. In
+// an earlier version, the rig made calls every 50 ms and at the edge of each interval. The result does not depend on
+// the speed of the host.
 TEST_P(MeasuringThreads, MakeNoSystemCallOfTheRig) {
     const auto& [kind, cpus] = GetParam();
     const TracedProgram both{std::string{kind.options} +

@@ -104,7 +104,7 @@ def test_choices_shown_on_the_page_are_accepted_in_an_address(opened: Opener, sh
     assert {*understood[0].split("|")} == {*meant.split("=")[1].split("%7C")}
 
 
-def test_ticking_and_unticking_a_version_gives_the_same_table(opened: Opener) -> None:
+def test_table_is_unchanged_after_a_version_was_ticked_and_unticked(opened: Opener) -> None:
     with opened(OWN) as page:
         before = page.locator(".tl-result tbody").inner_text()
         unfold(page)

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 
-def test_pages_with_hostile_texts_execute_and_request_nothing(
+def test_pages_with_hostile_texts_execute_none_of_these_texts_and_send_no_request(
     browser: Browser, tmp_path: Path, hostile: Sequence[str], runs_of: Callable[[Path, Sequence[str]], Path], screenshots: Path | None
 ) -> None:
     text = hostile[1]

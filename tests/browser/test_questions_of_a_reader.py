@@ -81,7 +81,7 @@ def test_answer_is_at_most_two_clicks_away(opened: Opener, clicks: list[str], an
         pytest.param("Tiles, 64 KiB", "fastest", 2, ("iceoryx", "56.4 µs", AHEAD), id="g: tiles of 64 KiB, if it may not"),
     ],
 )
-def test_table_of_the_home_page_names_the_best_transport_with_its_value_and_how_certain_its_lead_is(
+def test_table_of_the_home_page_names_the_best_transport_its_value_and_how_certain_the_difference_to_others_is(
     opened: Opener, use: str, criterion: str, column: int, expected: tuple[str, ...]
 ) -> None:
     with opened("index.html") as page:
@@ -98,7 +98,7 @@ def test_table_of_the_home_page_names_the_best_transport_with_its_value_and_how_
 
 def test_each_page_of_results_states_whether_the_system_was_loaded(site: Path) -> None:
     pages = {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html") if "logs" not in path.parts}
-    # Left out: parts of a page, because their main page states it, and the page of requirements, whose results are on other pages.
+    # Not checked: parts of a page, because the main page states the load, and the page of requirements, because its results are on other pages.
     results = {name: text for name, text in pages.items() if LOG_LINE.search(text) and "-more-" not in name and name != "requirements.html"}
 
     assert [name for name, text in results.items() if not LOADED.search(text)] == []

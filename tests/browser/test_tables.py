@@ -226,7 +226,7 @@ def test_edge_that_hides_columns_is_marked(opened: Opener) -> None:
         expect(box).not_to_contain_class("tl-more")
 
 
-def test_ratios_refer_to_the_chosen_baseline_and_the_address_keeps_it(opened: Opener) -> None:
+def test_ratios_refer_to_the_chosen_baseline_and_the_address_keeps_this_baseline(opened: Opener) -> None:
     with opened("compare.html?host=rti-benchmark-lab&metric=latency.p50%40rtt%2F2") as page:
         names = page.locator("#tl-base option").all_inner_texts()
         page.locator("#tl-base").select_option(label=names[1])

@@ -503,7 +503,7 @@ conditions = { transport = "mock", load_mode = "closed", payload_touched = "writ
 
 
 def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
-    """Return two programs that print recorded logs: for 64 bytes, messages took a hundred times as long on the new side. No noise hides this."""
+    """Return two programs that print recorded logs: for 64 bytes, messages took a hundred times as long on the new side, more than any noise."""
     for name, size, hold_us in (("old-64", 64, 100), ("new-64", 64, 10_000), ("old-1024", 1024, 100)):
         words = ["--test", "latency", "--transport", "mock", "--sizes", str(size), "--duration", "1", "--warmup", "0.02"]
         done = subprocess.run([perftest, *words, "--set", f"faults=hold={hold_us}us", "--output", "-"], capture_output=True, check=True)

@@ -17,7 +17,7 @@ from tests.waiting import until
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
 
-#: A log with one-way latencies. The hosts of these tests print it instead of measuring.
+#: A log with one-way latencies. Instead of measuring, the hosts of these tests print this log.
 LOG = Path(__file__).parents[1] / "formats/native/latency-one-way-shm.log"
 CAMPAIGN = """
 system = "transports"

@@ -242,7 +242,7 @@ def test_port_in_use_is_named_before_the_server_starts(tmp_path: Path, port: int
 
 def test_server_is_ready_when_it_listens_on_its_port(tmp_path: Path) -> None:
     shared = "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)"
-    with socket.socket() as held:  # Keeps other processes from getting the port; it does not listen.
+    with socket.socket() as held:  # This socket reserves the port, but does not listen.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         held.bind(("127.0.0.1", 0))
         free = held.getsockname()[1]

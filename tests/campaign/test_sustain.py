@@ -15,7 +15,7 @@ from tacholog.campaign.sustain import SearchPlan, SearchResult, SustainSearch, T
 from tacholog.formats.reading import Log, read
 
 CAPACITY = 20_000
-# It prints like `sockperf under-load`. Above its capacity, a queue grows during the trial.
+# A program with the output of `sockperf under-load`. At rates above its capacity, a queue grows during the trial.
 PROGRAM = """
 import sys
 rate, seconds, capacity = float(sys.argv[1]), float(sys.argv[2]), 20000
@@ -155,7 +155,7 @@ print("For additional information visit our website")
 """
 
 
-def test_output_of_a_program_without_a_result_is_shown_even_if_it_ended_without_an_error(tmp_path: Path) -> None:
+def test_output_of_a_program_without_a_result_is_shown_even_if_the_program_ended_without_an_error(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=HELP)
 
     assert done.returncode == 1

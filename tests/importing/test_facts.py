@@ -20,7 +20,8 @@ def experiment(tree: MakeTree, *configurations: dict[str, object]) -> Path:
     return tree(files)
 
 
-def test_known_keys_are_conditions_and_other_keys_are_labels_if_their_values_differ_or_else_options(tree: MakeTree, tmp_path: Path) -> None:
+def test_known_keys_become_conditions_and_other_keys_become_labels_or_options(tree: MakeTree, tmp_path: Path) -> None:
+    """Another key becomes a label if its values differ between the runs. Otherwise, the key becomes an option."""
     folder = experiment(
         tree,
         {"network_loss_percent": "5%", "release": "1.0", "qos": {"depth": 10}, "comment": "a", "hosts": ["x", "y"], "rosbag": True},

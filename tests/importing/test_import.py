@@ -53,7 +53,7 @@ def test_imported_folder_is_complete_and_has_no_problem(cluster: Path, tmp_path:
     assert copied == sorted(before.values())
 
 
-def test_dry_run_writes_nothing_and_prints_the_same(cluster: Path, tmp_path: Path) -> None:
+def test_dry_run_writes_nothing_and_prints_the_same_text_as_an_import(cluster: Path, tmp_path: Path) -> None:
     dry = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, "--dry-run")
 
     assert not (tmp_path / "data").exists()

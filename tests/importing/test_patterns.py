@@ -120,7 +120,7 @@ def patterns_with_values(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
 
 
 @given(patterns_with_values())
-def test_values_of_a_path_are_read_from_it(case: tuple[str, str, dict[str, str]]) -> None:
+def test_pattern_reads_the_values_in_a_path(case: tuple[str, str, dict[str, str]]) -> None:
     pattern, path, values = case
 
     assert read_pattern(pattern, "--map").match(path) == values

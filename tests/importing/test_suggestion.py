@@ -152,7 +152,7 @@ def test_number_that_no_log_contradicts_is_the_message_size(stated: dict[int, se
         (["size64/len-32.log", "size64/len-48.log"], False, "size64/len-{payload_bytes}.log"),
     ],
 )
-def test_number_next_to_a_word_is_the_message_size_only_if_logs_state_it(paths: list[str], states: bool, pattern: str) -> None:
+def test_number_next_to_a_word_is_the_message_size_only_if_logs_state_this_size(paths: list[str], states: bool, pattern: str) -> None:
     (found,) = suggest(paths, lambda path: frozenset({int(path.rpartition("-")[2].partition(".")[0])} if states else ()))
 
     assert found.pattern == pattern
@@ -262,7 +262,7 @@ def test_diff_of_two_bare_logs_states_that_their_sizes_may_differ(tmp_path: Path
         assert f"The log of {tmp_path / size} states no message size: a difference of rows without one may be that of their sizes." in printed
 
 
-def test_diff_of_bare_logs_does_not_warn_about_message_sizes_if_the_logs_state_them(cluster: Path) -> None:
+def test_diff_of_bare_logs_does_not_warn_about_message_sizes_if_the_logs_state_their_sizes(cluster: Path) -> None:
     sides = [cluster / "throughput-test" / plugin for plugin in ("hostnetwork-udp", "flannel-hostgw-dds-secure-tcp")]
 
     assert "state no message size" not in run_tacholog_text("diff", *sides).stdout

@@ -69,7 +69,7 @@ def test_build_without_adapters_names_for_each_adapter_the_session_that_builds_i
     assert named == {folder.name for folder in ADAPTERS.iterdir() if folder.is_dir()}
 
 
-def test_program_states_for_each_missing_transport_how_to_get_it(perftest: Path) -> None:
+def test_program_states_for_each_missing_transport_how_to_build_the_transport(perftest: Path) -> None:
     def asked(*options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([perftest, *options], capture_output=True, text=True, check=False, timeout=LIMIT_S)
 

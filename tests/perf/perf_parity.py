@@ -1,4 +1,4 @@
-"""Rates compared with bare loops and qperf in alternation, ten rounds in one run: a ratio with its 95 % interval.
+"""Rates of perftest compared with bare loops and qperf, which are measured in turns in ten rounds: the ratio with its 95 % interval.
 
 The reference of a figure waits in the same way as the figure: polling and sleeping receivers are not compared. qperf sleeps.
 """

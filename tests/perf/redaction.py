@@ -1,4 +1,4 @@
-"""The cost of privacy for a site: how many megabytes per CPU second are searched for names and redacted, and the time for the slowest long lines.
+"""The cost of redaction: how many megabytes of text per CPU second are searched for names and redacted, and the time for the slowest long lines.
 
 CPU time is measured because the machine is shared.
 """

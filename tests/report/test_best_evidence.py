@@ -131,7 +131,7 @@ def test_run_without_numbers_is_listed_with_the_runs_of_its_release(tmp_path: Pa
     assert [(one.release, sorted(one.runs)) for one in evidence(view_of(load([tmp_path])))] == [("2", ["new"]), ("1", ["lost", "old"])]
 
 
-def test_processor_time_and_context_switches_are_those_that_the_kernel_counted_for_both_sides(shm: View) -> None:
+def test_processor_time_and_context_switches_equal_the_counts_of_the_kernel_for_both_sides(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
 
     cost = costs(run.series()[0], resources_of(run.results))[64]
@@ -150,7 +150,7 @@ def test_memory_of_a_side_does_not_include_the_python_process_that_started_it(sh
     counted = resources_of(run.results)
     own = {place: [msgspec.structs.replace(row, bound="=") for row in rows] for place, rows in counted.items()}
 
-    assert costs(run.series()[0], counted)[64].memory_bytes is None  # peak_memory_bytes=57647104 may be that of Python.
+    assert costs(run.series()[0], counted)[64].memory_bytes is None  # peak_memory_bytes=57647104 may be the memory of Python.
     memory = costs(run.series()[0], own)[64].memory_bytes
     assert memory is not None
     assert memory.value == 57647104
@@ -197,7 +197,7 @@ def test_processor_time_and_context_switches_are_unknown_and_not_zero_if_one_sid
     assert spinning([series], resources_of(without("context_switches"))) == set()
 
 
-def test_processor_time_of_a_message_is_shown_if_the_log_states_it(shm: View) -> None:
+def test_processor_time_of_a_message_is_shown_if_the_log_states_this_time(shm: View) -> None:
     run = shm.only(Selection(run="middleware/2026-11-23/throughput-shm-block/01", test="throughput"))
     (received,) = (series for series in run.series() if series.cells("message_rate", "mean"))
     stated = received.cells("cpu_per_message", "mean")

@@ -206,7 +206,7 @@ def test_host_keeps_its_measured_properties_but_not_text_added_by_people() -> No
     assert not any(word in str(shown) for word in ("kim", "AC-42", "enx5254"))
 
 
-def test_free_text_is_shown_if_the_settings_allow_it() -> None:
+def test_free_text_is_shown_if_the_settings_allow_free_text() -> None:
     manifest = Manifest(system="S", logs=(), notes=("For zanzibar.",))
 
     assert published_manifest(manifest, redactor(free_text="show")).notes == ("For zanzibar.",)

@@ -54,7 +54,7 @@ def objects_of(table: pd.DataFrame) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("dtype", ["str", "category", "object"])
-def test_text_that_a_spreadsheet_reads_as_a_formula_gets_an_apostrophe_and_numbers_do_not(dtype: str) -> None:
+def test_text_that_a_spreadsheet_reads_as_a_formula_gets_an_apostrophe_and_a_number_gets_no_apostrophe(dtype: str) -> None:
     texts = ["@SUM(1)", "+1", "=1+1", "-2+3", "\t=1", "=", "-1.5", "1.2-rc", "a@b"]
     table = pd.DataFrame({"release": pd.Series(texts, dtype=dtype), "value": [-1.5] * 9, "count": [-1] * 9})
 

@@ -43,7 +43,7 @@ def test_area_from_the_median_to_the_99th_percentile_is_shaded() -> None:
     assert draw(figure, "a").count('class="tl-shade') == 1
 
 
-def test_figure_with_more_than_two_shaded_areas_draws_them_only_after_the_legend_is_used() -> None:
+def test_figure_with_more_than_two_shaded_areas_draws_these_areas_only_after_the_legend_is_used() -> None:
     figure = figure_of("0.1", "0.2", "0.3")
 
     assert len(figure.shades) == 3
@@ -92,7 +92,7 @@ def test_newest_version_is_listed_first_and_earlier_versions_keep_their_colours(
     assert said.index("version 0.10") < said.index("version 0.9")
 
 
-def test_point_with_too_few_samples_is_a_cross_and_the_caption_explains_it() -> None:
+def test_point_with_too_few_samples_is_a_cross_and_the_caption_explains_the_cross() -> None:
     figure, good = (latency_over_size(series_of(found)) for found in (facts(), [fact for fact in facts() if fact.statistic == "p50"]))
 
     assert figure

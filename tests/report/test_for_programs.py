@@ -166,7 +166,7 @@ def test_each_number_on_the_requirements_page_links_to_its_line_or_names_its_sta
     assert 'href="logs/rti/1.1/02/sub.log.html#L1:goodput.mean"' in page
 
 
-def test_newest_results_are_one_small_file(built: Path) -> None:
+def test_newest_results_are_in_a_single_small_file(built: Path) -> None:
     latest = json.loads((built / "results" / "latest.json").read_text())
 
     assert latest["schema"] == "latest/1"

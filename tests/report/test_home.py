@@ -693,7 +693,7 @@ def test_latest_comparisons_include_all_systems_whose_newest_release_has_the_sam
         return RunRow(run=f"{system} {release}", system=system, release=release, start_time=f"2026-01-{day:02}T00:00:00Z")
 
     both = [run(system, release, day) for system in "AC" for day, release in enumerate(("1.0", "1.1"), start=1)]
-    others = [run("B", "1.1", 1), run("B", "1.2", 2), run("D", "1.1", 1)]  # B has a newer release, D has only one release
+    others = [run("B", "1.1", 1), run("B", "1.2", 2), run("D", "1.1", 1)]  # B has a newer release. D has only one release.
 
     assert latest([*both, run("Z", "1.0", 1), run("Z", "1.1", 3), *others]) == [("Z", "1.0", "1.1"), ("A", "1.0", "1.1"), ("C", "1.0", "1.1")]
 

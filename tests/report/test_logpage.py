@@ -24,7 +24,7 @@ def test_log_page_states_that_control_sequences_are_not_shown(tmp_path: Path) ->
     assert "<code>green</code>" in shown
 
 
-def test_log_page_without_control_sequences_has_no_note_about_them(tmp_path: Path) -> None:
+def test_log_page_without_control_sequences_has_no_note_about_control_sequences(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("plain\nbell \x07\n")
 
     assert "control sequences" not in log_page(tmp_path / "a.log", None, [])
@@ -89,7 +89,7 @@ NATIVE = "latency payload_bytes=239 samples=90 lost=0 reordered=0 mean_ns=461.4 
         ("7738 MB/s", "goodput", "mean", 7738 * 8 * 2.0**20, 8 * 2.0**20, "7738"),
     ],
 )
-def test_number_in_a_line_is_located_by_its_value_its_resolution_and_the_word_before_it(
+def test_number_in_a_line_is_located_by_its_value_and_its_resolution_and_the_word_before_the_number(
     text: str, metric: str, statistic: str, value: float, resolution: float | None, printed: str
 ) -> None:
     span = printed_at(text, ResultRow(run=RunRow(run="r"), log="a", line=1, metric=metric, statistic=statistic, value=value, resolution=resolution))
@@ -115,7 +115,7 @@ def test_number_without_a_unique_match_is_not_marked(text: str, value: float | N
     assert with_anchors(text, {"L1:latency.mean": fact}) == f'<b id="L1:latency.mean"></b>{text}'
 
 
-def test_line_is_escaped_around_its_numbers_and_two_numbers_can_share_one_match() -> None:
+def test_text_around_the_numbers_of_a_line_is_escaped_and_two_numbers_can_have_the_same_position() -> None:
     p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
     assert with_anchors("<b> 5 & 6", {"a": p50, "b": mean}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'

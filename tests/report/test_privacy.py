@@ -1,4 +1,4 @@
-"""The names of machines, people, networks and folders that a site hides, unless its owner shows them."""
+"""A site hides the names of machines, people, networks and folders, unless the settings of its owner show these names."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def redact(*lines: str, privacy: Privacy | None = None) -> list[str]:
         ("fe80::1c2d:3eff:fe4f:5061%eth0", "address-1%eth0"),
     ],
 )
-def test_names_are_replaced_by_numbers_in_the_order_in_which_the_log_states_them(line: str, shown: str) -> None:
+def test_names_are_replaced_by_numbers_in_the_order_of_the_names_in_the_log(line: str, shown: str) -> None:
     assert redact(line) == [shown]
 
 
@@ -124,7 +124,7 @@ def test_pseudonym_does_not_depend_on_the_order_of_the_runs() -> None:
     assert pseudonyms[4] == pseudonyms[5] != pseudonyms[0]
 
 
-def test_everyday_word_is_replaced_only_where_it_is_stated_as_a_name() -> None:
+def test_everyday_word_is_replaced_only_where_the_log_states_this_word_as_a_name() -> None:
     assert redact("host name=vm kernel=6.1", "a vm with 2 cores")[1] == "a vm with 2 cores"
 
 

@@ -74,7 +74,7 @@ def with_raw_log(site: Path, text: str) -> str:
     return address
 
 
-def test_raw_log_is_stored_once_for_all_versions_and_each_page_links_to_it(tmp_path: Path) -> None:
+def test_raw_log_is_stored_once_for_all_versions_and_each_page_links_to_this_log(tmp_path: Path) -> None:
     target = tmp_path / "public"
     one, two = built(tmp_path / "one"), built(tmp_path / "two")
     first, second = with_raw_log(one, "Length: 32"), with_raw_log(two, "Length: 64")

@@ -288,7 +288,7 @@ def test_messages_in_batches_are_ranked_separately() -> None:
     }
 
 
-def test_nothing_is_ranked_if_each_campaign_measured_only_one_transport() -> None:
+def test_no_transport_is_ranked_if_each_campaign_measured_only_one_transport() -> None:
     assert "Nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
 
@@ -302,7 +302,7 @@ def test_numbers_of_a_single_transport_are_shown_without_a_ranking_and_with_a_re
     assert "No best is highlighted" not in html
 
 
-def test_reason_for_each_transport_is_listed_if_nothing_can_be_ranked() -> None:
+def test_reason_for_each_transport_is_listed_if_no_transport_can_be_ranked() -> None:
     html = shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
     assert "in the same campaign" in html[html.index("Not ranked") :]
@@ -480,7 +480,7 @@ def test_table_of_systems_marks_a_system_all_of_whose_rates_have_high_loss_and_t
     assert "32\u00a0B, more than 1\u202f% lost at every size" in table
 
 
-def test_table_of_systems_and_summary_state_that_nothing_arrived(tmp_path: Path) -> None:
+def test_table_of_systems_and_summary_state_that_no_message_arrived(tmp_path: Path) -> None:
     add_run(tmp_path, "none", (FORMATS / "iperf3/udp-total-loss.log").read_text(), rti("UDP", published=False))
     view = view_of(load([tmp_path]))
 

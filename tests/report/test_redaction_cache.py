@@ -1,4 +1,4 @@
-"""Redacted logs are taken from the cache, but never after a change of anything that they depend on."""
+"""Redacted logs are taken from the cache, unless the log, the known names or the settings have changed."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_damaged_cache_entry_is_made_again_and_never_shown(tmp_path: Path, own_c
     assert shown(tmp_path / "data", tmp_path / "two") == first
 
 
-def test_log_that_changed_after_it_was_read_is_not_shown_from_the_cache(tmp_path: Path) -> None:
+def test_log_that_changed_after_reading_is_not_shown_from_the_cache(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER)
     shown(tmp_path / "data", tmp_path / "shown")
     data = load([tmp_path / "data"])

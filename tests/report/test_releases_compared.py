@@ -301,7 +301,7 @@ def test_release_measured_in_two_paired_campaigns_has_a_line_for_each_campaign_a
         ([1, 2], "other runs of 2 than before"),
     ]
     values = [[f"{point.value:.6g}" for point in line.points] for line in found]
-    assert values[0] == values[1]  # Copies of the same pairs: release 2 has one value in each campaign.
+    assert values[0] == values[1]  # Both campaigns are copies of the same pairs, so release 2 has the same value in each campaign.
 
 
 def test_release_with_other_row_names_starts_new_lines_with_a_reason(checkout: Path) -> None:

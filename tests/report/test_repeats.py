@@ -186,7 +186,7 @@ def test_figure_has_a_point_for_each_group() -> None:
     assert draw(figure, "t").count("in all)</title></circle>") == 2
 
 
-def test_two_groups_need_six_runs_with_two_in_each_and_a_gap_above_ten_percent_and_above_rounding() -> None:
+def test_runs_form_two_groups_only_if_two_runs_are_in_each_group_and_the_gap_is_large_enough() -> None:
     def found(values: Sequence[float], resolution: float | None = 1.0) -> bool:
         return bool(runs_of(values, resolution=resolution).cells("latency", "p50")[64].groups)
 
@@ -269,7 +269,9 @@ def test_note_states_that_a_mark_is_from_some_runs_only_unless_all_runs_have_the
 
 
 @pytest.mark.parametrize(("samples", "words"), [(99_999, "too few samples"), (100_000, "not stated"), (None, "not stated")])
-def test_missing_percentile_is_called_too_few_samples_if_it_needs_more_samples_than_the_run_has(samples: int | None, words: str) -> None:
+def test_cell_of_a_missing_percentile_reads_too_few_samples_if_the_run_has_fewer_samples_than_the_percentile_needs(
+    samples: int | None, words: str
+) -> None:
     results = [*results_of("1", PRINTED[0], samples=2_000_000), *results_of("2", PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 
@@ -278,7 +280,7 @@ def test_missing_percentile_is_called_too_few_samples_if_it_needs_more_samples_t
     assert series.absent("latency", "max", 64) == "not stated"
 
 
-def test_percentile_that_several_runs_lack_is_called_too_few_samples_only_if_all_have_too_few_samples() -> None:
+def test_cell_of_a_percentile_that_all_runs_lack_reads_not_stated_if_the_samples_of_a_run_are_unknown() -> None:
     results = [result for run, samples in (("1", 1000), ("2", None)) for result in results_of(run, PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 

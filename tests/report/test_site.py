@@ -296,7 +296,7 @@ def test_about_page_names_the_sources_of_the_figures_and_an_id_to_cite(page: Rea
     assert "evil/run/sub.log#L1:" in about
 
 
-def test_runs_without_a_release_are_listed_as_such(page: Reader) -> None:
+def test_runs_without_a_release_are_listed_as_runs_without_a_release(page: Reader) -> None:
     assert "Runs without a release" in page("releases").text
     assert "9 runs" in page("releases").text
 

@@ -81,7 +81,7 @@ def test_selection_of_a_selection_shows_the_numbers_that_both_selections_include
         assert in_two.runs == whole.only(selection).runs
 
 
-def test_series_of_a_test_are_the_same_as_in_a_view_of_its_numbers_alone(whole: View) -> None:
+def test_series_of_a_test_are_the_same_as_in_a_view_with_only_the_numbers_of_this_test(whole: View) -> None:
     found = 0
     for selection in (one for one in selections() if one.test is not None):
         shown = whole.only(selection)

@@ -51,7 +51,7 @@ def test_rows_share_equal_values_to_save_memory(data: Path) -> None:
     assert len({id(row.marks) for row in rows}) == len({row.marks for row in rows})
 
 
-def test_bins_of_a_histogram_are_those_of_the_log_for_a_loaded_and_a_saved_dataset(tmp_path: Path) -> None:
+def test_bins_of_a_histogram_equal_the_log_in_a_loaded_and_in_a_saved_dataset(tmp_path: Path) -> None:
     loaded = load_logs([NATIVE / "latency-udp.log"])
     loaded.save(tmp_path)
 

@@ -28,7 +28,7 @@ from tacholog.view.series import series_of
     ("payload_bytes", "shown"),
     [(32, "32 B"), (1024, "1 KiB"), (63000, "63 000 B"), (1048576, "1 MiB"), (1548576, "1 548 576 B"), (33554432, "32 MiB"), (None, "not stated")],
 )
-def test_size_is_a_whole_number_of_units_or_in_bytes(payload_bytes: int | None, shown: str) -> None:
+def test_size_is_written_as_a_whole_number_of_units_or_in_bytes(payload_bytes: int | None, shown: str) -> None:
     assert size(payload_bytes).replace("\u00a0", " ").replace("\u202f", " ") == shown
 
 
@@ -110,7 +110,7 @@ def test_ticks_of_sizes_have_short_labels() -> None:
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["100 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
 
 
-def test_axis_of_sizes_labels_the_first_and_the_last_size_and_no_size_close_to_them() -> None:
+def test_axis_of_sizes_labels_the_first_and_the_last_size_and_no_size_close_to_these_sizes() -> None:
     axis = size_axis([28, 100_000, 100 << 10])
 
     assert (axis.ticks[0], axis.ticks[-1]) == (28, 100 << 10)
@@ -197,7 +197,7 @@ def test_property_of_a_host_is_not_called_missing_if_it_is_stated_within_the_val
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 
 
-def test_number_for_a_range_of_sizes_is_shown_with_both_sizes_and_not_for_the_smallest_size_alone() -> None:
+def test_number_for_a_range_of_sizes_is_shown_with_the_smallest_and_the_largest_size() -> None:
     run = RunRow(run="published", published=True)
     facts = [
         ResultRow(
