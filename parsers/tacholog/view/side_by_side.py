@@ -53,6 +53,7 @@ STATISTICS = (
 DOCUMENT, BY_SIZE = "side-by-side", "rankings"
 _USUAL_SIZES = (64, 1024, 16384, 65536, 1048576)
 _MOST_SIZES = 7
+_PART_OF_ROWS = 3
 _ALIKE = ("labels", "transport", "data_path", "reliability", "waiting", "settings", "host", "system_version")
 _OF_A_TEST = frozenset({"test", "definition", "load_mode", "basis", "latency_of", "bytes_moved"})
 
@@ -152,9 +153,9 @@ class MachineTable(msgspec.Struct, frozen=True):
         return [statistic for statistic in STATISTICS if statistic.pair in present and instead.get(statistic.pair) not in present]
 
     def sizes(self) -> list[int]:
-        """Return the usual sizes, and up to seven of the sizes that most rows have."""
+        """Return the usual sizes, and up to seven of the sizes that a third of the rows have: rows under load may have few sizes."""
         counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
-        most = sorted(size for size, count in counts.items() if count == max(counts.values()))
+        most = sorted(size for size, count in counts.items() if _PART_OF_ROWS * count >= max(counts.values()))
         if len(most) > _MOST_SIZES:
             most = [most[round(index * (len(most) - 1) / (_MOST_SIZES - 1))] for index in range(_MOST_SIZES)]
         return sorted({*most, *(size for size in _USUAL_SIZES if size in counts)})
