@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import pkgutil
 import re
 import runpy
 import sys
@@ -22,8 +21,9 @@ import msgspec
 from click.testing import CliRunner
 
 import tacholog
-from tacholog import commands, slugs
+from tacholog import slugs
 from tacholog.campaign.campaign_file import Campaign
+from tacholog.cli import COMMANDS, module_name
 from tacholog.compare import result as comparison
 from tacholog.compare.acknowledged import KnownRegression
 from tacholog.compare.requirements.file import Requirement
@@ -163,11 +163,29 @@ def _paths(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _exit_codes() -> Iterator[tuple[str, str]]:
-    """Yield the exit codes in the help of each command."""
-    for module in pkgutil.iter_modules(commands.__path__):
-        text = importlib.import_module(f"tacholog.commands.{module.name}").__doc__ or ""
-        for code in re.findall(r"^  (\d+)  \w", text.partition("Exit codes")[2], flags=re.MULTILINE):
-            yield f"tacholog {module.name.strip('_')}: {code}", "has a meaning in --help"
+    """Yield the exit codes in the help of each command, and those that docs/command-line.md states for any command."""
+    codes = {name: _codes_in(_help_of(name)) for name in COMMANDS}
+    for name, own in codes.items():
+        others = [codes[other] for other in re.findall(r"Exit codes are those of tacholog (\w+)", _help_of(name))]
+        for code in own.union(*others):
+            yield f"tacholog {name}: {code}", "has a meaning in --help"
+    page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8").partition("## Exit codes")[2].partition("\n## ")[0]
+    for code in re.findall(r"(?:^- |\. )([0-9]+): ", page, flags=re.MULTILINE):
+        yield f"any command: {code}", "has a meaning in docs/command-line.md"
+
+
+def _help_of(command: str) -> str:
+    name = module_name(command)
+    options = getattr(importlib.import_module(f"tacholog.commands.{name}"), name).params
+    return "\n".join([*(getattr(option, "help", None) or "" for option in options), sys.modules[f"tacholog.commands.{name}"].__doc__ or ""])
+
+
+def _codes_in(text: str) -> set[str]:
+    """Return the exit codes in the help of a command: in its options, in its table, or in its sentences ("2: nothing was run")."""
+    in_options, _, stated = text.partition("Exit code")
+    codes = {code for match in re.findall(r"Exit with (\d+)(?: \(\w+: (\d+)\))?", in_options) for code in match if code}
+    codes |= {*re.findall(r"^  (\d+)  \w", stated, flags=re.MULTILINE)}
+    return codes.union(*(re.findall(r"\d+", listed) for listed in re.findall(r"\s((?:\d+, )*\d+(?: and \d+)?): ", stated)))
 
 
 def _of_module(module: Any) -> Items:  # noqa: ANN401 - any module

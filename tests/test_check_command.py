@@ -10,15 +10,16 @@ import shutil
 from pathlib import Path
 
 import msgspec
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, add_run, rti
+from tests.samples import FORMATS
 
 from tacholog.commands.check import check
-from tacholog.store.complaints import violations, with_copies
-from tacholog.store.frames import Dataset
+from tacholog.runs.manifest import Manifest
+from tacholog.schema.conditions import StatedConditions
+from tacholog.store.complaints import with_copies
 from tacholog.store.load import load
 
 DATA = Path(__file__).parent.parent / "data"
@@ -135,29 +136,33 @@ def test_missing_key_of_a_manifest_is_reported_once_with_a_readable_message(tmp_
         assert output.count("run.toml") == 1 + ("beside run.toml" in said)
 
 
-def changed(dataset: Dataset, column: str, value: object) -> Dataset:
-    """Return the dataset with one value of its results replaced."""
-    results = dataset.results.copy()
-    if isinstance(value, str):
-        results[column] = results[column].cat.add_categories([value])
-    results.loc[0, column] = value  # type: ignore[call-overload]
-    tables = {name: getattr(dataset, name) for name in ("runs", "logs", "problems", "histograms", "hosts")}
-    return Dataset(**tables, results=results)
+def test_size_of_0_in_a_manifest_is_reported_with_the_first_line_of_a_result(tmp_path: Path) -> None:
+    log = (FORMATS / "sockperf/ping-pong-udp.log").read_text()
+    add_run(tmp_path, "a", log, Manifest(system="sockets", conditions=StatedConditions(payload_bytes=0), logs=()))
+
+    done = CliRunner().invoke(check, [str(tmp_path)])
+
+    assert done.output.splitlines() == ["results: payload_bytes 0 is less than 1, in a/sub.log:10", "1 run, 25 lines, 18 numbers, 1 problem"]
 
 
-def test_tables_are_checked_against_their_schema(tmp_path: Path) -> None:
-    dataset = load([published(tmp_path)])
+def test_each_contradiction_is_reported_once_with_its_first_line(tmp_path: Path) -> None:
+    add_run(tmp_path, "a", FIRST, rti(payload_bytes=64))
 
-    assert violations(dataset) == []
-    for column, value, complaint in (
-        ("metric", "speed", "results: metric 'speed' is none of "),
-        ("basis", "round", "results: basis 'round' is none of "),
-        ("payload_bytes", 0, "results: payload_bytes 0 is less than 1, in keyed-reliable/latency-pub.txt:"),
-        ("line", pd.NA, "results: line is missing, in keyed-reliable/latency-pub.txt"),
-        ("resolution", 0.0, "results: resolution 0.0 is not more than 0, in "),
-        ("statistic", "p05", "results: a statistic is not known, first in keyed-reliable/latency-pub.txt:"),
-    ):
-        assert any(said.startswith(complaint) for said in violations(changed(dataset, column, value))), column
+    done = CliRunner().invoke(check, [str(tmp_path)])
+
+    assert done.output.splitlines()[:-1] == [
+        "a/sub.log:1: contradicted: run.toml says payload_bytes = 64, the log says 32",
+        "a/sub.log:3: contradicted: run.toml says payload_bytes = 64, the log says 1024",
+    ]
+
+
+def test_options_of_earlier_versions_are_accepted_and_a_message_says_to_leave_them_out(tmp_path: Path) -> None:
+    add_run(tmp_path, "a", FIRST, rti())
+
+    done = run_tacholog_text("check", tmp_path, "--jobs", "2")
+
+    assert done.returncode == 0
+    assert "tacholog: check reads all logs in one process: leave out --jobs and --cluster" in done.stderr
 
 
 def test_impossible_value_of_a_manifest_is_named_with_its_file(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_text_that_starts_like_a_formula_gets_an_apostrophe(sign: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["-1.5", "-", "=", "", "1", "~"])
-def test_number_and_single_sign_are_not_formulas(text: str) -> None:
+def test_number_and_single_sign_are_not_treated_as_formulas(text: str) -> None:
     assert no_formula(text) == text
 
 

@@ -43,7 +43,7 @@ def test_there_are_177_throughput_and_54_latency_rows() -> None:
     assert Counter(record.test for record in records) == {"throughput": 177, "latency": 54}
 
 
-def test_each_throughput_value_equals_that_in_the_line() -> None:
+def test_each_throughput_value_equals_the_value_in_its_line() -> None:
     for path in RTI:
         log = path.parent / read_manifest(path).logs[0].file
         texts = log.read_text().splitlines()
@@ -61,7 +61,7 @@ def test_each_throughput_value_equals_that_in_the_line() -> None:
             assert values["loss"] == pytest.approx(float(percent) / 100)
 
 
-def test_each_latency_value_equals_that_in_its_cell() -> None:
+def test_each_latency_value_equals_the_value_in_its_cell() -> None:
     order = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99.99", "p99.9999")
     for path in RTI:
         log = path.parent / read_manifest(path).logs[0].file

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from tests.command import run_tacholog_text
 from tests.samples import SAMPLE_LOGS
 from tests.waiting import LIMIT_S
 
@@ -31,6 +34,7 @@ main()
 ACCEPTED = {
     "parse": ("{checkout}/tests/formats/native/latency-udp.log",),
     "formats": (),
+    "check": ("{checkout}/docs/example-logs",),
     "import": ("{checkout}/docs/example-logs", "--to", "runs", "--map", "{{label.any}}/{{label.some}}", "--dry-run"),
     "bench": ("{checkout}/tests/short.toml", "--plan", "--perftest", "{program}"),
     "sustain": ("--help",),
@@ -102,6 +106,26 @@ def test_logs_have_the_same_records_with_and_without_numpy(tmp_path: Path) -> No
     assert len(done.stdout.splitlines()) > 1000
     assert [*map(json.loads, done.stdout.splitlines())] == [*map(json.loads, with_arrays.stdout.splitlines())]
     assert (done.returncode, done.stderr) == (with_arrays.returncode, with_arrays.stderr)
+
+
+def test_check_finds_the_same_problems_with_and_without_arrays(tmp_path: Path) -> None:
+    for number, log in enumerate(SAMPLE_LOGS):
+        run = tmp_path / "data" / str(number)
+        run.mkdir(parents=True)
+        shutil.copy(log, run / "some.log")
+        digest = hashlib.sha256(log.read_bytes()).hexdigest()
+        (run / "run.toml").write_text(
+            f'system = "S"\nhost = "h"\n[conditions]\ntransport = "tcp"\npayload_bytes = 64\n[[logs]]\nfile = "some.log"\nsha256 = "{digest}"\n'
+        )
+    (tmp_path / "data/same-build").mkdir()
+    (tmp_path / "data/same-build/host.csv").write_text("session\nmuch\n")
+    with_arrays = run_tacholog_text("check", "data", cwd=tmp_path)
+
+    done = without_extras("check", "data", cwd=tmp_path)
+
+    kinds = ("same-build/host.csv:2: ", ": broken: ", ": unknown: ", ": contradicted: ", "hosts/h.toml: missing")
+    assert [kind for kind in kinds if kind not in done.stdout] == []
+    assert (done.returncode, done.stdout, done.stderr) == (1, with_arrays.stdout, with_arrays.stderr)
 
 
 def declared(checkout: Path, *extras: Extra) -> set[str]:

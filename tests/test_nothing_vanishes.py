@@ -357,6 +357,16 @@ def test_unknown_definition_of_a_format_is_reported(tmp_path: Path) -> None:
     assert "odd/odd.log: the definition 'no-such' is none of the format odd (odd-rtt)\n" in done.stdout
 
 
+def test_record_of_a_format_without_a_line_is_reported(tmp_path: Path) -> None:
+    record = "Record(test='latency', payload_bytes=64, numbers=(number,), conditions=conditions)"
+    _, plugin = odd(tmp_path, then=f"yield Finding(None, {record})")
+
+    done = tacholog("check", "data", cwd=tmp_path, path=plugin)
+
+    assert done.returncode == 1
+    assert "results: line 0 is less than 1, in odd/odd.log\n" in done.stdout
+
+
 def test_exception_in_a_format_affects_only_the_log_that_the_format_reads(two: Path) -> None:
     log, plugin = odd(two, then='{}["banana"]')
     said = f"{log}: the format odd of tacholog-odd 1 failed at line 2: KeyError: 'banana'\n"
@@ -437,7 +447,7 @@ def test_closed_stream_is_reported_without_a_traceback(two: Path, words: tuple[s
     assert (done.returncode, done.stderr) == (2, said)
 
 
-def test_written_file_has_no_text_of_a_closed_output_stream(two: Path) -> None:
+def test_written_file_is_the_same_if_the_output_streams_are_closed(two: Path) -> None:
     words = [sys.executable, "-m", "tacholog", "export", "--data", "data", "--output", "results.csv"]
     usual = subprocess.run(words, cwd=two, capture_output=True, check=False).returncode
     before = (two / "results.csv").read_bytes()

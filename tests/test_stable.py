@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from copy import deepcopy
 from pathlib import Path
 
@@ -76,6 +77,30 @@ def test_removed_or_changed_item_breaks_a_promise_and_an_added_item_must_be_reco
     assert other != current
     assert (len(broken), len(unrecorded)) == ((1, 0) if is_broken else (0, 1))
     assert (broken or unrecorded)[0].startswith(f"{surface}: {item} is ")
+
+
+def test_exit_codes_of_each_command_are_recorded(current: Surfaces) -> None:
+    codes: dict[str, set[int]] = defaultdict(set)
+    for item in current["exit codes"]["items"]:
+        command, _, code = item.removeprefix("tacholog ").partition(": ")
+        codes[command].add(int(code))
+
+    assert codes == {
+        "any command": {0, 1, 2, 130, 143, 129},
+        "parse": {1, 2},
+        "import": {2},
+        "bench": {1, 2, 129, 130, 143},
+        "sustain": {0, 1, 2},
+        "report": {2},
+        "publish": {2},
+        "table": {0, 2},
+        "diff": {0, 2, 3, 4, 5},
+        "require": {0, 2, 3, 4},
+        "ab": {0, 2, 3, 4, 5, 129, 130, 143},
+        "export": {2},
+        "check": {0, 1},
+        "verify": {0, 2, 3},
+    }
 
 
 def test_raised_version_allows_a_removal(current: Surfaces) -> None:

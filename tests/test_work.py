@@ -62,7 +62,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A format of a stranger that hangs or ends its process."""
+    """A format of a stranger that hangs, or that ends the process in which it runs."""
     folder = tmp_path / "installed"
     (folder / "poisoned_format-1.0.dist-info").mkdir(parents=True)
     (folder / "poisoned_format.py").write_text(POISONED)
@@ -148,7 +148,7 @@ def test_task_that_takes_too_long_is_ended() -> None:
     pool.close()
 
 
-def test_task_of_a_killed_process_raises_and_the_next_task_is_done() -> None:
+def test_task_of_a_killed_process_raises_an_error_and_the_next_task_is_done() -> None:
     pool = Processes(1)
     killed = pool.submit(partial(signal.raise_signal, signal.SIGKILL), LIMIT_S)
 
@@ -287,7 +287,9 @@ def test_cluster_gives_the_result_of_one_process_even_if_a_worker_is_killed(tmp_
 @pytest.mark.usefixtures("soon_given_up")
 # ``connect_s``: how long the client tries to reach a lost scheduler.
 @pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", LIMIT_S)])
-def test_logs_that_a_lost_cluster_did_not_read_are_read_here(tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logs_that_a_lost_cluster_did_not_read_are_read_in_this_process(
+    tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs_dask()
     runs(tmp_path / "data", 1500)
     alone = tables(load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "one"))))
@@ -326,7 +328,7 @@ def test_task_sent_while_the_cluster_is_given_up_gets_an_answer(tmp_path: Path, 
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-def test_result_that_is_lost_with_all_workers_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_is_raised_if_a_result_is_lost_with_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     with cluster(tmp_path, monkeypatch) as running:
         pool = Cluster(running.address)

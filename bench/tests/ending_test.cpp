@@ -1,4 +1,5 @@
-// Tests of ends of a run that the program can catch: the log says how the run ended, and nothing is left behind.
+// Tests of runs that end early for a reason that the program can handle: the log says how the run ended, and nothing is
+// left behind.
 #include <sys/resource.h>
 
 #include <atomic>

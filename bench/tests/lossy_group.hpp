@@ -29,7 +29,7 @@ public:
         thread_.join();
     }
 
-    /// The address that the publisher uses as that of the subscriber.
+    /// The address that the publisher uses instead of the address of the subscriber.
     Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
 

@@ -75,7 +75,7 @@ TEST_F(ThroughANat, ThePublisherFollowsANewPortOfTheNat) {
     carry(100, 1000, 1000);
 }
 
-// Without this test, those above could pass on a network without a NAT.
+// Without this test, the tests above could pass on a network without a NAT.
 TEST_F(ThroughANat, ASubscriberInsideThatSendsNothingIsNotReached) {
     nat_.inside([&] {
         auto subscribed = transports::udp_reliable.subscribe({"nat", 64, Nat::inside_address});

@@ -51,7 +51,6 @@ EXTRAS: dict[str, Extra] = {
     "ab": "diff",
     "noise": "diff",
     "export": "diff",
-    "check": "diff",
     "verify": "site",
 }
 _NEED_LINUX = ("bench", "ab", "noise", "host", "publish")  # They read the state of the machine from Linux, or exchange folders as only Linux can.

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -518,6 +519,16 @@ def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
     return programs
 
 
+KNOWN = """
+[[known]]
+metric = "latency"
+payload_bytes = {size}
+reason = "locks are robust now"
+issue = 12
+until = 9999-12-31
+"""
+
+
 def confirmations(folder: Path) -> list[Path]:
     return sorted(only_folder(folder).glob("confirmation-*Z"))
 
@@ -562,6 +573,27 @@ def test_interrupted_confirmation_is_continued_and_no_pair_of_the_first_look_is_
     assert done.stderr.count("size-64/06: ok") == 2
     assert "First look: " in done.stdout
     assert again.stdout == done.stdout
+
+
+@pytest.mark.core
+def test_known_regression_does_not_fail_pairs_also_if_new_pairs_confirm_it(tmp_path: Path, perftest: Path) -> None:
+    (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
+
+    def code_and_row(size: int, *words: str) -> tuple[int, dict[str, Any]]:
+        """Return the exit code of a comparison with a known regression of this size, and the row that is worse."""
+        (tmp_path / "slower.toml").write_text(KNOWN.format(size=size))
+        options = ("--known", "slower.toml", "--pairs", "6", "--across", "settings", "--format", "json", "--fail-on", "worse")
+        done = ab(old, new, file, *options, *words, cwd=tmp_path)
+        (row,) = [row for row in json.loads(done.stdout)["rows"] if row["verdict"] == "worse"]
+        return done.returncode, row
+
+    first, row = code_and_row(64)
+    assert (first, row["acknowledgement"]["state"]) == (0, "acknowledged")
+
+    again, row = code_and_row(64, "--resume", "--confirm")
+    assert (again, row["acknowledgement"]["state"], row["first_look"]["confirmed"]) == (0, "acknowledged", True)
+
+    assert code_and_row(1024, "--resume", "--confirm")[0] == 3  # The entry names the row that is not worse.
 
 
 @pytest.mark.core

@@ -231,7 +231,7 @@ def test_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
     assert "is not the build that this campaign was started with" in done.stderr
 
 
-def test_release_is_copied_for_publication_with_its_host(tmp_path: Path) -> None:
+def test_release_is_copied_for_publication_with_the_description_of_its_host(tmp_path: Path) -> None:
     file = campaign(tmp_path, GOOD)
     bench(file, "--release", "9.5", cwd=tmp_path)
 

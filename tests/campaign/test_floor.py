@@ -1,4 +1,4 @@
-"""Controls of a campaign: its own controls, or short runs of perftest as a floor."""
+"""Controls of a campaign: its own controls, or else the floor, which is a set of short runs of perftest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_only_control_runs_have_the_label_control(tmp_path: Path) -> None:
     assert {run.folder.partition("/")[0]: run.labels for run in runs} == {"measured": {}, "control": {"kind": "tcp", "control": "yes"}}
 
 
-def test_floor_runs_in_each_repetition_with_its_own_program(tmp_path: Path) -> None:
+def test_runs_of_the_floor_are_in_each_repetition_and_use_their_own_program(tmp_path: Path) -> None:
     runs = schedule_runs(with_floor(campaign(tmp_path, RUN), TOOLS), 1, ("0", "1"))
 
     floor = [run for run in runs if run.labels == {"control": "yes"}]
@@ -54,7 +54,7 @@ def test_campaign_gets_no_floor_without_perftest(tmp_path: Path) -> None:
 
 @pytest.mark.core
 @pytest.mark.parametrize("no_control", [False, True])
-def test_ab_measures_the_floor_with_one_program_for_both_sides(tmp_path: Path, perftest: Path, no_control: bool) -> None:
+def test_ab_measures_the_floor_with_the_same_program_for_both_sides(tmp_path: Path, perftest: Path, no_control: bool) -> None:
     other = tmp_path / "perftest"
     other.write_text(f'#!/bin/sh\nexec "{perftest}" "$@"\n')
     other.chmod(0o755)

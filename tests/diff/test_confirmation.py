@@ -193,7 +193,7 @@ def test_row_without_a_value_in_the_new_pairs_is_not_confirmed() -> None:
 
 
 @pytest.mark.parametrize("again", [0.02, 0.0])
-def test_loss_of_a_row_is_confirmed_by_the_new_pairs(again: float) -> None:
+def test_new_pairs_decide_whether_a_worse_loss_of_a_row_is_confirmed(again: float) -> None:
     generator = np.random.default_rng(8)
     old, new = 0.001 * generator.random((1, PAIRS)), 0.02 + 0.001 * generator.random((1, PAIRS))
 

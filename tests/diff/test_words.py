@@ -90,7 +90,7 @@ def test_sentence_names_the_medians_before_the_high_percentiles(checkout: Path) 
         ([10, 10, 10, 30, 30, 30, 30], [9, 9, 9, 27, 27, 27, 27], "10 % better; 7 pairs"),
     ],
 )
-def test_ratio_that_is_not_the_ratio_of_the_medians_has_a_note(compared: Compared, old: list[int], new: list[int], said: str) -> None:
+def test_row_has_a_note_if_its_ratio_contradicts_the_ratio_of_its_medians(compared: Compared, old: list[int], new: list[int], said: str) -> None:
     report = compared(np.array(old) * 1000.0, np.array(new) * 1000.0)
 
     assert line_of(report.rows[0]).remark.startswith(said)

@@ -79,6 +79,11 @@ def openmessaging_word(name: str, _: object, true: Mapping[str, object], change:
     return name in ("definition", "load_mode") and true.get("definition") == "omb-publish" and change != "none"
 
 
+def rdma_word(name: str, value: object, _: Mapping[str, object], __: str) -> bool:
+    """Without its title, a table does not say which operation it is about."""
+    return name == "definition" and value in ("rdma-any-latency", "rdma-any-bandwidth")
+
+
 APART = Allowances(may_lack_size=True)
 ALLOWED = {
     # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
@@ -121,6 +126,8 @@ ALLOWED = {
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
     # The header of the compact columns states the meaning of each number.
     "rabbitmq_perftest": Allowances(moved=Distance.CONTEXT),
+    # Without the line of the connection, it is not known whether the bytes arrived. In JSON, each number is on a line of its own.
+    "rdma_perftest": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=rdma_word, also_says=iperf3_numbers),
     # Members of the JSON of RTI may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
     # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),

@@ -145,6 +145,15 @@ def test_mean_of_catch2_is_read_in_its_printed_unit() -> None:
     assert record.numbers == (Number(metric="latency", statistic="mean", value=43186.0, resolution=1.0, line=11),)
 
 
+def test_mean_time_of_pytest_benchmark_is_read_from_the_text_next_to_the_rate() -> None:
+    log = read(ACTION / "layout-pytest.json")
+
+    assert [record.samples for record in log.records] == [510, 1751]
+    assert [record.numbers[0].value for record in log.records] == pytest.approx([1049881.8196, 124433.506])
+    assert log.problems == []
+    assert log.records[0].numbers[0].line == 14
+
+
 def test_value_of_unknown_meaning_is_not_read() -> None:
     log = read(ACTION / "layout-cargo.json")
 

@@ -95,7 +95,7 @@ def test_line_of_ten_megabytes_is_reported_and_affects_at_most_the_result_around
 
 def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
     """Insert a line into a sample log; check that the line is reported as unknown or broken, and that no other record appears."""
-    lines = with_line_end(path).splitlines(keepends=True)
+    lines = re.findall(rb"[^\n]*\n", with_line_end(path))  # Not splitlines: progress that is written over ends with a carriage return.
     plain = {wherever(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
     index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
 

@@ -229,18 +229,18 @@ def test_recorded_logs_of_a_locale_with_decimal_commas_have_the_printed_numbers(
     assert (values(end_to_end[0])["latency", "mean"], end_to_end[0].conditions.acks) == (1941700, "1")
 
 
-def test_consumer_of_a_new_version_that_gave_up_has_failed() -> None:
+def test_run_of_a_consumer_of_version_4_3_that_timed_out_is_failed() -> None:
     assert read(LOGS / "4.3-consumer-timeout.log").facts.status == "failed"
 
 
-def test_metrics_of_the_client_are_no_results() -> None:
+def test_metrics_of_the_client_become_no_records() -> None:
     log = read(LOGS / "4.3-metrics.log")
 
     assert (log.broken, log.unknown) == ([], [])
     assert [values(record)["acknowledged_rate", "mean"] for record in log.records if record.test == "throughput"] == [1002.004008]
 
 
-def test_command_goes_on_in_the_line_behind_a_backslash_and_no_further() -> None:
+def test_command_continues_only_in_the_line_after_a_line_that_ends_with_a_backslash() -> None:
     line = (LOGS / "producer-summary.log").read_text()
     log = read_text(f"kafka-producer-perf-test.sh --topic t \\\n--record-size 100\n--throughput 10\n{line}")
 

@@ -119,7 +119,7 @@ def test_each_of_many_consecutive_lines_is_claimed_only_once_and_unclaimed_lines
     assert [line.number for line in waiting.late] == [5, 6]
 
 
-def test_records_are_placed_only_on_unclaimed_lines() -> None:
+def test_records_can_be_assigned_only_to_unclaimed_lines() -> None:
     waiting = WaitingLines()
     lines = five_lines()
     waiting.give_run(lines)

@@ -209,7 +209,7 @@ def test_line_that_is_truncated_within_its_times_is_broken() -> None:
     assert (log.records, len(log.broken)) == ([], 1)
 
 
-def test_default_size_of_a_subscriber_in_its_own_process_is_no_size_of_messages() -> None:
+def test_default_size_that_a_separate_subscriber_prints_is_not_read_as_the_message_size() -> None:
     # From natscli issue 1441: the messages had 250,000 bytes.
     text = (
         "22:45:52 Starting Core NATS subscribe benchmark [clients=1, msg-size=128 B, msgs=10,000, multi-subject=false, subject=worker.inbox.0]\n\n"
@@ -221,7 +221,7 @@ def test_default_size_of_a_subscriber_in_its_own_process_is_no_size_of_messages(
     assert (stated.payload_bytes, list(values(stated).values())) == (16, [5884, pytest.approx(91.94 * 1024 * 8, abs=1)])
 
 
-def test_other_program_with_the_same_lines_is_not_taken_for_nats() -> None:
+def test_similar_log_of_another_program_is_not_detected_as_nats_bench() -> None:
     # From the README of Centrifuge's benchmark.
     text = (
         "Starting benchmark [msgs=10000, msgsize=128, pubs=4, subs=100]\nCentrifuge Pub/Sub stats: 503,660 msgs/sec ~ 61.48 MB/sec\n"

@@ -609,7 +609,7 @@ def test_latency_below_the_resolution_of_a_screen_is_not_zero() -> None:
     assert [(n.bound, n.value, n.marks) for n in latencies if n] == [("<", 1000, ()), ("=", 71_000, ("derived", "partial"))]
 
 
-def test_log_of_a_relay_states_no_load_mode_even_with_the_old_name_of_the_communication() -> None:
+def test_log_of_a_relay_has_no_load_mode_in_old_versions_of_the_tool() -> None:
     head, table = (LOGS / "layout.log").read_text(encoding="utf-8").split("---EXPERIMENT-START---")
     plain = read_text(f"{head}---EXPERIMENT-START---{table}", "performance_test")
     relay = read_text(f"{head}With security: 0\nRoundtrip Mode: RELAY\n\n---EXPERIMENT-START---{table}", "performance_test")

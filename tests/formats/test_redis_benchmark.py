@@ -1,8 +1,10 @@
-"""redis-benchmark with --csv. Expected values are typed from the files in ``redis_benchmark/`` (see its README)."""
+"""redis-benchmark: CSV, text and ``-q``. Expected values are typed from the files in ``redis_benchmark/`` (see its README)."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import pytest
 
 from tacholog.formats.reading import read, read_text
 from tacholog.schema.conditions import Conditions
@@ -37,3 +39,61 @@ def test_row_without_a_header_is_broken() -> None:
     head, row, *_ = (LOGS / "7.0-set-get.csv").read_text(encoding="utf-8").splitlines(keepends=True)
 
     assert len(read_text(row + head, "redis_benchmark").broken) == 1
+
+
+def test_report_has_the_rate_the_latencies_the_clients_and_the_size_of_the_value() -> None:
+    record, reply = read(LOGS / "7.0-set-get.log").records
+
+    assert {(number.metric, number.statistic): (number.value, number.resolution, number.line) for number in record.numbers} == {
+        ("call_rate", "mean"): (41322.31, 0.01, 41),
+        ("latency", "mean"): (159000, 1000, 44),
+        ("latency", "min"): (24000, 1000, 44),
+        ("latency", "p50"): (127000, 1000, 44),
+        ("latency", "p95"): (279000, 1000, 44),
+        ("latency", "p99"): (511000, 1000, 44),
+        ("latency", "max"): (4647000, 1000, 44),
+    }
+    assert (record.payload_bytes, record.samples, record.conditions.publishers) == (64, 5000, 10)
+    assert record.conditions.settings == '{"appendonly": "no", "command": "SET", "keep_alive": "1"}'
+    assert reply.payload_bytes is None  # GET sends no value: what it reads is as large as what an earlier SET wrote.
+
+
+def test_size_of_a_command_of_the_user_is_that_of_the_whole_request_and_is_not_read() -> None:
+    (record,) = read(LOGS / "7.0-publish.log").records
+
+    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # publish, ch and 8 bytes, with their lengths.
+    assert record.payload_bytes is None
+
+
+def test_position_of_a_number_counts_the_progress_that_the_tool_wrote_before_it() -> None:
+    text = (LOGS / "7.0-quiet.log").read_bytes().decode()
+    rate = read(LOGS / "7.0-quiet.log").records[0].numbers[0]
+
+    assert (rate.value, text.split("\n")[0][rate.value_start : rate.value_end]) == (64516.13, "64516.13")
+
+
+def test_old_report_has_the_rate_and_the_maximum_that_was_cut_off() -> None:
+    record = read(LOGS / "5.0-set-get.log").records[0]
+
+    assert [(number.metric, number.statistic, number.value, number.resolution) for number in record.numbers] == [
+        ("call_rate", "mean", 30883.26, 0.01),
+        ("latency", "max", 3e6, 1e6),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("  throughput summary: 41322.31", "  throughput summary: 71428.57", "the rate is not that of the requests and the time"),
+        ("(cumulative count 5000)\n\nSummary", "(cumulative count 4000)\n\nSummary", "the rows of a distribution contradict each other"),
+        ("50.000% <= 0.127", "50.000% <= 0.128", "the distribution is not that of the summary"),
+        ("0.159     0.024", "0.159     0.224", "latencies that do not ascend"),
+        ("  64 bytes payload\n", "", "the next line of the report is missing or garbled"),
+    ],
+)
+def test_report_that_contradicts_itself_is_broken_and_costs_only_itself(old: str, new: str, reason: str) -> None:
+    text = (LOGS / "7.0-set-get.log").read_bytes().decode()
+    log = read_text(text.replace(old, new, 1), "redis_benchmark")
+
+    assert reason in [problem.reason for problem in log.problems]
+    assert [record.conditions.settings for record in log.records] == ['{"appendonly": "no", "command": "GET", "keep_alive": "1"}']

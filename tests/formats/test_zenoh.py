@@ -104,8 +104,17 @@ def test_total_of_an_example_in_another_language_is_the_only_summary(line: str) 
     assert [(number.metric, number.value) for number in summary.numbers] == [("message_rate", 111111.125), ("messages_received", 250000)]
 
 
-def test_round_trip_that_timed_out_makes_the_series_partial() -> None:
+def test_summary_is_marked_as_partial_if_a_round_trip_timed_out() -> None:
     log = read_text("8 bytes: seq=0 rtt=10us lat=5us\nTIMEOUT seq=1\n")
 
     assert log.unknown == []
     assert all("partial" in number.marks for record in summaries(log) for number in record.numbers)
+
+
+def test_recorded_logs_of_zenoh_python_have_the_printed_numbers() -> None:
+    ping, rounds = (read(LOGS / f"python-1.10-{name}.log") for name in ("ping", "sub-thr"))
+    (round_trips,), (rate,) = summaries(ping), summaries(rounds)
+
+    assert [(log.broken, log.unknown) for log in (ping, rounds)] == [([], [])] * 2
+    assert (round_trips.samples, [values(round_trips)[name] for name in ("min", "mean", "max")]) == (8, [115_000, 168_125, 369_000])
+    assert [(number.metric, number.value) for number in rate.numbers] == [("message_rate", 285753.261626), ("messages_received", 849582)]

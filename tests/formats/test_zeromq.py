@@ -91,14 +91,14 @@ def test_recorded_logs_have_the_printed_numbers() -> None:
     assert [record.test for record in read(LOGS / "libzmq-4.3.4-inproc.log").records] == ["latency", "throughput"]
 
 
-def test_micro_sign_of_a_port_is_a_unit_too() -> None:
+def test_unit_microsecond_with_the_micro_sign_of_a_port_is_read() -> None:
     # From the README of CZTop's performance tests.
     text = "message size: 1000 [B]\nroundtrip count: 10000\nelapsed time: 0.805 [s]\naverage latency: 40.254 [\u03bcs]\n"
 
     assert [number.value for record in read_text(text).records for number in record.numbers] == [40254]
 
 
-def test_megabit_of_a_port_of_nng_may_have_10_to_the_6_bits_as_the_two_rates_show() -> None:
+def test_megabit_of_a_port_of_nng_is_read_as_10_to_the_6_bits_if_the_two_rates_show_this() -> None:
     # From the README of a port of nng's tests.
     text = "message size: 1000 [B]\nmessage count: 10000000\nthroughput: 911578 [msg/s]\nthroughput: 7292.624 [Mb/s]\n"
     (record,) = read_text(text).records
@@ -108,7 +108,7 @@ def test_megabit_of_a_port_of_nng_may_have_10_to_the_6_bits_as_the_two_rates_sho
     assert goodput.value == 7292.624e6
 
 
-def test_blocks_may_be_indented_with_tabs_and_have_blank_lines_between_them() -> None:
+def test_indented_blocks_with_blank_lines_between_the_blocks_are_read() -> None:
     log = read_text("\t" + LATENCY.replace("\n", "\n\t").rstrip("\t") + "\n\t" + LATENCY.replace("\n", "\n\t").rstrip("\t"))
 
     assert [number.value for record in log.records for number in record.numbers] == [26123, 26123]

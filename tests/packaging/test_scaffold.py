@@ -69,7 +69,7 @@ def test_package_that_0_4_0_wrote_passes_its_tests(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_tests_of_the_package_fail_if_a_control_character_crashes_the_format_and_name_the_log(package: Path, installed: Path, tmp_path: Path) -> None:
+def test_tests_of_the_package_fail_and_name_the_log_if_a_control_character_crashes_the_format(package: Path, installed: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(installed, tmp_path / "crashing"))
     module = path / f"tacholog_{NAME}/__init__.py"
     sound = module.read_text()

@@ -190,7 +190,7 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """Return the parts of the floor that are measured directly before a cell, as arguments of floor: all references of its goals."""
+    """Return the arguments with which the program floor measures all references of a cell. They are measured directly before the cell."""
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 

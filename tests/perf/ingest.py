@@ -85,7 +85,7 @@ def _summaries(dice: random.Random) -> Iterator[str]:
 
 
 def _answers(dice: random.Random) -> Iterator[str]:
-    """Yield the lines that a publisher of RTI Perftest prints for each answer, as in the largest logs of the tool."""
+    """Yield the lines that a publisher of RTI Perftest prints for each answer. The largest logs of the tool consist of such lines."""
     while True:
         yield "********** New data length is 1024\n"
         low, high = 40, 40
@@ -96,7 +96,7 @@ def _answers(dice: random.Random) -> Iterator[str]:
 
 
 def _oddities(_: random.Random) -> Iterator[str]:
-    """Yield summaries with decimal commas, as Java prints them in many countries. They are read one by one."""
+    """Yield summaries with decimal commas, as Java prints them in many countries. Such lines are not read in bulk, but one by one."""
     while True:
         yield "Length: 63000  Packets: 18900000  Packets/s(ave):  630000  Mbps(ave): 317520,0  Lost:     0 (0,00%)\n"
 

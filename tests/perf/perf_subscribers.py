@@ -31,7 +31,7 @@ def least_cost_ns(transport: str, size: int, count: int, effort: Effort) -> tupl
 
 
 def subscriber_rows(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Yield the cost of each additional subscriber, compared with a single subscriber, at each side: the smallest cost of all rounds."""
+    """Yield the cost of each additional subscriber for each side, compared with a single subscriber. Costs are the smallest of all rounds."""
     for transport in WAYS:
         for size in (64, 16384):
             try:

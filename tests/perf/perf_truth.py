@@ -81,7 +81,7 @@ def _reports(reports: int, made: Callable[[np.random.Generator, int], NDArray[np
 
 
 def false_reports() -> Iterator[Row]:
-    """Yield the share of reports of one build, in pairs, that call any of 40 rows better or worse."""
+    """Yield the share of reports that call any of 40 rows better or worse although both sides are the same build."""
     for pairs in (6, 8, 12, 30):
         false: list[float] = []
         for noise in NOISES:
@@ -146,7 +146,7 @@ def detection() -> Iterator[Row]:
 
 
 def hosts() -> Iterator[Row]:
-    """Yield the share of reports with a better or worse row if the host makes the new side slower, with and without controls that get slower too."""
+    """Yield the share of reports with a better or worse row if the host slows down the new side, for several numbers of controls."""
     for slower in (1, 2, 3, 4, 7):
         for varies in (0.0, 0.03):
             for controls in (0, 4, 8, 12):
@@ -160,7 +160,7 @@ def hosts() -> Iterator[Row]:
 
 
 def blocks() -> Iterator[Row]:
-    """Yield the share of reports on blocks of runs that state a change of the host, with and without such a change."""
+    """Yield the share of reports on blocks of runs that state a change of the host: for a host that changes, and for a host that does not change."""
     for noise in (iid, heavy_tails, outliers, bimodal, shared_by_rows, autocorrelated):
         for controls, runs in ((12, 6), (12, 8), (2, 6)):
             found = share_moved(functools.partial(of_host, Host(0), noise=noise, controls=controls, runs=runs), HOST_REPORTS)
@@ -197,7 +197,7 @@ def histories() -> Iterator[Row]:
 
 
 def rounding() -> Iterator[Row]:
-    """Yield the share of rows printed in steps of 2 % whose 95 % interval contains the true change, and the share falsely called no change."""
+    """Yield two shares of rows printed in steps of 2 %: rows whose 95 % interval contains the true change, and rows falsely called no change."""
     for noise in (iid, heavy_tails):
         for scale in (0.05, 0.25, 0.5, 1.0):
             for pairs in (8, 12, 20):

@@ -59,7 +59,7 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 
 def _ingest(folder: Path) -> Iterator[Row]:
-    """Yield a row for each format with a long log: a run with this log becomes Parquet with an empty cache."""
+    """Yield a row for each format with a long log: the time to convert a run with this log to Parquet with an empty cache."""
     empty = write_run(folder / "empty" / "run", b"Length:  32  Packets: 7  Packets/s(ave): 7  Mbps(ave): 0.0  Lost: 0 (0.00%)\n", format="rti")
     start = cost(["export", "--data", str(empty.parent), "--format", "parquet", "--output", "x.parquet"], folder / "cache")
     for name, log in (LONG_LOGS | {"perftest histograms": HISTOGRAMS}).items():
@@ -129,7 +129,7 @@ def _growth(folder: Path) -> Iterator[Row]:
 
 
 def _diff(folder: Path) -> Iterator[Row]:
-    """Compare two of twenty releases, first with an empty cache, then with a full cache."""
+    """Yield CPU time and memory of a comparison of two of twenty releases, first with an empty cache, then with a full cache."""
     root = folder / "runs"
     write_long_runs(root, range(COMPARED_RUNS))
     for words in ("new", "in the cache"):

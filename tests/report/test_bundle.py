@@ -1,4 +1,4 @@
-"""Where Plotly comes from: a small bundle if npm can get it, otherwise the full bundle with a note. No build waits for long."""
+"""The source of Plotly: the small bundle if npm can fetch it, otherwise the full bundle with a note. No build waits for long."""
 
 from __future__ import annotations
 

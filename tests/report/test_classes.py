@@ -129,7 +129,7 @@ def test_all_documented_keys_of_the_native_log_are_public_except_the_listed_keys
     }
 
 
-def test_state_of_another_host_is_public_and_its_name_is_not() -> None:
+def test_state_of_another_host_is_public_and_the_name_of_the_host_is_hidden() -> None:
     environment = {"governor": "performance", "zanzibar.governor": "powersave", "zanzibar.load1_before": "0.50", "zanzibar.key": "5"}
 
     shown = published_manifest(Manifest(system="S", logs=(), environment=environment), redactor()).environment

@@ -475,7 +475,7 @@ def test_home_page_states_that_the_system_was_not_loaded_and_where_latencies_und
     assert "the system was not loaded. Latencies under load are on the page \u201cSide by side\u201d." in words_of(shown(*unloaded, *loaded))
 
 
-def test_network_of_one_machine_is_called_loopback() -> None:
+def test_network_between_two_processes_of_one_machine_is_called_loopback() -> None:
     alone, two = (
         words_of(shown(*(Measured(name, reach="network", hosts=hosts).latency(*SIX) for name in "ab"))) for hosts in ((None,), (None, "other"))
     )
@@ -655,7 +655,7 @@ def test_machines_of_published_documents_are_a_list_with_links_if_the_site_has_o
     assert '<li><span class="stat-label">lab</span><span class="stat-label"> (Lib: <a href="doc:lib/shmem">SHMEM</a>)</span></li>' in html
 
 
-def test_site_with_only_documents_draws_their_figures() -> None:
+def test_site_with_only_published_documents_draws_the_figures_of_these_documents() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True)
 
     html = shown(paper.latency(700.0), paper.latency(800.0, size=1024))

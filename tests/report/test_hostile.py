@@ -222,7 +222,7 @@ def _toml(file: str) -> bytes:
 
 
 @pytest.mark.site
-def test_results_without_message_sizes_give_a_site(tmp_path: Path, checkout: Path) -> None:
+def test_site_is_built_from_results_without_message_sizes(tmp_path: Path, checkout: Path) -> None:
     write_run(tmp_path / "data/run", checkout / "tests/formats/sockperf/ping-pong-udp.log", system="S")
 
     for _ in range(tries(1, 2)):

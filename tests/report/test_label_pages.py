@@ -76,7 +76,7 @@ def test_runs_with_different_labels_are_different_series_whose_names_contain_the
         ("kernel 6.1, plugin flannel", 1),
         ("kernel 6.1, plugin calico", 1),
         ("kernel 6.10, plugin flannel", 1),
-        ("kernel 6.1", 1),  # The name does not state the missing plugin, because all other names state a plugin.
+        ("kernel 6.1", 1),  # All other names state a plugin, so this name need not state that the plugin is missing.
     }
 
 
@@ -177,7 +177,7 @@ def test_each_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
         assert all(index.part_with("S", result.conditions.transport or "", result.run) == part for part, result in shown)
 
 
-def test_list_of_pages_in_a_directive_selects_the_numbers_of_each_page(view: View) -> None:
+def test_directive_with_a_list_of_pages_states_the_fields_that_select_the_numbers_of_each_page(view: View) -> None:
     first = page_groups(view, ("system", "label.plugin"))[0].pages[0].parts[0]
 
     assert page_index([["S", "tcp", "s/calico", {"label.plugin": "calico"}]]).parts == (first,)
@@ -292,7 +292,7 @@ def test_each_page_offers_its_own_numbers_for_download_and_the_side_by_side_page
     assert dead_links(site, pages) == []
 
 
-def test_label_that_splits_pages_but_that_no_run_has_is_reported_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_label_in_the_setting_pages_is_reported_on_the_terminal_if_no_run_has_this_label(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from tacholog.commands.report import _mention_missing_labels
 
     add(tmp_path / "data", "a", kernel="6.1")

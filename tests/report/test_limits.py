@@ -11,11 +11,11 @@ from tests.command import run_tacholog_text
 from tests.unpacked import content_of
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.logs import ReadingLimits
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.site.settings import SiteSettings, read_settings
 from tacholog.store.load import load
-from tacholog.store.logs import ReadingLimits
 from tacholog.store.pool import Work
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"

@@ -1,4 +1,4 @@
-"""The page of a log."""
+"""The page that shows a log."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_single_number_of_a_line_is_described_beside_the_line(tmp_path: Path) ->
     assert labels_of([whole]) == {}
 
 
-def test_histogram_is_shortened_and_a_line_with_numbers_is_complete(tmp_path: Path) -> None:
+def test_line_of_a_histogram_is_shortened_and_a_line_with_linked_numbers_is_shown_completely(tmp_path: Path) -> None:
     log = "perftest version=0.3.0 log=native/1\n"
     log += (
         "latency payload_bytes=64 basis=rtt samples=4 lost=0 p50_ns=7243 max_ns=9000 " + "".join(f"later{number}=1 " for number in range(12)) + "\n"

@@ -83,7 +83,7 @@ def test_site_of_own_runs_of_many_tools_agrees_with_its_offered_logs(own_runs: P
     assert verify_site(own_runs).findings == ()
 
 
-def test_publishers_keep_the_names_of_their_log(own_runs: Path) -> None:
+def test_publishers_have_the_names_that_their_log_states(own_runs: Path) -> None:
     shown = pd.read_parquet(own_runs / "data/results.parquet", columns=["system", "participant"])
 
     assert {*shown[shown["system"] == "System 7"]["participant"].dropna()} == {"pub1", "pub2", "pub3", "all"}

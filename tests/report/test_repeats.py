@@ -59,7 +59,7 @@ def test_percentile_that_only_some_runs_state_has_no_median() -> None:
     assert "stated in 2 of 3 runs" in numbers_tables([series], Links(), "t")
 
 
-def test_run_that_measured_twice_counts_as_one_run_and_two_measurements() -> None:
+def test_run_with_two_measurements_counts_as_one_run_and_two_measurements() -> None:
     twice = [*results_of("run-0", PRINTED[0], line=1), *results_of("run-0", PRINTED[1], line=2)]
 
     (series,) = series_of([*twice, *results_of("run-1", PRINTED[2])])

@@ -180,7 +180,7 @@ def test_loss_is_drawn_and_stated_only_for_a_transport_with_losses(page: Reader)
     assert "Share of messages lost" not in page(SHMEM).text
 
 
-def test_rate_with_mostly_lost_messages_is_not_a_headline(page: Reader) -> None:
+def test_rate_with_high_loss_is_marked_and_a_rate_without_loss_is_the_highest_rate_of_its_system(page: Reader) -> None:
     assert "16.2\u00a0Mbit/s at 32\u00a0B, with more than 1\u202f% lost at every size" in page(UDP).text
     assert "4.47\u00a0Gbit/s" in page("systems").text  # The rate of the worse of the two runs without loss.
 

@@ -1,4 +1,4 @@
-"""A table as a value: its four writers show the same cells, and no writer lets text of strangers become markup."""
+"""A table can be written as HTML, Markdown, terminal text and CSV. All forms have the same cells, and text of strangers never becomes markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = [
 TABLE = Table("Latency", COLUMNS, [ROWS], "tl-table", "here")
 
 
-def test_number_has_a_unit_a_link_to_its_line_a_range_and_a_title_with_all_digits() -> None:
+def test_number_has_a_unit_and_a_link_to_its_line_and_a_range_and_a_title_with_all_digits() -> None:
     page = str(html(TABLE))
 
     assert '<th scope="col">median<span class="tl-unit">µs</span></th>' in page

@@ -167,7 +167,7 @@ def test_script_of_perftest_can_run_with_a_shorter_duration_and_states_this() ->
     assert "# Set DURATION_S to another time per size, in seconds" in script
 
 
-def test_command_with_values_runs_once_for_each_value() -> None:
+def test_script_runs_a_command_once_for_each_set_of_values_of_its_placeholders() -> None:
     each = ({"payload_bytes": 100, "rate": 500}, {"payload_bytes": 1000, "rate": 50})
     ping = Command(role="pub", argv=("ping", "{rate}", "-s{payload_bytes}"), result="3.1", machine="a", each=each)
     pong = Command(role="sub", argv=("pong",), result="3.1", machine="b")

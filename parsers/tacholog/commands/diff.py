@@ -270,8 +270,8 @@ def _matching(option: str, patterns: Sequence[str]) -> list[Path]:
 
 def is_bare(name: str) -> bool:
     """Whether a side is a log, or a folder of logs without any run.toml."""
+    from tacholog.runs.listing import run_folders
     from tacholog.store.frames import is_saved
-    from tacholog.store.load import run_folders
 
     path = Path(name)
     return path.is_file() or (path.is_dir() and not is_saved(path) and next(run_folders(path), None) is None)

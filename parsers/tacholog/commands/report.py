@@ -127,7 +127,7 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
         UnreadableInput: all folders contain logs but no run.
     """
     from tacholog.commands._import_listing import import_command
-    from tacholog.store.load import run_folders
+    from tacholog.runs.listing import run_folders
 
     if any(next(run_folders(folder), None) for folder in folders):
         return

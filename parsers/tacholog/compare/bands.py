@@ -22,7 +22,6 @@ import msgspec
 
 from tacholog.compare.policy import band_of
 from tacholog.compare.result import Comparison, ComparisonRow, RowKey
-from tacholog.compare.statistics import student_t_quantile
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 from tacholog.runs.labels import is_label
@@ -201,6 +200,8 @@ def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
 
 def _band(sessions: Sequence[Calibration]) -> Band:
     """Return the band of one row from its sessions; see docs/significance.md for the formulas."""
+    from tacholog.compare.statistics import student_t_quantile  # It needs NumPy, and `tacholog check` only reads the file.
+
     count, runs = len(sessions), sum(entry.runs for entry in sessions)
     variance = sum((entry.runs - 1) * entry.deviation**2 for entry in sessions) / (runs - count)
     within = student_t_quantile(_LEVEL, runs - count) * sqrt(2 * variance)

@@ -6,10 +6,11 @@ Their lines are::
     64 bytes: seq=1 rtt=39\u00b5s lat=19\u00b5s                Received 1000000 messages over 8.10s: 123456.789msg/s
 
 ``z_ping`` prints whole microseconds, which are cut off and not rounded; ``lat`` is half of ``rtt``, cut off again, so it is not read. Examples in
-other languages differ a little (``rtt=42\u00b5s, lat=21\u00b5s``, ``lat=21.0\u00b5s``, ``Received 9 messages in 1.5: averaged 6.0 msgs/sec``). Each
-round trip is an interval of one message, and a summary is computed from those of a size. ``z_sub_thr`` prints a rate for each round of a fixed number
-of messages, and no message size: the manifest states it. The last line is missing if the program ends after its last round. Then the rate over all
-rounds is computed: each round has the same number of messages, so it is their harmonic mean. The first round begins with its first message.
+other languages differ a little (``rtt=42\u00b5s, lat=21\u00b5s``, ``lat=21.0\u00b5s``, ``Received 9 messages in 1.5: averaged 6.0 msgs/sec``), and
+zenoh-python rounds. Each round trip is an interval of one message, and a summary is computed from those of a size. ``z_sub_thr`` prints a rate for
+each round of a fixed number of messages, and no message size: the manifest states it. The last line is missing if the program ends after its last
+round. Then the rate over all rounds is computed: each round has the same number of messages, so it is their harmonic mean. The first round begins
+with its first message.
 Conditions are the message size of a ping, and the load.
 Source: examples/examples/z_ping.rs and z_sub_thr.rs of eclipse-zenoh/zenoh; samples in tests/formats/zenoh/.
 """
@@ -45,7 +46,8 @@ SYSTEM = "zenoh"
 TOOL = "zenoh examples"
 DIALECTS = (
     Dialect("rust", "z_ping and z_sub_thr since 0.5", "logs recorded with 1.10.2"),
-    Dialect("others", "those of zenoh-c, zenoh-pico, zenoh-cpp and zenoh-python", "from source only"),
+    Dialect("python", "those of zenoh-python", "logs recorded with 1.10.2"),
+    Dialect("others", "those of zenoh-c, zenoh-pico and zenoh-cpp", "from source only"),
 )
 DEFINITIONS = {
     "zenoh-ping": "Round trip with one message outstanding, from the call of put until the answer was received, cut off to whole microseconds.",
@@ -67,7 +69,7 @@ _TOTAL = re.compile(
 _LOOKS_LIKE = re.compile(r"[0-9]{1,12} bytes: seq=|(?:Stats .{1,40}: )?(?:[Rr]eceived|sent) [0-9]{1,15} messages (?:over|in) ")
 _TIMEOUT = re.compile(r"TIMEOUT seq=[0-9]{1,12}")
 _CHATTER = re.compile(
-    r"(?:Warming up for [0-9.]{1,9}(?:ns|[\u00b5\u03bcu]s|ms|s)|Press CTRL-C to quit|Opening session|Declaring Subscriber on .{1,80})\.\.\."
+    r"(?:Warming up for [0-9.]{1,9}(?:ns|[\u00b5\u03bcu]s|ms|s)?|Press CTRL-C to quit|Opening session|Declaring Subscriber on .{1,80})\.\.\."
 )
 _HEAD = LineStart(
     r"(?:[0-9]{1,12} bytes: seq=[0-9]{1,12} rtt=|[0-9]{1,12}(?:\.[0-9]{1,20})? msgs?/s(?:ec)?\r?$|Received [0-9]{1,15} messages over [0-9.]{1,20}s: )"

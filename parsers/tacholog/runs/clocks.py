@@ -20,9 +20,14 @@ is computed from the report of ptp4l: |offset from master| + mean path delay, wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from tacholog.errors import UnreadableInput
+from tacholog.runs.manifest import Manifest
 
 CLOCK_FILE = "clock.log"
 CLOCK_FORMAT = "clock"
@@ -31,6 +36,7 @@ END = "end"
 TIMES = ("before", "after")
 _LOCAL_REFERENCE = "7F7F0101"  # chronyc prints this reference if a clock follows no other clock
 _CHRONY_FIELDS = 14
+_LARGEST_CLOCK_LOG = 2**20  # in bytes
 _LINE = re.compile(r"(?P<host>[A-Za-z][\w-]{0,63}) (?P<when>before|after) (?P<tool>address|chronyc|pmc) (?P<text>.*)", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(?:\.[0-9]{1,12})?(?:[eE][+-]?[0-9]{1,3})?")
 
@@ -134,3 +140,34 @@ def _ptp(host: str, lines: Sequence[str], when: str) -> _Report:
         # In this state, ptp4l adjusts the clock of the network card, so its report does not cover the system clock.
         raise NoWitness(f"ptp4l steers the network card of {host}, not its system clock; let chrony follow the card, and report")
     return _Report(abs(float(offset)) + float(delay), "ptp", grandmaster, is_reference)
+
+
+class Clocks(msgspec.Struct, frozen=True):
+    """The clocks of a run.
+
+    Attributes:
+        error_ns: the largest difference between the clocks; ``None`` if all processes shared one clock, or if the difference is unknown.
+        refusal: the reason why one-way latencies of the run are not shown; ``None`` if they are shown.
+    """
+
+    error_ns: float | None = None
+    refusal: str | None = None
+
+
+def clocks_of(manifest: Manifest, open_log: Callable[[str], BinaryIO]) -> Clocks:
+    """Return what is known about the clocks of a run.
+
+    Args:
+        manifest: the manifest of the run.
+        open_log: opens a file of the run.
+    """
+    if manifest.clocks != "several":
+        return Clocks()
+    refused = "one-way latencies between machines are not shown"
+    if not any(entry.file == CLOCK_FILE for entry in manifest.logs):
+        return Clocks(refusal=f"{refused}: the run has no {CLOCK_FILE}, in which the clocks of its hosts report how exact they are")
+    try:
+        with open_log(CLOCK_FILE) as file:
+            return Clocks(error_ns=clock_error_ns(file.read(_LARGEST_CLOCK_LOG).decode("utf-8", "replace")))
+    except (NoWitness, UnreadableInput, OSError) as error:
+        return Clocks(refusal=f"{refused}: {error}")

@@ -11,7 +11,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -95,6 +95,20 @@ def contradictions(record: Record, log: Conditions, manifest: StatedConditions) 
     pairs = ((name, getattr(manifest, name), in_log[name]) for name in FIELDS if name not in _NEVER_COMPARED)
     in_both = ((name, in_manifest, logged) for name, in_manifest, logged in pairs if in_manifest is not None and logged is not None)
     return [Contradiction(name, in_manifest, logged) for name, in_manifest, logged in in_both if not _same(in_manifest, logged)]
+
+
+def first_contradictions(conflicts: Iterable[tuple[int, Iterable[Contradiction]]]) -> Iterator[tuple[int, Contradiction]]:
+    """Yield each contradiction of a log once, with the first line that has it.
+
+    Args:
+        conflicts: the contradictions of records, each with the line of its record.
+    """
+    reported: set[Contradiction] = set()
+    for line, contradicted in sorted(conflicts, key=lambda conflict: conflict[0]):
+        for contradiction in contradicted:
+            if contradiction not in reported:
+                yield line, contradiction
+                reported.add(contradiction)
 
 
 def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import not_a_file, open_log_in
 from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
+from tacholog.runs.moments import is_moment
+
+#: One row of a table: its values by the names of the columns.
+Row = dict[str, Any]
 
 UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read.
 ALTERED = "altered"  # A log with another SHA-256 than its manifest states: it was cut or changed.
@@ -20,13 +24,14 @@ CLOCKS = "clocks"  # One-way latencies between machines without reports on their
 COPIED = "copied"  # A log of an own run that is also in another run: one measurement would be counted twice.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
 LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # If there is a problem of these kinds, the dataset lacks something that the user asked for.
+COINCIDENCE = 3  # Fewer equal figures may be equal by chance, unless they are bounds.
 _ALTERED_REASON = re.compile(r"the log's SHA-256 is [0-9a-f]{64}, run\.toml says [0-9a-f]{64}")
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
 _NAMES_SHOWN = 5
 
 
-def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> dict[str, Any]:
+def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> Row:
     """Return one row of the table ``problems``."""
     return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text_shown(text), "reason": utf8(reason)}
 
@@ -51,14 +56,14 @@ def utf8(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSError) -> None:
+def add_unlisted_folder(root: Path, problems: list[Row], error: OSError) -> None:
     """Add the problem that a folder cannot be listed."""
     folder = Path(error.filename)
     reason = f"{folder}: the folder cannot be listed: {error.strerror}; what is in it was not read"
     problems.append(problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", reason))
 
 
-def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manifest) -> Iterator[dict[str, Any]]:
+def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manifest) -> Iterator[Row]:
     """Yield a problem for each file in the folder of a run that the manifest of the run does not list.
 
     Args:
@@ -76,7 +81,7 @@ def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manif
         yield problem(run, name, 0, "manifest", "", reason)
 
 
-def special_files(folder: Path) -> Iterator[dict[str, Any]]:
+def special_files(folder: Path) -> Iterator[Row]:
     """Yield a problem for each named pipe, socket and device in a folder of logs. Opening such a file could block forever."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and not _is_plain(entry))
@@ -90,7 +95,7 @@ def _is_plain(entry: os.DirEntry[str]) -> bool:
     return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
-def folder_without_manifest(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:
+def folder_without_manifest(root: Path, folder: Path, files: Sequence[str]) -> Iterator[Row]:
     """Yield a problem for a folder that contains logs but no manifest. Without this problem, the logs would be skipped without a message.
 
     A folder below a ``plan.toml`` belongs to a planned run. It is not a problem.
@@ -111,3 +116,53 @@ def _is_log(folder: Path, name: str) -> bool:
     except UnreadableInput:
         return False
     return True
+
+
+def manifest_problems(manifest: Manifest) -> list[Row]:
+    """Return the problem of a manifest whose ``start_time`` is no time, without the name of the run."""
+    if manifest.start_time is None or is_moment(manifest.start_time):
+        return []
+    reason = f'start_time = {manifest.start_time!r} is no time as in "2026-01-31T12:00:00Z", and was not used'
+    return [problem("", RUN_FILE, 0, "manifest", "", reason)]
+
+
+class LogIdentity(NamedTuple):
+    """A log, the folder of its run, and the SHA-256 of its bytes and of its text. They differ if the log is compressed."""
+
+    run: str
+    folder: str
+    log: str
+    sha256: str
+    text_sha256: str
+
+
+def copies(logs: Iterable[LogIdentity]) -> Iterator[Row]:
+    """Yield a problem for each log that has the same text as a log of an earlier run.
+
+    Args:
+        logs: logs of own runs with at least `COINCIDENCE` numbers. The problem names the earlier run, so its name must be one that may be shown.
+    """
+    first: dict[str, LogIdentity] = {}
+    for log in logs:
+        other = first.setdefault(log.text_sha256, log)
+        if other.run != log.run:
+            is_bare = Path(other.folder, other.log) == Path(other.run)  # a log without run.toml is a run with the name of the log
+            name = other.run if is_bare else f"{other.run}/{other.log}"
+            what = "bytes" if log.sha256 == other.sha256 else "text"  # one of the files may be compressed
+            reason = f"the same {what} as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
+            yield problem(log.run, log.log, 0, COPIED, "", reason)
+
+
+def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None) -> str:
+    """Return a problem as a line of text: its location, its kind, the reason, and, if the problem is about a line of a log, the text of this line.
+
+    Args:
+        row: a row of ``problems``.
+        folders: the folder of each run.
+    """
+    if not row["run"] or row["kind"] == FORGOTTEN or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
+        return str(row["reason"])  # The reason names the file or folder, and the key in the file.
+    path = (folders or {}).get(row["run"], Path(row["run"])) / row["log"]
+    line = f":{row['line']}" if row["line"] else ""
+    text = f": {row['text']!r}" if row["text"] else ""
+    return f"{path}{line}: {row['kind']}: {row['reason']}{text}"

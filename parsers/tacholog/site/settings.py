@@ -16,10 +16,10 @@ from tacholog.privacy.settings import Privacy
 from tacholog.privacy.tokens import plain
 from tacholog.render.links import is_web_address
 from tacholog.runs.labels import is_label
+from tacholog.runs.logs import ReadingLimits
 from tacholog.runs.manifest import read_evidence_toml, read_toml
 from tacholog.runs.questions import QUESTIONS_FILE, Question, QuestionFile
 from tacholog.site.result_pages import DEFAULT, FIELDS
-from tacholog.store.logs import ReadingLimits
 
 _MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")

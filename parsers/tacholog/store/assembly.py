@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.clocks import CLOCK_FILE, NoWitness, clock_error_ns
+from tacholog.runs.clocks import Clocks, clocks_of
 from tacholog.runs.conditions import distinguishing_options
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.host import stated_host
 from tacholog.runs.labels import labels_text
-from tacholog.runs.manifest import RUN_FILE, Host, Manifest
+from tacholog.runs.logs import ReadingLimits, run_ending
+from tacholog.runs.manifest import Host, Manifest
 from tacholog.runs.moments import is_moment
-from tacholog.runs.problems import CLOCKS, UNREADABLE, problem
+from tacholog.runs.problems import CLOCKS, UNREADABLE, manifest_problems, problem
 from tacholog.schema.conditions import Conditions, StatedConditions
-from tacholog.schema.records import BOUNDS, SEVERITY, Facts, Status, number_in
+from tacholog.schema.records import BOUNDS, Facts, Status, number_in
 from tacholog.store.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberArrays, RecordArrays, Shape, joined_words
 from tacholog.store.frames import Row
-from tacholog.store.logs import LogEntry, ReadingLimits, lost_log, open_named, read_log
+from tacholog.store.logs import LogEntry, lost_log, open_named, read_log
 from tacholog.store.parts import write_part
 
 # NumPy and pandas take long to import, and many commands do not need them. So each function that needs them imports them.
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from tacholog.store.quality import RunContext
 
 _CLOCK_ERROR = ("clock_error", "max")
-_LARGEST_CLOCK_LOG = 2**20  # in bytes
 _LARGE_CLOCK_ERROR = 0.1  # as a share of the latency
 _RESOURCES = "resources"  # The format of logs with resource usage. Such a log states no conditions, so its records get the conditions of the results.
 #: Called while a run is read. Its arguments: the index of the run, the name of the log, and the number of bytes of text that are read next.
@@ -142,20 +142,19 @@ class _Assembly:
         sizes = [(log.head.text_bytes, log.columns.number_count) for log in logs]
         problems = [row for log in logs for row in log.head.problems]
         clocks = clocks_of(manifest, task.open)
-        ending = run_ending(manifest, logs, has_results=any(shape.scope != "resources" for log in logs for shape in log.columns.shapes))
+        has_results = any(shape.scope != "resources" for log in logs for shape in log.columns.shapes)
+        ending = run_ending(manifest, [log.head for log in logs], has_results=has_results)
         of_results = [log for log in logs if log.head.format != _RESOURCES]
         options = distinguishing_options(manifest, _measured(logs) if manifest.options else ())
         for log in logs:
             if log.head.format == _RESOURCES:
                 shared = _shared({shape.conditions for other in of_results for shape in other.columns.shapes})
                 log.columns.shapes = _under(shared, log.columns.shapes)
-            elif (line := clocks.apply(log.columns)) is not None:
-                problems.append(clocks.problem("", log.entry.file, line))
+            elif (line := apply_clocks(clocks, log.columns)) is not None:
+                problems.append(problem("", log.entry.file, line, CLOCKS, "", clocks.refusal or ""))
             self._add_columns(log.entry.file, log.columns)
             self._contexts.append(_context(log.head.facts, manifest, task.processors, failed=ending[0] == "failed"))
-        if manifest.start_time is not None and not is_moment(manifest.start_time):
-            reason = f'start_time = {manifest.start_time!r} is no time as in "2026-01-31T12:00:00Z", and was not used'
-            problems.append(problem("", RUN_FILE, 0, "manifest", "", reason))
+        problems += manifest_problems(manifest)
         self._runs += 1
         facts = [log.head.facts for log in logs]
         return RunRecord(
@@ -225,7 +224,7 @@ def _read(task: RunTask, manifest: Manifest, index: int, progress: Callable[[str
 
 
 def _histograms(log: LogEntry, clocks: Clocks) -> Iterator[tuple[str, int, int | None, str, bytes]]:
-    for histogram in log.head.histograms:
+    for histogram in log.histograms:
         if histogram.basis != "one-way" or clocks.refusal is None:
             yield log.entry.file, histogram.line, histogram.payload_bytes, histogram.basis, histogram.packed
 
@@ -270,18 +269,6 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
         is_disturbed=any(exceeded(manifest.environment, manifest.limits)),
         took_other_way=facts.environment.get("way_agrees") == "no",
     )
-
-
-def run_ending(manifest: Manifest, logs: Sequence[LogEntry], *, has_results: bool) -> tuple[Status | None, str | None]:
-    """Return how a run ended, and the reason: the worst ending that its manifest or one of its logs states. ``None`` if no ending is stated.
-
-    If any of its logs has results, the run is not empty: in many runs, only one side prints results.
-    """
-    in_logs = [(log.head.status, log.head.reason) for log in logs] or [("empty", "the run has no log")]
-    if has_results:
-        in_logs = [ending for ending in in_logs if ending[0] != "empty"]
-    endings = [(manifest.status, manifest.reason), *in_logs]
-    return max((ending for ending in endings if ending[0]), key=lambda ending: SEVERITY[ending[0]], default=(None, None))
 
 
 def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | None, str | None], options: str | None) -> Row:
@@ -331,87 +318,54 @@ def log_row(log: LogEntry) -> Row:
     }
 
 
-class Clocks(msgspec.Struct, frozen=True):
-    """The clocks of a run.
+def apply_clocks(clocks: Clocks, columns: Columns) -> int | None:
+    """Add the error of the clocks to each one-way latency of a log, or remove the latencies.
 
-    Attributes:
-        error_ns: the largest difference between the clocks; ``None`` if all processes shared one clock, or if the difference is unknown.
-        refusal: the reason why one-way latencies of the run are not shown; ``None`` if they are shown.
+    Returns:
+        The line of the first latency that was removed; ``None`` if no latency was removed.
     """
-
-    error_ns: float | None = None
-    refusal: str | None = None
-
-    def apply(self, columns: Columns) -> int | None:
-        """Add the error of the clocks to each one-way latency of a log, or remove the latencies.
-
-        Returns:
-            The line of the first latency that was removed; ``None`` if no latency was removed.
-        """
-        if (self.error_ns is None and self.refusal is None) or not columns.number_count:
-            return None
-        records, numbers = columns.records, columns.numbers
-        one_way = _flags(shape.conditions.basis == "one-way" for shape in columns.shapes)[records.shape]
-        latency = _flags(metric == "latency" for metric, _ in columns.names)[numbers.name] & one_way[numbers.record]
-        if not latency.any():
-            return None
-        if self.refusal is not None:
-            for name in ("value", "resolution"):
-                getattr(numbers, name)[latency] = float("nan")
-            numbers.bound[latency] = BOUNDS.index("=")
-            columns.add_marks(latency, ("two_clocks",))
-            return int(records.line[numbers.record[latency.argmax()]])
-        self._add_error(columns, latency)
+    if (clocks.error_ns is None and clocks.refusal is None) or not columns.number_count:
         return None
+    records, numbers = columns.records, columns.numbers
+    one_way = _flags(shape.conditions.basis == "one-way" for shape in columns.shapes)[records.shape]
+    latency = _flags(metric == "latency" for metric, _ in columns.names)[numbers.name] & one_way[numbers.record]
+    if not latency.any():
+        return None
+    if clocks.refusal is not None:
+        for name in ("value", "resolution"):
+            getattr(numbers, name)[latency] = float("nan")
+        numbers.bound[latency] = BOUNDS.index("=")
+        columns.add_marks(latency, ("two_clocks",))
+        return int(records.line[numbers.record[latency.argmax()]])
+    _add_clock_error(clocks.error_ns or 0.0, columns, latency)
+    return None
 
-    def problem(self, run: str, log: str, line: int) -> Row:
-        """Return the problem that the one-way latencies of a log are not shown. ``line`` is the line of the first such latency."""
-        return problem(run, log, line, CLOCKS, "", self.refusal or "")
 
-    def _add_error(self, columns: Columns, latency: NDArray[np.bool_]) -> None:
-        """Add the error of the clocks to each record with one-way latencies. If the error is a large share of a latency, mark this latency.
+def _add_clock_error(error_ns: float, columns: Columns, latency: NDArray[np.bool_]) -> None:
+    """Add the error of the clocks to each record with one-way latencies. If the error is a large share of a latency, mark this latency.
 
-        A standard deviation is not marked, because it does not depend on the offset between the clocks.
-        """
-        import numpy as np
+    A standard deviation is not marked, because it does not depend on the offset between the clocks.
+    """
+    import numpy as np
 
-        error_ns, numbers = self.error_ns or 0.0, columns.numbers
-        spread = _flags(statistic == "std" for _, statistic in columns.names)[numbers.name]
-        is_large = error_ns > _LARGE_CLOCK_ERROR * np.abs(numbers.value)
-        columns.add_marks(latency & ~spread & is_large, ("clock_error",))
-        if _CLOCK_ERROR not in columns.names:
-            columns.names = [*columns.names, _CLOCK_ERROR]
-        of_records = np.unique(numbers.record[latency])
-        ends = np.searchsorted(numbers.record, of_records, side="right")
-        added = np.full((NUMBER_WIDTH, len(of_records)), NOT_STATED)
-        columns.number_words = np.insert(columns.number_words, ends, added, axis=1)
-        numbers = columns.numbers
-        positions = ends + np.arange(len(ends))
-        numbers.record[positions], numbers.name[positions] = of_records, columns.names.index(_CLOCK_ERROR)
-        numbers.value[positions], numbers.resolution[positions] = error_ns, np.nan
-        numbers.bound[positions], numbers.marks[positions] = BOUNDS.index("="), 0
+    numbers = columns.numbers
+    spread = _flags(statistic == "std" for _, statistic in columns.names)[numbers.name]
+    is_large = error_ns > _LARGE_CLOCK_ERROR * np.abs(numbers.value)
+    columns.add_marks(latency & ~spread & is_large, ("clock_error",))
+    if _CLOCK_ERROR not in columns.names:
+        columns.names = [*columns.names, _CLOCK_ERROR]
+    of_records = np.unique(numbers.record[latency])
+    ends = np.searchsorted(numbers.record, of_records, side="right")
+    added = np.full((NUMBER_WIDTH, len(of_records)), NOT_STATED)
+    columns.number_words = np.insert(columns.number_words, ends, added, axis=1)
+    numbers = columns.numbers
+    positions = ends + np.arange(len(ends))
+    numbers.record[positions], numbers.name[positions] = of_records, columns.names.index(_CLOCK_ERROR)
+    numbers.value[positions], numbers.resolution[positions] = error_ns, np.nan
+    numbers.bound[positions], numbers.marks[positions] = BOUNDS.index("="), 0
 
 
 def _flags(values: Iterable[bool]) -> NDArray[np.bool_]:
     import numpy as np
 
     return np.fromiter(values, dtype=bool)
-
-
-def clocks_of(manifest: Manifest, open_log: Callable[[str], BinaryIO]) -> Clocks:
-    """Return what is known about the clocks of a run.
-
-    Args:
-        manifest: the manifest of the run.
-        open_log: opens a file of the run.
-    """
-    if manifest.clocks != "several":
-        return Clocks()
-    refused = "one-way latencies between machines are not shown"
-    if not any(entry.file == CLOCK_FILE for entry in manifest.logs):
-        return Clocks(refusal=f"{refused}: the run has no {CLOCK_FILE}, in which the clocks of its hosts report how exact they are")
-    try:
-        with open_log(CLOCK_FILE) as file:
-            return Clocks(error_ns=clock_error_ns(file.read(_LARGEST_CLOCK_LOG).decode("utf-8", "replace")))
-    except (NoWitness, UnreadableInput, OSError) as error:
-        return Clocks(refusal=f"{refused}: {error}")

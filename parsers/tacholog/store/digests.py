@@ -152,7 +152,7 @@ def _stamp_of(path: str) -> FileStamp:
 _READERS = (
     "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
-    *("tacholog.runs.clocks", "tacholog.runs.host", "tacholog.runs.labels", "tacholog.runs.moments"),
+    *("tacholog.runs.clocks", "tacholog.runs.host", "tacholog.runs.labels", "tacholog.runs.logs", "tacholog.runs.moments"),
     *(f"tacholog.store.{name}" for name in ("assembly", "columns", "distributions", "engine", "logs", "parts")),
     "tacholog.store.quality",
 )

@@ -17,11 +17,12 @@ import msgspec
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import read_evidence
+from tacholog.runs.logs import ReadingLimits
 from tacholog.runs.manifest import Manifest
 from tacholog.store.assembly import RunRecord, RunTask, read_runs
 from tacholog.store.cache import Kind, key_of
 from tacholog.store.digests import FileStamp, detection_digest, digests_in, is_code_changed, reader_digest
-from tacholog.store.logs import ReadingLimits, open_named
+from tacholog.store.logs import open_named
 from tacholog.store.parts import Parts, put_part
 from tacholog.store.pool import Pool, PoolLost, Work
 

@@ -7,11 +7,9 @@ used becomes a row of ``problems``, and everything else is used.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,26 +18,16 @@ from tacholog.evidence import is_there
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import not_a_file, open_log
 from tacholog.runs.labels import NOT_STATED
-from tacholog.runs.manifest import (
-    HOSTS_FOLDER,
-    RUN_FILE,
-    Host,
-    LogFile,
-    Manifest,
-    evidence_bytes,
-    folders_below,
-    listed_below,
-    manifest_of,
-    read_host,
-)
-from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, folder_without_manifest, problem, special_files, unlisted_files, utf8
+from tacholog.runs.listing import RunFolder, check_name, list_runs, run_folders
+from tacholog.runs.logs import ReadingLimits
+from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, evidence_bytes, folders_below, manifest_of, read_host
+from tacholog.runs.problems import UNREADABLE, problem, special_files, unlisted_files
 from tacholog.schema.records import number_in
 from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache, Kind, key_of
 from tacholog.store.digests import FileDigests, FileStamp, digests_in, manifest_digest
 from tacholog.store.fetch import ListedRun, fetching
 from tacholog.store.frames import Dataset, Row, is_saved, open_saved
-from tacholog.store.logs import ReadingLimits
 from tacholog.store.pool import Work
 from tacholog.store.results import Store
 
@@ -85,7 +73,7 @@ def open_runs(
     hosts: dict[str, Host] = {}
     problems: list[Row] = []
     work = work or Work()
-    folders = _folders(roots, hosts, problems)
+    folders = list_runs(roots, hosts, problems)
     listed = [
         run._replace(processors=number_in(host.cpu, "threads") if (host := hosts.get(run.manifest.host or "")) else None)
         for run in _listed(folders, work.cache, problems, wanted)
@@ -101,42 +89,7 @@ def open_runs(
     return store
 
 
-class _RunFolder(NamedTuple):
-    """The folder of a run, and the names of all files in it. If runs have files with the same names, they share one tuple."""
-
-    path: Path
-    names: tuple[str, ...]
-
-
-def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, _RunFolder]:
-    """Return the folder of each run. Hosts are read before any run, because the marks of a run depend on its host."""
-    folders_of_runs: dict[str, _RunFolder] = {}
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    resolved_roots: set[Path] = set()
-    for root in roots:
-        if not root.is_dir():
-            raise UnreadableInput(f"{root}: no such folder")
-        if root.resolve() in resolved_roots:
-            raise UnreadableInput(f"{root}: this folder was given twice")
-        resolved_roots.add(root.resolve())
-        for listed in listed_below(root, partial(add_unlisted_folder, root, problems)):
-            folder, files = Path(listed.folder), listed.files
-            if folder.name == HOSTS_FOLDER:
-                _load_hosts(folder, files, hosts, problems)
-            if RUN_FILE not in files:
-                problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
-                continue
-            run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
-            if run in folders_of_runs:  # The name belongs to the run in the other folder, so the problem names no run.
-                reason = f"{folder}: not read, because the run {run} is in {folders_of_runs[run].path} too; give one of the two folders another name"
-                problems.append(problem("", run, 0, UNREADABLE, "", reason))
-                continue
-            names = tuple(listed.names() if listed.others else files)
-            folders_of_runs[run] = _RunFolder(folder, shared.setdefault(names, names))
-    return folders_of_runs
-
-
-def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
+def _listed(folders: Mapping[str, RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
     """Yield the runs whose manifests can be read. Manifests are cached, because parsing TOML takes longer than reading a small log."""
     remaining, digests = list(folders.items()), digests_in(cache)
     for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
@@ -173,7 +126,7 @@ def _identified(run: str, folder: Path, stamp: FileStamp, digests: FileDigests) 
     Raises:
         UnreadableInput: it cannot be read, or the name of the run cannot be the name of a page.
     """
-    _check_name(run)
+    check_name(run)
     if stamp.sha256 is not None:
         return _manifest_key(stamp.sha256), None
     content = evidence_bytes(folder, RUN_FILE)
@@ -246,7 +199,7 @@ def _assumed_manifest(path: Path) -> Manifest:
         UnreadableInput: the log cannot be opened, or its format is not known.
     """
     try:
-        _check_name(path.as_posix())
+        check_name(path.as_posix())
         with open_log(path) as text, path.open("rb") as raw:
             scan = Scan(text)
             module, system = scan.format, scan.system or f"system {NOT_STATED}"
@@ -254,27 +207,6 @@ def _assumed_manifest(path: Path) -> Manifest:
     except UnreadableInput as error:
         raise UnreadableInput(f"{path}: {error}") from None
     return Manifest(system=system, tool=module.TOOL, logs=(entry,))
-
-
-def run_folders(root: Path) -> Iterator[Path]:
-    """Yield ``root`` and every folder below it that has a ``run.toml``, sorted. Symbolic links are not followed."""
-    return (folder for folder, files in folders_below(root) if RUN_FILE in files)
-
-
-def _check_name(name: str) -> None:
-    if utf8(name) != name:
-        raise UnreadableInput(f"{utf8(name)}: the name is not valid UTF-8, so it cannot name a page; rename it")
-
-
-def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], problems: list[Row]) -> None:
-    for file in files:
-        if not file.endswith(".toml"):
-            continue
-        try:
-            _check_name(file)
-            hosts[file.removesuffix(".toml")] = read_host(folder / file)
-        except UnreadableInput as error:
-            problems.append(problem("", file, 0, UNREADABLE, "", str(error)))
 
 
 def open_path(path: Path, without: Collection[str] = (), *, work: Work | None = None) -> Dataset:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacholog.runs.manifest import Host
+from tacholog.runs.problems import COINCIDENCE
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARK_BITS, marks_of
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RESULTS, RUNS
-from tacholog.store.complaints import COINCIDENCE
 from tacholog.store.distributions import PackedDistribution
 from tacholog.store.engine import TYPES, ask, connected, make_words, one_of, quoted, set_list, text
 from tacholog.store.export import ID, FileKind, copy, text_columns

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.store.complaints import Complaints
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tacholog.store.complaints import Complaints
     from tacholog.store.pool import Work
 
 ENDED_BADLY = {"failed": "failed", "truncated": "was cut off", "empty": "has no result"}

@@ -7,12 +7,12 @@ data.js`` writes each entry as a log of its own, and this format reads such a lo
      "benches": [{"name": "BM_Send/size:64", "value": 4.8, "unit": "us/iter", "extra": "iterations: 1000\ncpu: 1 us"}]}
 
 The action copies numbers of other tools. Only a number of which is known that it is a mean time is a result: those of Google Benchmark
-(``googlecpp``), of Go (``ns/op``) and of Catch2. Values of other tools are medians, rates or anything, under one name, so they are not read; Go's
-``B/op`` and ``allocs/op`` are no times. Google Benchmark's aggregates stand beside the repetitions that they repeat, as ``NAME_mean``,
-``NAME_median``, ``NAME_stddev`` and ``NAME_cv``, all with the unit ``ns/iter``, although the last is a share. If a repetition is there, its
-aggregates are no results; else ``NAME_mean`` is. Conditions are the benchmark
-and the message size in its name. The entry states the commit (``build``) and the time at which the action wrote it, which is the
-start time here: after the benchmark, on another clock.
+(``googlecpp``), of Go (``ns/op``) and of Catch2, and the one beside the rate of pytest-benchmark, in ``extra``. Values of other tools are medians,
+rates or anything, under one name, so they are not read; Go's ``B/op`` and ``allocs/op`` are no times. Google Benchmark's aggregates stand beside the
+repetitions that they repeat, as ``NAME_mean``, ``NAME_median``, ``NAME_stddev`` and ``NAME_cv``, all with the unit ``ns/iter``, although the last is
+a share. If a repetition is there, its aggregates are no results; else ``NAME_mean`` is. Conditions are the benchmark and the message size in its
+name. The entry states the commit (``build``) and the time at which the action wrote it, which is the start time here: after the benchmark, on another
+clock.
 Source: benchmark-action/github-action-benchmark, src/extract.ts and src/write.ts, and the published history of
 moveit/moveit_middleware_benchmark; samples in tests/formats/github_action_benchmark/.
 """
@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator
 from tacholog.formats.google_benchmark.names import AGGREGATE, BoundedNames, benchmark_settings, payload_in
 from tacholog.formats.kit import (
     Broken,
+    Cell,
     Conditions,
     Detected,
     Dialect,
@@ -38,6 +39,8 @@ from tacholog.formats.kit import (
     States,
     json_findings,
     of_seconds,
+    printed,
+    unit_of_last_decimal,
 )
 
 SYSTEM = "the system that the benchmarks measure"
@@ -46,6 +49,7 @@ DIALECTS = (
     Dialect("googlecpp", "entries of Google Benchmark", "an entry of a published history"),
     Dialect("go", "entries of 'go test -bench'", "from source only"),
     Dialect("catch2", "entries of Catch2", "from source only"),
+    Dialect("pytest", "entries of pytest-benchmark", "from source only"),
 )
 DEFINITIONS = {
     "github-action-benchmark-mean": "Mean time of an iteration, as the tool that measured printed it. The name of the benchmark says what an "
@@ -62,6 +66,7 @@ _TIMES = {  # The units of mean times, by tool.
 }
 _UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _COUNT = re.compile(r"(?:iterations: (?P<iterations>[1-9][0-9]{0,17})|(?P<times>[1-9][0-9]{0,17}) times)(?=\n|$)")
+_OF_PYTEST = re.compile(r"\"mean: (?P<mean>[0-9]{1,15}(?:\.[0-9]{1,20})?) (?P<unit>nsec|usec|msec|sec)\\nrounds: (?P<rounds>[1-9][0-9]{0,17})\"")
 _TOOL_SHOWN = 40
 
 
@@ -101,6 +106,9 @@ class _HistoryEntry:
     def bench(self, item: JsonObject) -> Iterator[JsonResult]:
         """Yield the record of a value; nothing for an aggregate, and for a value that is no time."""
         name, unit = item.text("name"), item.text("unit")
+        if self._tool == "pytest" and name is not None:
+            yield _of_pytest(item, name)
+            return
         if self._tool not in _TIMES:
             words = (
                 f"the values of {self._tool[:_TOOL_SHOWN]!r} are not known to be mean times" if self._tool else "the entry does not state its tool"
@@ -130,3 +138,21 @@ class _HistoryEntry:
             samples=int(count["iterations"] or count["times"]) if count and not aggregate else None,  # Those of an aggregate are repetitions.
             conditions=Conditions(definition="github-action-benchmark-mean", settings=benchmark_settings(name)),
         )
+
+
+def _of_pytest(item: JsonObject, name: str) -> Record | Broken:
+    """Return the mean time of a benchmark of pytest-benchmark. Its value is one divided by this time."""
+    extra = item.members.get("extra")
+    match = _OF_PYTEST.fullmatch(extra.text) if extra else None
+    if extra is None or not isinstance(extra.text, Cell) or match is None or float(match["mean"]) == 0:
+        return Broken("the mean time of the benchmark is missing or garbled")
+    unit = _UNITS[match["unit"].removesuffix("ec")]
+    cell = Cell(match["mean"], extra.text.start + match.start("mean"), extra.line.number)
+    mean = printed("latency", "mean", float(cell) * unit, unit_of_last_decimal(cell) * unit, line=cell.line, cell=cell)
+    return Record(
+        test="latency",
+        payload_bytes=payload_in(name),
+        numbers=(mean,),
+        samples=int(match["rounds"]),
+        conditions=Conditions(definition="github-action-benchmark-mean", settings=benchmark_settings(name)),
+    )

@@ -223,7 +223,7 @@ class JsonReader:
                 raise _DamagedError("no JSON, or cut")
             position, printed = token.end(), token[kind]
             if kind != "mark":
-                self._scalar(kind, Cell(printed, token.start(kind), line.number) if kind == "number" else printed, line)
+                self._scalar(kind, Cell(printed, token.start(kind), line.number) if kind != "word" else printed, line)
             elif printed in ",:":
                 self._separate(printed)
             elif printed in "{[":
