@@ -111,7 +111,7 @@ def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
-    """Return each series with its costs. If several latencies were measured in the same runs, they have the same costs: only the first is returned."""
+    """Return each series with its costs. Several latencies of the same runs have the same costs, so only the first of them is returned."""
     resources = resources_of(results)
     measured: list[tuple[Series, Mapping[int | None, Cost]]] = []
     for member in filter(_is_measured, series):
