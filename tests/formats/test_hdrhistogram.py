@@ -157,3 +157,11 @@ def test_rule_of_an_import_can_state_the_unit_of_the_values(tmp_path: Path) -> N
     results = load([tmp_path / "data"]).results
     row = results[results["statistic"] == "p50"].iloc[0]
     assert (row["value"], row["basis"], row["payload_bytes"]) == (15000.0, "rtt", 32)
+
+
+def test_table_is_indented_and_a_row_ends_with_a_blank() -> None:
+    # In the README of wrk2, the table is indented, and the first row ends with a blank.
+    table = (LOGS / "layout-c.hgrm").read_text()
+    indented = "".join(f"    {line}\n" if line else "\n" for line in table.replace(" 1.00\n", " 1.00 \n").splitlines())
+
+    assert numbers(read_text(indented, "hdrhistogram:us")) == numbers(read_text(table, "hdrhistogram:us"))

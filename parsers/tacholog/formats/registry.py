@@ -234,7 +234,7 @@ def lines_known(lines: Sequence[str]) -> int:
 def _claimed_by(module: Format, lines: Sequence[str]) -> int:
     claimed: set[int] = set()
     try:
-        for finding in module.parse([Line(number, text) for number, text in enumerate(lines, 1)]):
+        for finding in module.parse([Line(number, text.rstrip(" \t")) for number, text in enumerate(lines, 1)]):
             if isinstance(finding, Finding) and not isinstance(finding.what, Broken):
                 claimed.update(line.number for line in (finding.line, *finding.also) if isinstance(line, Line) and line.text.strip())
     except KeyboardInterrupt:

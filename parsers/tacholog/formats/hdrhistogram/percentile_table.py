@@ -38,7 +38,7 @@ HEADER = re.compile(r" {0,12}Value {1,8}Percentile {1,6}TotalCount {1,6}1/\(1-Pe
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
 _ROW = re.compile(
     rf" {{0,20}}(?P<value>{_NUMBER}) {{1,20}}(?P<level>[01]\.[0-9]{{5,12}}) {{1,20}}(?P<count>[1-9][0-9]{{0,14}})"
-    r"(?: {1,20}(?:[0-9]{1,15}\.[0-9]{2}|inf))? {0,20}"
+    r"(?: {1,20}(?:[0-9]{1,15}\.[0-9]{2}|inf))?"
 )
 _FOOTERS = (
     re.compile(rf"#\[Mean    = {{1,16}}(?P<mean>{_NUMBER}), StdDeviation   = {{1,16}}(?P<std>{_NUMBER})\]"),
