@@ -81,7 +81,7 @@ _LATENCY = re.compile(rf"{_TIME} publish_latency avg=(?P<mean>[0-9]{{1,9}})ms")
 _IS_RESULT = re.compile(rf"{_TIME} [a-z_]{{2,24}} (?:total|avg)=|[a-z_]{{2,12}}\([0-9]{{1,12}}\): total=")
 _ENDED = re.compile(r"client\([0-9]{1,9}\): (?P<why>(?:EXIT for|disconnected with reason|connect error|publish error|subscribe error) .{1,300})")
 _CHATTER = re.compile(
-    r"Start with [0-9]{1,4} workers, addrs pool size: [0-9]{1,6} and req interval: [0-9]{1,9} ms|connected: [0-9]{1,9}|conneted: [0-9]{1,9}|"
+    r"Start with [0-9]{1,4} workers, addrs pool size: [0-9]{1,6} and req interval: [0-9]{1,9} ms|conne(?:ct|t)ed: [0-9]{1,9}|"
     r"publish complete|Starting distribution with name .{1,80}|enable session_tickets|\s*"
 )
 _HEAD = LineStart(
