@@ -127,7 +127,7 @@
     if (chosen.size !== null) return allSizes().filter((bytes) => chosen.size.includes(String(bytes)));
     const count = (bytes) => shown().filter((one) => cellAt(one, bytes)).length;
     const most = Math.max(0, ...allSizes().map(count));
-    return allSizes().filter((bytes) => count(bytes) === most); // at first all that most series have
+    return allSizes().filter((bytes) => 3 * count(bytes) >= most); // at first all that a third of the series have: measurements under load may have few sizes
   });
 
   // -- What may be compared -----------------------------------------------------------------------------------------------
