@@ -217,7 +217,7 @@ def test_tables_are_shown_completely_and_table_headers_stay_visible_below_the_pa
 
 
 def test_edge_that_hides_columns_is_marked(opened: Opener) -> None:
-    with opened("rankings.html", "phone") as page:
+    with opened("iceoryx2/iceoryx2.html", "phone") as page:
         boxes = page.locator(".tl-scroll")
         wide = boxes.evaluate_all("boxes => boxes.findIndex((box) => box.scrollWidth > box.clientWidth)")
         box = boxes.nth(wide)

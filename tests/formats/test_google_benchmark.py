@@ -99,6 +99,25 @@ def test_message_size_is_read_only_from_an_argument_with_a_name_such_as_size(nam
     assert payload_in(name) == size
 
 
+@pytest.mark.parametrize(
+    ("name", "bytes_per_second", "size", "settings"),
+    [
+        ("BM_Send/4096/real_time", 2.18896782105536e9, 4096, "BM_Send/real_time"),  # 534416.0 items a second.
+        ("BM_Send/4096/8", 2.18896782105536e9, 4096, "BM_Send/8"),
+        ("BM_Send/4096", 4.37793564211072e9, None, "BM_Send/4096"),  # Both ways: no argument is 8192.
+        ("BM_Send/4096/4096", 2.18896782105536e9, None, "BM_Send/4096/4096"),  # One of them is the size.
+        ("BM_Send/size:64/4096", 2.18896782105536e9, 64, "BM_Send/4096"),  # The name says more than two rates.
+    ],
+)
+def test_argument_without_a_name_is_the_size_if_each_item_has_as_many_bytes(
+    name: str, bytes_per_second: float, size: int | None, settings: str
+) -> None:
+    row = {**ITERATION, "name": name, "run_name": name, "bytes_per_second": bytes_per_second, "items_per_second": 5.3441597193734372e5}
+
+    (record,) = read_text(report(row), "google_benchmark").records
+    assert (record.payload_bytes, record.conditions.settings) == (size, json.dumps({"benchmark": settings}))
+
+
 def test_results_of_one_benchmark_with_different_message_sizes_have_the_same_settings() -> None:
     rows = [{**ITERATION, "name": name, "run_name": name} for name in ("BM_Send/size:64/real_time", "BM_Send/size:128/real_time")]
 

@@ -25,6 +25,7 @@ CLOCK = "the step of the tool's clock, by which numbers are marked"
 #: Facts that are only environment, by format: a pattern of their keys, and the reason.
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
+    "emqtt_bench": {"emqtt_.*": COUNTED},
     "fastrtps": {"clock_overhead_ns": MACHINE},
     "github_action_benchmark": {"benchmark_tool": "each suite has one, and suites are kept apart"},
     "google_benchmark": {"host_cpus_online|load_start_load1|cpu_scaling_enabled": MACHINE, "library_build_type": "the library, not the benchmark"},
@@ -32,7 +33,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
     "iperf3": {"system_info": MACHINE},
     "kafka": {"clock_resolution_ns": CLOCK},
     "native": {
-        "(perftest|host|clock|load|affinity|placement|socket|companion|transport)_.*": MACHINE,
+        "(perftest|host|clock|load|affinity|placement|socket|companion|transport|memory)_.*": MACHINE,
         "(way|path)_.*": "what the kernel counted",
         "note_text": "prose",
         "search_command": "the command of the tool that was run",

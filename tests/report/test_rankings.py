@@ -115,6 +115,14 @@ def test_transports_under_the_same_share_of_their_highest_rates_are_in_one_table
     assert groups([members[0], under(members[1], load_share=0.25)]) == {}
 
 
+def test_groups_under_load_follow_the_group_without_load() -> None:
+    share = {"load_mode": "open", "load_share": 0.5}
+    loaded = [under(one(name, 700.0), load_mode="open", offered_rate_per_s=1000.0) for name in "abc"]
+    half = [under(one(name, 700.0), offered_rate_per_s=930.0, **share) for name in "abcd"]
+
+    assert rows(shown(*half, *loaded, one("a", *SIX), one("b", *SIX))) == [["a", "b", *"abc", *"abcd"]]
+
+
 def test_latency_from_the_moment_of_sending_is_not_ranked_beside_the_latency_from_the_scheduled_time() -> None:
     def with_lateness(member: SystemSeries) -> SystemSeries:
         late = [msgspec.structs.replace(result, metric="send_lateness", statistic="mean") for result in member.series.results]

@@ -34,6 +34,7 @@ SLEEPS = "sleeps"  # until the kernel reports a message
 _WAITING = {"busy-poll": "polls", "block": SLEEPS, "spin-then-block": "polls, then sleeps"}
 _LEAST = 2  # own measurements need this many transports for a choice; published figures need this many sizes for a line
 _ALIKE = "one by one"  # Rates of batches are not comparable with rates of single messages.
+UNDER_LOAD = ("open", "paced")
 
 
 class GroupMembers(msgspec.Struct, frozen=True):
@@ -114,14 +115,17 @@ def _machine(host: str, by_group: Mapping[Group, Sequence[SystemSeries]]) -> Hom
 
 
 def widest(by_group: Mapping[Group, Sequence[SystemSeries]], metric: str) -> GroupMembers | None:
-    """Return the group of a metric with the most transports, then with the most series, then with the newest runs; ``None`` if there is none."""
+    """Return the group of a metric with the most transports, then with the most series, then with the newest runs; ``None`` if there is none.
+
+    A group of latencies under load is returned only if there is no other group.
+    """
     of_metric = {group: members for group, members in by_group.items() if group.metric == metric and group["batched"] in (None, _ALIKE)}
     if not of_metric:
         return None
 
-    def breadth(group: Group) -> tuple[int, int, float]:
+    def breadth(group: Group) -> tuple[bool, int, int, float]:
         members = of_metric[group]
-        return len({(member.system, member.transport) for member in members}), len(members), _newest(members)
+        return group["load_mode"] not in UNDER_LOAD, len({(member.system, member.transport) for member in members}), len(members), _newest(members)
 
     group = max(of_metric, key=breadth)
     return GroupMembers(group, tuple(of_metric[group]))
@@ -290,7 +294,7 @@ def choices(machine: HomeMachine) -> Choices | None:
     columns = tuple(column for column in all_columns if column.is_choice) or all_columns
     sizes = {size for column in columns for member in column.members for size in member.series.sizes() if size is not None}
     rows = [(size, use) for wanted, use in USES if (size := _nearest(wanted, sizes)) is not None]
-    has_loaded = any(dict(member.series.key)["load_mode"] in ("open", "paced") for member in machine.everything)
+    has_loaded = any(dict(member.series.key)["load_mode"] in UNDER_LOAD for member in machine.everything)
     return Choices(columns, tuple(rows), has_loaded) if rows else None
 
 

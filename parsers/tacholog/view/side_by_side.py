@@ -17,7 +17,7 @@ import msgspec
 from tacholog.runs.labels import NOT_STATED
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
-from tacholog.view.home import ACROSS, differing_labels_of, polls, waits
+from tacholog.view.home import ACROSS, UNDER_LOAD, differing_labels_of, polls, waits
 from tacholog.view.names import BASIS_WORDS, joined, told_apart, with_system, words
 from tacholog.view.numerals import size as size_words
 from tacholog.view.page_index import PageIndex
@@ -51,8 +51,9 @@ STATISTICS = (
     Statistic("cpu_per_message", "mean", "processor time per message"),
 )
 DOCUMENT, BY_SIZE = "side-by-side", "rankings"
-_USUAL_SIZES = (64, 1024, 65536, 1048576)
+_USUAL_SIZES = (64, 1024, 16384, 65536, 1048576)
 _MOST_SIZES = 7
+_PART_OF_ROWS = 3
 _ALIKE = ("labels", "transport", "data_path", "reliability", "waiting", "settings", "host", "system_version")
 _OF_A_TEST = frozenset({"test", "definition", "load_mode", "basis", "latency_of", "bytes_moved"})
 
@@ -152,9 +153,9 @@ class MachineTable(msgspec.Struct, frozen=True):
         return [statistic for statistic in STATISTICS if statistic.pair in present and instead.get(statistic.pair) not in present]
 
     def sizes(self) -> list[int]:
-        """Return the usual sizes, and up to seven of the sizes that most rows have."""
+        """Return the usual sizes, and up to seven of the sizes that a third of the rows have: rows under load may have few sizes."""
         counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
-        most = sorted(size for size, count in counts.items() if count == max(counts.values()))
+        most = sorted(size for size, count in counts.items() if _PART_OF_ROWS * count >= max(counts.values()))
         if len(most) > _MOST_SIZES:
             most = [most[round(index * (len(most) - 1) / (_MOST_SIZES - 1))] for index in range(_MOST_SIZES)]
         return sorted({*most, *(size for size in _USUAL_SIZES if size in counts)})
@@ -169,14 +170,13 @@ class Slice(msgspec.Struct, frozen=True):
     statistic: Statistic | None = None
 
     def columns(self, table: MachineTable) -> list[tuple[Statistic, int]]:
-        """Return the columns of a table; an empty list if the table has no such number."""
-        if self.size is None:
-            statistics = [statistic for statistic in table.statistics() if statistic == self.statistic]
-            return [
-                (statistic, size) for statistic in statistics for size in table.sizes() if any(size in row.cells(statistic) for row in table.rows)
-            ]
-        is_measured = any(self.size in row.cells(statistic) for row in table.rows for statistic in table.statistics())
-        return [(statistic, self.size) for statistic in table.statistics()] if is_measured else []
+        """Return the columns of a table; an empty list if the table has no such number. A column that was not measured in any row is left out."""
+        statistics = [statistic for statistic in table.statistics() if self.statistic in (None, statistic)]
+        columns = [(statistic, size) for statistic in statistics for size in (table.sizes() if self.size is None else [self.size])]
+        has_number = {column: any(column[1] in row.cells(column[0]) for row in table.rows) for column in columns}
+        if self.size is None or not any(has_number.values()):
+            return [column for column in columns if has_number[column]]
+        return [column for column in columns if has_number[column] or any(row.absent(*column) != NOT_MEASURED for row in table.rows)]
 
 
 class SideBySide(msgspec.Struct, frozen=True):
@@ -266,9 +266,16 @@ def _loaded(load: str) -> str:
 
 
 def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str]) -> Iterator[tuple[str, list[ComparedRow]]]:
-    """Yield the rows for each pair of a group of latencies and a comparable group of rates, with the words that distinguish the pair."""
+    """Yield the rows for each pair of a group of latencies and a comparable group of rates, with the words that distinguish the pair.
+
+    Groups under load come last: first those at one rate, then those at a share of the highest rate.
+    """
     pairs: dict[tuple[object, ...], list[Group]] = {}
-    for group in sorted(of_host, key=lambda group: (group.metric != "latency", -len(of_host[group]))):
+
+    def rank(group: Group) -> tuple[bool, bool, bool, int]:
+        return group.metric != "latency", group["load_mode"] in UNDER_LOAD, group["load_share"] is not None, -len(of_host[group])
+
+    for group in sorted(of_host, key=rank):
         conditions = tuple(pair for pair in group.conditions if pair[0] not in _OF_A_TEST)
         number = 0
         while group.metric in {other.metric for other in pairs.get((conditions, number), ())}:

@@ -10,9 +10,9 @@ aggregates (``--benchmark_report_aggregates_only``), the aggregate ``mean`` is t
 time, but it is a share. A benchmark that failed or was skipped has a time of 0: it is broken, with its message.
 
 Conditions are the benchmark, its label, and the message size. The size is an argument whose name says so, such as ``/size:4096`` or
-``/payload_bytes:4096``. Of a nameless argument (``/4096``), nobody knows what it is, so it stays a part of the name. Left out: ``cpu_time``,
-``items_per_second`` and ``bytes_per_second``, because only the source of the benchmark says what an item or a byte is, and whether the rate is of
-the processor time or of the real time.
+``/payload_bytes:4096``. A nameless argument (``/4096``) may be anything: it is the size only if ``bytes_per_second`` divided by ``items_per_second``
+is the same number, and otherwise it stays a part of the name. Left out: ``cpu_time``, ``items_per_second`` and ``bytes_per_second``, because only the
+source of the benchmark says what an item or a byte is, and whether the rate is of the processor time or of the real time.
 Source: the JSON reporter of google/benchmark, versions 1.5 to 1.9; samples in tests/formats/google_benchmark/.
 """
 
@@ -125,12 +125,14 @@ def _result(item: JsonObject, name: str, *, is_mean_of_means: bool) -> Record | 
         return Broken("real_time, time_unit or iterations of the benchmark is missing or unknown")
     if iterations < 1 or mean.value == 0:
         return Broken("a time of 0: the benchmark failed, or did nothing")
+    of_bytes, of_items = item.real("bytes_per_second"), item.real("items_per_second")
+    bytes_per_item = of_bytes / of_items if of_bytes and of_items else None
     return Record(
         test="latency",
-        payload_bytes=payload_in(name),
+        payload_bytes=payload_in(name, bytes_per_item),
         numbers=(mean,),
         samples=None if is_mean_of_means else iterations,  # The iterations of an aggregate are the number of repetitions.
-        conditions=Conditions(definition="google-benchmark-iteration", settings=benchmark_settings(name, item.text("label"))),
+        conditions=Conditions(definition="google-benchmark-iteration", settings=benchmark_settings(name, item.text("label"), bytes_per_item)),
     )
 
 

@@ -15,18 +15,27 @@ AGGREGATE = re.compile(r"(?P<run>.+)_(?P<aggregate>mean|median|stddev|cv|BigO|RM
 _SIZE = re.compile(
     r"/(?:(?:payload|message|msg|data)_?)?(?:size|bytes|payload|size_bytes)(?:_bytes)?:(?P<bytes>[1-9][0-9]{0,11})(?=/|$)", re.IGNORECASE
 )
+_NAMELESS = re.compile(r"/([1-9][0-9]{0,11})(?=/|$)")
 _MOST_NAMES = 10_000
+_ROUNDING = 1e-9  # of two rates that are printed with 16 digits
 
 
-def payload_in(name: str) -> int | None:
-    """Return the message size that an argument of a benchmark states; ``None`` if no argument or several arguments are named after a size."""
+def payload_in(name: str, bytes_per_item: float | None = None) -> int | None:
+    """Return the message size that an argument of a benchmark states; ``None`` if no argument, or several, can be the size.
+
+    An argument is the size if its name says so. If none does, an argument without a name is the size if the benchmark reports as many bytes for each
+    item.
+    """
     sizes = _SIZE.findall(name)
+    if not sizes and bytes_per_item is not None:
+        sizes = [size for size in _NAMELESS.findall(name) if abs(bytes_per_item / int(size) - 1) < _ROUNDING]
     return int(sizes[0]) if len(sizes) == 1 else None
 
 
-def benchmark_settings(name: str, label: str | None = None) -> str | None:
+def benchmark_settings(name: str, label: str | None = None, bytes_per_item: float | None = None) -> str | None:
     """Return the name of a benchmark without its message size, and its label, in the form of the condition ``settings``."""
-    plain = _SIZE.sub("", name) if payload_in(name) is not None else name
+    size = payload_in(name, bytes_per_item)
+    plain = name if size is None else _SIZE.sub("", name) if _SIZE.search(name) else re.sub(rf"/{size}(?=/|$)", "", name)
     return settings_text({"benchmark": plain, **({"label": label} if label else {})})
 
 

@@ -18,7 +18,7 @@ from tacholog.view.series import Series
 
 _MIB = float(1 << 20)
 _TO = "\u2013"  # an en dash
-_MOST_IN_WORDS = 4  # series
+_MOST_IN_WORDS = 6  # series
 _LEAST_SHOWN = 0.001  # context switches per message; a smaller number varies by chance and is not shown exactly
 _HOW = (
     "The kernel counted processor time, context switches and memory of both sides, also while they warmed up and waited for the end. "
@@ -111,8 +111,14 @@ def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
+    """Return each series with its costs. Several latencies of the same runs have the same costs, so only the first of them is returned."""
     resources = resources_of(results)
-    return [(member, by_payload) for member in series if _is_measured(member) and (by_payload := costs(member, resources))]
+    measured: list[tuple[Series, Mapping[int | None, Cost]]] = []
+    for member in filter(_is_measured, series):
+        by_payload = costs(member, resources)
+        if by_payload and by_payload not in [shown for _, shown in measured]:
+            measured.append((member, by_payload))
+    return measured
 
 
 def _is_measured(series: Series) -> bool:

@@ -1,0 +1,90 @@
+"""emqtt-bench: a line for each counter and second. Expected values are typed from the files in ``emqtt_bench/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read, read_text
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record, Scope
+
+LOGS = Path(__file__).parent / "emqtt_bench"
+
+
+def of_scope(log: Log, scope: Scope) -> list[Record]:
+    """Return the summaries, or the intervals, of a log."""
+    return [record for record in log.records if record.scope == scope]
+
+
+def test_line_of_a_counter_is_an_interval() -> None:
+    assert read(LOGS / "sub.log").records[0] == Record(
+        test="throughput",
+        payload_bytes=None,
+        numbers=(Number(metric="message_rate", statistic="mean", value=0.31, resolution=0.01, value_start=22, value_end=26),),
+        scope="interval",
+        side="subscriber",
+        conditions=Conditions(definition="emqtt-received"),
+    )
+
+
+def test_summary_weighs_each_line_by_its_time_and_leaves_out_the_time_of_connecting() -> None:
+    (record,) = of_scope(read(LOGS / "sub.log"), "summary")
+    rate = record.number("message_rate", "mean")
+
+    # 45 messages in 10/9.95 + 10/10.02 + 10/9.56 + 10/10.26 + 5/4.98 seconds: the first line is about 13 seconds of waiting.
+    assert rate is not None
+    assert rate.value == pytest.approx(8.9504, abs=1e-4)
+    assert rate.marks == ("derived",)
+
+
+def test_acknowledged_messages_are_not_those_that_were_sent() -> None:
+    log = read(LOGS / "pub-acknowledged.log")
+
+    assert [(record.side, record.numbers[0].metric, record.numbers[0].value) for record in of_scope(log, "summary")] == [
+        ("publisher", "offered_rate", 15000),
+        ("publisher", "acknowledged_rate", 15000),
+    ]
+    assert log.facts.environment == {"emqtt_pub_overrun": "12"}
+
+
+def test_latency_is_a_one_way_mean_weighted_by_the_messages_of_its_second() -> None:
+    text = (LOGS / "sub-latency.log").read_text(encoding="utf-8").replace("6s publish_latency avg=1ms", "6s publish_latency avg=5ms")
+    record = next(record for record in of_scope(read_text(text), "summary") if record.test == "latency")
+    mean = record.number("latency", "mean")
+
+    assert (record.conditions.basis, record.samples) == ("one-way", 52)
+    assert mean is not None
+    assert mean.value == pytest.approx((2 * 1e6 + 50 * 5e6) / 52)
+
+
+def test_latency_of_zero_milliseconds_is_less_than_one() -> None:
+    (record,) = read_text("5s publish_latency avg=0ms\n").records
+
+    assert record.numbers == (Number(metric="latency", statistic="mean", value=1e6, resolution=1e6, bound="<", value_start=23, value_end=24),)
+
+
+def test_client_that_ended_is_a_failed_run() -> None:
+    facts = read(LOGS / "pub-tls.log").facts
+
+    assert (facts.status, facts.reason) == ("failed", "EXIT for {shutdown,closed}")
+
+
+def test_old_line_counts_messages_of_one_second() -> None:
+    intervals = of_scope(read(LOGS / "old-sent.log"), "interval")
+
+    assert [(record.numbers[0].metric, record.numbers[0].value) for record in intervals] == [("offered_rate", 92900), ("offered_rate", 92900)]
+
+
+def test_another_run_in_the_log_has_a_summary_of_its_own() -> None:
+    log = read_text((LOGS / "sub.log").read_text(encoding="utf-8") * 2)
+
+    assert (len(of_scope(log, "summary")), log.problems) == (2, [])
+
+
+def test_counter_that_does_not_grow_is_broken_and_the_summary_is_partial() -> None:
+    log = read_text((LOGS / "sub.log").read_text(encoding="utf-8").replace("total=34", "total=14"))
+
+    assert [problem.reason for problem in log.problems] == ["a counter that does not grow"]
+    assert of_scope(log, "summary")[0].numbers[0].marks == ("derived", "partial")
