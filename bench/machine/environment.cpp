@@ -209,6 +209,15 @@ std::optional<std::uint64_t> available_memory_bytes(const std::string& root) {
     }
 }
 
+std::optional<SharedMemoryInUse> shared_memory_in_use(const std::string& root) {
+    // The resident set does not include the pages of hugetlbfs, which the kernel counts separately.
+    const auto resident_kib = number_in(root + "/proc/self/status", "RssShmem:");
+    const auto transparent_kib = number_in(root + "/proc/self/smaps_rollup", "ShmemPmdMapped:");
+    const auto reserved_kib = number_in(root + "/proc/self/smaps_rollup", "Shared_Hugetlb:");
+    if (!resident_kib || !transparent_kib || !reserved_kib || *resident_kib + *reserved_kib == 0) return std::nullopt;
+    return SharedMemoryInUse{1024 * (*resident_kib + *reserved_kib), 1024 * (*transparent_kib + *reserved_kib)};
+}
+
 std::vector<int> allowed_cpus() {
     cpu_set_t set;
     CPU_ZERO(&set);

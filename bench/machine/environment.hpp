@@ -60,6 +60,16 @@ std::optional<std::uint64_t> available_memory_bytes(const std::string& root = ""
 /// The memory that the control group (version 1 or 2) of this folder still has available; nothing if it has no limit.
 std::optional<std::uint64_t> memory_left_in_group(const std::string& folder);
 
+/// The shared memory that a process has mapped and that is in memory, and how much of it is in huge pages.
+struct SharedMemoryInUse {
+    std::uint64_t bytes = 0;
+    std::uint64_t huge_page_bytes = 0;
+};
+
+/// What the kernel counts for this process; nothing if it has no shared memory, or if the kernel does not report all of
+/// it. `root` is the folder that contains /proc.
+std::optional<SharedMemoryInUse> shared_memory_in_use(const std::string& root = "");
+
 /// Reads a list of CPUs: "0,2-4" gives 0, 2, 3 and 4.
 Result<std::vector<int>> parse_cpus(std::string_view text);
 

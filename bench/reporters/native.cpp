@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "base/memory_facts.hpp"
 #include "reporters/native_line.hpp"
 #include "reporters/native_parts.hpp"
 #include "reporters/native_search.hpp"
@@ -30,6 +31,11 @@ void add_instances(Line& line, const std::optional<Instances>& instances) {
 
 void add_batches(Line& line, const Batches& batches) {
     if (batches.messages > 0) line.add("batch_messages", batches.messages).add("batched_by", batches.by);
+}
+
+/// The kind of the lines with this fact of a transport.
+std::string_view kind_of(std::string_view key) {
+    return is_of_socket(key) ? "socket" : is_of_memory(key) ? "memory" : "transport";
 }
 
 }  // namespace
@@ -157,8 +163,7 @@ void NativeLog::write(const MeasuringCpus& cpus) {
 }
 
 void NativeLog::write(const TransportFacts& transport) {
-    write_facts("socket", transport, true);
-    write_facts("transport", transport, false);
+    for (const char* kind : {"socket", "transport", "memory"}) write_facts(kind, transport);
 }
 
 void NativeLog::write(const CompanionFacts& companion) {
@@ -349,12 +354,12 @@ void NativeLog::put(const Line& line) {
     stream_.flush();
 }
 
-void NativeLog::write_facts(std::string_view kind, const TransportFacts& transport, bool of_sockets) {
+void NativeLog::write_facts(std::string_view kind, const TransportFacts& transport) {
     Line line{kind};
     line.add("role", transport.role).add("participant", transport.participant);
     const std::string head = line.text();
     for (const Fact& fact : transport.facts) {
-        if (is_of_socket(fact.key) == of_sockets) line.add(fact.key, fact.value);
+        if (kind_of(fact.key) == kind) line.add(fact.key, fact.value);
     }
     if (line.text() != head) put(line);
 }

@@ -48,8 +48,8 @@ public:
 
 private:
     void put(const Line& line);
-    /// Writes a line of the facts about sockets, or of all other facts; no line if there are none.
-    void write_facts(std::string_view kind, const TransportFacts& transport, bool of_sockets);
+    /// Writes a line of the facts that belong in lines of this kind; no line if there are none.
+    void write_facts(std::string_view kind, const TransportFacts& transport);
     /// Writes several lines, so that no line is too long for an editor, a diff or the buffer of a reader.
     void write_bins(const LatencyResult& result);
     /// The starting point of latencies, if they do not start when the message is sent.

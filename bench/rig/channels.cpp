@@ -5,6 +5,8 @@
 #include <random>
 #include <sstream>
 
+#include "base/memory_facts.hpp"
+#include "machine/environment.hpp"
 #include "rig/side.hpp"
 
 namespace tacholog {
@@ -180,20 +182,24 @@ Result<void> exchange_ready(const Side& side) {
     return ready ? Result<void>{} : ready.error();
 }
 
-/// The facts that the transport reports about this side.
-Facts facts_of(const Channels& channels) {
+/// The facts that the transport reports about this side, and what the kernel reports about its shared memory.
+Facts facts_of(const Channels& channels, std::size_t payload_bytes) {
     Facts facts;
     if (channels.subscriber) add_missing(facts, channels.subscriber->facts());
     if (channels.publisher) add_missing(facts, channels.publisher->facts());
+    if (const auto shared = shared_memory_in_use()) {
+        add_fact(facts, memory_size_key, std::to_string(payload_bytes));
+        add_fact(facts, shared_memory_key, std::to_string(shared->bytes));
+        add_fact(facts, shared_huge_pages_key, std::to_string(shared->huge_page_bytes));
+    }
     return facts;
 }
 
-/// Whether this is the first case of a run. Facts about the whole run are reported with it.
-bool is_first(const Side& side, const Case& measured) {
-    return measured == cases(side.options).front();
-}
-
-void tell_facts(const Side& side, const std::string& role, const std::string& participant, Facts facts) {
+/// Reports facts about the whole run with its first case, and facts about memory with each case.
+void tell_facts(const Side& side, const Case& measured, const std::string& role, const std::string& participant,
+                Facts facts) {
+    if (measured != cases(side.options).front())
+        std::erase_if(facts, [](const Fact& fact) { return !is_of_memory(fact.key); });
     if (!facts.empty()) side.tell(TransportFacts{role, participant, std::move(facts)});
 }
 
@@ -219,12 +225,11 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
     if (const auto ready = side.expect_all(FrameKind::ready); !ready) return ready.error();
     const auto theirs = side.expect_all(FrameKind::facts);
     if (!theirs) return theirs.error();
-    if (!is_first(side, measured)) return channels;
-    tell_facts(side, "pub", "", facts_of(channels));
+    tell_facts(side, measured, "pub", "", facts_of(channels, payload_bytes));
     for (std::size_t at = 0; at < theirs->size(); ++at) {
         auto facts = parse_facts((*theirs)[at].text);
         if (!facts) return facts.error();
-        tell_facts(side, "sub", side.participant(at), std::move(*facts));
+        tell_facts(side, measured, "sub", side.participant(at), std::move(*facts));
     }
     return channels;
 }
@@ -245,9 +250,9 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& fram
     }
     if (const auto matched = match(side, channels); !matched) return matched.error();
     if (const auto ready = exchange_ready(side); !ready) return ready.error();
-    Facts facts = facts_of(channels);
+    Facts facts = facts_of(channels, payload_bytes);
     if (const auto sent = side.control.send({FrameKind::facts, {}, to_text(facts)}); !sent) return sent.error();
-    if (is_first(side, measured)) tell_facts(side, "sub", side.name, std::move(facts));
+    tell_facts(side, measured, "sub", side.name, std::move(facts));
     return channels;
 }
 

@@ -122,6 +122,25 @@ TEST(MemoryOfThisProcess, IsReadFromControlGroupsOfVersion1) {
     EXPECT_EQ(available_memory_bytes(files.root()), 400U) << "of a host, whose groups are all there";
 }
 
+TEST(MemoryOfThisProcess, StatesHowMuchOfItIsSharedAndInHugePages) {
+    const FilesOfTheKernel files;
+    EXPECT_FALSE(shared_memory_in_use(files.root()));
+    files.write("/proc/self/status", "VmHWM:\t    9000 kB\nRssShmem:\t    6144 kB\nHugetlbPages:\t    2048 kB\n");
+    EXPECT_FALSE(shared_memory_in_use(files.root())) << "the kernel does not say how much of it is in huge pages";
+    files.write("/proc/self/smaps_rollup",
+                "7f00-7fff ---p 00000000 00:00 0 [rollup]\nAnonHugePages:      8192 kB\nShmemPmdMapped:     4096 kB\n"
+                "FilePmdMapped:         0 kB\nShared_Hugetlb:     2048 kB\nPrivate_Hugetlb:       0 kB\n");
+
+    const auto shared = shared_memory_in_use(files.root());
+
+    ASSERT_TRUE(shared);
+    EXPECT_EQ(shared->bytes, 8192U * 1024);
+    EXPECT_EQ(shared->huge_page_bytes, 6144U * 1024);
+    files.write("/proc/self/status", "RssShmem:\t       0 kB\n");
+    files.write("/proc/self/smaps_rollup", "ShmemPmdMapped:        0 kB\nShared_Hugetlb:        0 kB\n");
+    EXPECT_FALSE(shared_memory_in_use(files.root())) << "a process without shared memory";
+}
+
 /// Sends signals to this thread, so that system calls return early.
 class InterruptedBySignals {
 public:

@@ -107,15 +107,20 @@ TEST(Native, AllSettingsAreOnASeparateLine) {
               "settings faults=\"lose=10\" queue_length=3\n");
 }
 
-TEST(Native, FactsOfSocketsAreOnASeparateLine) {
-    const TransportFacts facts{
-        "sub",
-        "sub2",
-        {{"library", "ZeroMQ"}, {"rcvbuf_bytes", "1000"}, {"library_version", "4.3.4"}, {"congestion", "reno"}}};
+TEST(Native, FactsOfSocketsAndOfMemoryAreOnSeparateLines) {
+    const TransportFacts facts{"sub",
+                               "sub2",
+                               {{"library", "ZeroMQ"},
+                                {"rcvbuf_bytes", "1000"},
+                                {"library_version", "4.3.4"},
+                                {"congestion", "reno"},
+                                {"payload_bytes", "64"},
+                                {"shared_huge_page_bytes", "2097152"}}};
 
     EXPECT_EQ(written(facts),
               "socket role=sub participant=sub2 rcvbuf_bytes=1000 congestion=reno\n"
-              "transport role=sub participant=sub2 library=ZeroMQ library_version=4.3.4\n");
+              "transport role=sub participant=sub2 library=ZeroMQ library_version=4.3.4\n"
+              "memory role=sub participant=sub2 payload_bytes=64 shared_huge_page_bytes=2097152\n");
     EXPECT_EQ(written(TransportFacts{"pub", "", {{"library", "LCM"}}}), "transport role=pub library=LCM\n");
 }
 

@@ -364,6 +364,27 @@ TEST(Affinity, OfTwoCpusPutsTheTimeOfACacheLineIntoTheLogOfEachSide) {
     EXPECT_EQ(value(pub.out(), "placement", "cache_line_ns"), value(sub.out(), "placement", "cache_line_ns"));
 }
 
+TEST(SharedMemory, IsStatedWithItsHugePagesByBothSidesForEachSize) {
+    Program both{"--test latency --transport shm --sizes 64,1MiB" + briefly};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    for (const std::string role : {"pub", "sub"}) {
+        const auto bytes = [&](const std::string& size, const char* key) {
+            return number(both.out(), "memory role=" + role + " payload_bytes=" + size, key);
+        };
+        EXPECT_GT(bytes("64", "shared_memory_bytes"), 0U);
+        EXPECT_GE(bytes("1048576", "shared_memory_bytes"), 1048576U);
+        EXPECT_LE(bytes("1048576", "shared_huge_page_bytes"), bytes("1048576", "shared_memory_bytes"));
+    }
+}
+
+TEST(SharedMemory, IsNotStatedWhereThereIsNone) {
+    Program both{"--test latency --transport tcp --sizes 64" + briefly};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    EXPECT_EQ(both.out().find("shared_memory_bytes"), std::string::npos) << both.out();
+}
+
 TEST(Null, MeasuresTheRigWithoutATransport) {
     for (const std::string load : {"", " --rate 2000", " --rate 1000000"}) {
         Program null{"--test latency --transport null --sizes 16,64KiB --verify" + briefly + load};

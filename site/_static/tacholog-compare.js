@@ -353,7 +353,7 @@
     if (!found.length) return [];
     const without = found.reduce((sum, reason) => sum + reason.series.length, 0);
     const items = found.map((reason) => make("li", { className: "tl-why", id: `tl-why-${reason.number}` }, make("strong", { textContent: `${reason.series.length} series` }), `: ${reason.text}`));
-    return [make("p", { className: "tl-note", textContent: `${without} of ${count} series have no ratio to the baseline. The reason says: baseline -> series.` }), make("ol", { className: "tl-refusals" }, ...items)];
+    return [make("p", { className: "tl-note", textContent: `${without} of ${count} series have no ratio to the baseline. \u201cA -> B\u201d means: A at the baseline, B at these series.` }), make("ol", { className: "tl-refusals" }, ...items)];
   }
 
   function table() {

@@ -71,6 +71,28 @@
 
   document.addEventListener("DOMContentLoaded", () => document.querySelector(".bd-search-container input")?.select());
 
-  // On a local disk, browsers do not let a page read other pages. So only titles can be shown.
-  if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+  // The sentences of a result come from its page. Sphinx loads the pages of all results at once; here, a page is loaded when its result is in view. On
+  // a local disk, browsers do not let a page read other pages. So only titles can be shown.
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
+  async function summarise(item, words, highlighted) {
+    const link = item.querySelector("a");
+    const answer = await fetch(link.href);
+    const summary = answer.ok && Search.makeSearchSummary(await answer.text(), words, link.hash);
+    if (summary) item.append(summary);
+    highlighted.forEach((word) => _highlightText(item, word, "highlighted"));
+  }
+
+  if (typeof Search !== "undefined" && location.protocol !== "file:") {
+    const query = Search.query;
+    Search.query = (text) => {
+      const [, words, , highlighted] = Search._parseQuery(text);
+      const view = new IntersectionObserver((items) => items.filter((item) => item.isIntersecting).forEach(({ target }) => {
+        view.unobserve(target);
+        summarise(target, words, highlighted);
+      }));
+      new MutationObserver((changes) => changes.forEach(({ addedNodes }) => addedNodes.forEach((item) => view.observe(item)))).observe(Search.output, { childList: true });
+      query(text);
+    };
+  }
 })();

@@ -332,6 +332,22 @@ def test_log_pages_come_after_other_pages_in_search_results(opened: Opener) -> N
     assert re.search(" over [a-z-]*shm", found[0], re.IGNORECASE)
 
 
+def test_search_loads_the_page_of_a_result_when_the_result_is_in_view(browser: Browser, served: str) -> None:
+    context = patient(browser.new_context(viewport={"width": 1280, "height": 800}))
+    page = context.new_page()
+    page.goto(f"{served}/search.html?q=p99")
+    count = len(results(page))
+    items = page.locator("#search-results ul.search > li")
+    items.first.locator("p.context").wait_for()
+
+    assert count > 30
+    assert items.last.locator("p.context").count() == 0
+
+    items.last.scroll_into_view_if_needed()
+    items.last.locator("p.context").wait_for()
+    context.close()
+
+
 def test_click_on_a_point_opens_its_log_line(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         figure = page.locator(".tl-figure").first

@@ -52,7 +52,9 @@ def text_of(page: Page, place: str = "article.bd-article") -> str:
         pytest.param(["side by side"], ["0.161", "0.14\u20130.46", "0.17", "0.16\u20130.621"], id="j: is zero copy faster than shm at 64 B"),
         pytest.param(["side by side", "1 KiB"], ["74.2\u2013105", "92.4\u2013114"], id="k: ZeroMQ or nng over TCP at 1 KiB"),
         pytest.param(["side by side"], ["94.3 % lost"], id="l: who loses messages at full speed"),
-        pytest.param(["see below"], [".venv/bin/nox -s bench report"], id="m: what must be typed to measure"),
+        pytest.param(
+            ["see below"], [".venv/bin/nox -s bench report", "names no public address of the source"], id="m: what must be typed to measure"
+        ),
         pytest.param([], ["Latencies under load are on the page \u201cSide by side\u201d."], id="n: where is the latency under load"),
         pytest.param(
             ["side by side"],

@@ -392,6 +392,22 @@ def test_placement_is_a_condition_if_the_log_states_a_known_placement(changed: C
     assert (log.broken, log.unknown, log.account.facts.conditions.placement) == ([], [], placement)
 
 
+def test_huge_pages_of_shared_memory_are_facts_of_each_size_and_side(changed: Changed) -> None:
+    memory = "memory role={} payload_bytes={} shared_memory_bytes={} shared_huge_page_bytes={}\n"
+    lines = memory.format("pub", 64, 135168, 0) + memory.format("pub", 1048576, 8396800, 8388608) + memory.format("sub", 64, 135168, 0)
+    log = changed("native/latency-udp.log", "start time=", f"{lines}start time=")
+
+    assert (log.broken, log.unknown) == ([], [])
+    assert {key: value for key, value in log.account.facts.environment.items() if key.startswith("memory_")} == {
+        "memory_64_pub_shared_memory_bytes": "135168",
+        "memory_64_pub_shared_huge_page_bytes": "0",
+        "memory_1048576_pub_shared_memory_bytes": "8396800",
+        "memory_1048576_pub_shared_huge_page_bytes": "8388608",
+        "memory_64_sub_shared_memory_bytes": "135168",
+        "memory_64_sub_shared_huge_page_bytes": "0",
+    }
+
+
 def test_line_with_an_invalid_placement_is_broken(changed: Changed) -> None:
     log = changed("native/latency-udp.log", "start time=", "placement relation=moon\nstart time=")
 

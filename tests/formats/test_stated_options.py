@@ -33,7 +33,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
     "iperf3": {"system_info": MACHINE},
     "kafka": {"clock_resolution_ns": CLOCK},
     "native": {
-        "(perftest|host|clock|load|affinity|placement|socket|companion|transport)_.*": MACHINE,
+        "(perftest|host|clock|load|affinity|placement|socket|companion|transport|memory)_.*": MACHINE,
         "(way|path)_.*": "what the kernel counted",
         "note_text": "prose",
         "search_command": "the command of the tool that was run",

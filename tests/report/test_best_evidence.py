@@ -273,8 +273,11 @@ def test_cost_of_perftest_is_from_the_same_session_and_names_the_machine_if_ther
 
 def test_pages_of_results_state_the_cost_of_perftest(tmp_path: Path) -> None:
     null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
-    for name, log, system in (("null", null, "P"), ("p", NATIVE.read_text(), "P"), ("q", NATIVE.read_text(), "Q")):
-        add_run(tmp_path, f"data/{name}", log, Manifest(system=system, tool="perftest", host="desk", session="monday", logs=()))
+    udp = NATIVE.read_text()
+    runs = (("null", null, "P", "1"), ("p", udp, "P", "1"), ("new", udp, "P", "2"), ("q", udp, "Q", "1"))
+    for name, log, system, release in runs:
+        manifest = Manifest(system=system, tool="perftest", host="desk", session="monday", release=release, logs=())
+        add_run(tmp_path, f"data/{name}", log, manifest)
 
     (tmp_path / "site.toml").write_text('[[questions]]\nmetric = "latency"\nsubject = "system"\nover = "payload_bytes"\n')
 
@@ -283,9 +286,12 @@ def test_pages_of_results_state_the_cost_of_perftest(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     site = tmp_path / "site"
     pages = {str(path.relative_to(site)): cost_of_rig(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
-    several = {name for name in pages if name.startswith(("questions/", "side-by-side", "rankings"))}
-    assert {name.partition("/")[0] for name in several} >= {"questions", "side-by-side.html", "rankings.html"}
+    several = {name for name in pages if name.startswith(("questions/", "side-by-side", "rankings", "history/latency"))}
+    assert {name.partition("/")[0] for name in several} >= {"questions", "side-by-side.html", "rankings.html", "history"}
+    assert len(pages["index.html"]) == 1
     assert {name for name, sentences in pages.items() if sentences} == {
+        "index.html",
+        "compare.html",
         "p/index.html",
         "p/null.html",
         "p/udp.html",

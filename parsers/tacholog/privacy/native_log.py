@@ -14,7 +14,7 @@ _PUBLIC_KEYS = """
     warmup_s touch verify waiting load_mode demands recovery_ms demand recovery_time_ns rate_per_s basis from probe_every batch_bytes batched_by
     batch_messages publishers subscribers slow_subscriber instances instances_heard interval_s seed cpu_pub cpu_sub tuning timeout_s guarantees kernel
     distribution cpu_model cpus_online threads_per_core memory_bytes governor isolated_cpus idle_driver idle_states turbo transparent_huge_pages
-    shared_memory_huge_pages realtime_throttling relation shared_cache numa_nodes cache_line_ns
+    shared_memory_huge_pages shared_memory_bytes shared_huge_page_bytes realtime_throttling relation shared_cache numa_nodes cache_line_ns
     virtualisation clocksource mitigations_off name resolution_ns
     overhead_ns at load1 load5 load15 time requested achieved rcvbuf_bytes sndbuf_bytes congestion payload_bytes messages duration_ns outcome
     index p50_ns p99_ns max_ns received lost samples duplicated reordered corrupted overflow mean_ns std_ns min_ns p90_ns p99.9_ns p99.99_ns

@@ -29,9 +29,14 @@ def mark_link(name: str, anchor: str) -> Html:
     return tag("a", mark.sign, href=f"#{anchor}-mark-{name}", class_="tl-mark", title=mark.title, aria_label=f"Mark: {mark.title}")
 
 
+def mark_by_title(name: str, anchor: str) -> Html:
+    """Return the title of a mark, linked to its note, for sentences, in which its sign would be a letter without a meaning."""
+    return tag("a", mark_of(name).title, href=f"#{anchor}-mark-{name}")
+
+
 def shared_mark(name: str, anchor: str) -> Html:
     """Return the words above a table for a mark of nearly all its numbers."""
-    return join([tag("a", mark_of(name).title, href=f"#{anchor}-mark-{name}"), ": all, or nearly all, numbers in this table."])
+    return join([mark_by_title(name, anchor), ": all, or nearly all, numbers in this table."])
 
 
 def shared_marks_note(names: Iterable[str], anchor: str) -> Html:

@@ -311,7 +311,11 @@ def machines(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYT
 
 def compare(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
     """Return a table in which readers choose series, a metric and a baseline."""
-    return _or_none(page, wanted, lambda part: comparison.compare(part, pages, page.links, page.anchor("", wanted)))
+
+    def make(part: View) -> Html:
+        return comparison.compare(part, pages, page.links, page.anchor("", wanted)) + rig_cost_of(page, part.runs.values())
+
+    return _or_none(page, wanted, make)
 
 
 def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING, document: str = SIDE_BY_SIDE) -> Html:
@@ -495,7 +499,8 @@ def history(page: Page, metric: str, statistic: str, wanted: Selection = EVERYTH
     made = tables_of(histories_in(part, metric, statistic, compared, wanted), runs, page.documents, find)
     feed = feed_link(page, CHANGES_FEED, "an Atom feed")
     news = tag("p", "The steps and drifts of all metrics are ", feed, " too.", class_="tl-download") if feed else NOTHING
-    return join([made or tag("p", f"No two releases have comparable rows of {metric} {statistic}."), news])
+    own_cost = rig_cost_of(page, part.runs.values()) if metric == "latency" else NOTHING
+    return join([made or tag("p", f"No two releases have comparable rows of {metric} {statistic}."), own_cost, news])
 
 
 def changes(page: Page, wanted: Selection = EVERYTHING) -> Html:

@@ -221,6 +221,7 @@ _PLACEMENTS = {
     "mixed": "on CPUs at different distances",
     "unpinned": "not pinned to CPUs",
 }
+_TOUCHED = {"none": "payload not touched", "write": "payload written", "write+read": "payload written and read"}
 _DURABILITY = {"memory": "in memory", "page-cache": "in the page cache", "disk": "on disk"}
 _WORDS: dict[str, Callable[[object], str]] = {
     "keyed": lambda value: "keyed" if value else "unkeyed",
@@ -233,7 +234,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "acks": lambda value: f"acks {value}",
     "durability": lambda value: f"copies {_DURABILITY[str(value)]}",
     "replication_factor": lambda value: f"replication {value}",
-    "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
+    "payload_touched": lambda value: _TOUCHED[str(value)],
     "tuning": lambda value: "no tuning" if value == "none" else f"tuned: {value}",
     "placement": lambda value: _PLACEMENTS[str(value)],
     "demand": lambda value: f"demand {value}",

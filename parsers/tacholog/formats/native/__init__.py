@@ -304,13 +304,19 @@ def _end(fields: Fields) -> Facts:
     return Facts(status="failed" if fields["status"] == "failed" else "ok")
 
 
-def _facts_of(kind: str) -> Callable[[Fields], Facts]:
-    def facts(fields: Fields) -> Facts:
+def _facts_of(kind: str) -> Callable[[Mapping[str, str]], Facts]:
+    def facts(fields: Mapping[str, str]) -> Facts:
         scope = fields.get("participant") or fields.get("role") or fields.get("at")
         prefix = f"{kind}_{scope}" if scope else kind
         return Facts(environment={f"{prefix}_{key}": value for key, value in fields.items() if key not in ("participant", "role", "at")})
 
     return facts
+
+
+def _memory(fields: Fields) -> Facts:
+    """Return the facts about the shared memory of a side. They differ from size to size, so the size is part of their names."""
+    others = {key: value for key, value in fields.items() if key != "payload_bytes"}
+    return _facts_of(f"memory_{payload_bytes(fields)}")(others)
 
 
 _Reader = Callable[[Fields], Record | Facts | Histogram | None]
@@ -326,6 +332,7 @@ _KINDS: Mapping[str, _Reader] = {
     "settings": _settings,
     "transport": _transport,
     "placement": _placement,
+    "memory": _memory,
     "start": _start,
     "histogram": _histogram,
     "warmup": lambda _: None,  # The outcome is a condition of later results.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.links import Links
-from tacholog.render.marks import UsedMarks, add_marks, in_order, mark_link, mark_of
+from tacholog.render.marks import UsedMarks, add_marks, in_order, mark_by_title, mark_link
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, count_of, empty, head, scroller
 from tacholog.render.tables.results import linked_number
 from tacholog.schema.metrics import METRICS
@@ -201,8 +201,8 @@ class _Writer:
             named = [f"{campaign} ({reach[:1].lower()}{reach[1:]})" if several else campaign for reach, campaign in campaigns]
             yield join(["Campaign: ", tag("span", ", ".join(dict.fromkeys(named)), class_="stat-label"), ". "])
         if self._usual_marks:
-            marks = join([join([mark_link(mark, self._anchor), f" {mark_of(mark).title.lower()}"]) for mark in self._usual_marks], ", ")
-            yield join(["Most of these numbers have the same mark: ", marks, "."])
+            marks = join([mark_by_title(mark, self._anchor) for mark in self._usual_marks], ", ")
+            yield join(["Most of these numbers have a mark: ", marks, "."])
 
 
 def _waiting_words(column: ChoiceColumn) -> str:

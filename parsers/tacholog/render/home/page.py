@@ -14,6 +14,7 @@ from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.links import Links
 from tacholog.render.marks import UsedMarks, mark_notes
 from tacholog.render.table import count_of, plain_table
+from tacholog.render.tables.cost import rig_cost
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.rankings import best_number, machine_heading
 from tacholog.runs.moments import last_day
@@ -24,7 +25,7 @@ from tacholog.view.ranking_groups import SystemSeries, system_series
 from tacholog.view.rankings import newest_release
 from tacholog.view.remarks import caveats, remarks_on
 from tacholog.view.results import RunRow
-from tacholog.view.views import View
+from tacholog.view.views import View, rig_series
 
 MOST_MACHINES = 4
 _OPEN = 1  # the machine with the most systems and repetitions is open; the others are folded
@@ -64,7 +65,8 @@ def _section(view: View, machine: HomeMachine, links: Links, anchor: str, marks:
     """Return the content of a machine's section, below its name. What applies to all runs is stated above the figures."""
     table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks)
     headings = [tag("h3", words, id=f"{anchor}-{name}") for words, name in ((_WHICH, "which"), (_ALL, "panels"))] if table else [NOTHING, NOTHING]
-    parts = [_remark(_runs(machine)), headings[0], table, headings[1], panels(machine, anchor)]
+    own_cost = rig_cost(rig_series(view, _runs(machine)), links)
+    parts = [_remark(_runs(machine)), headings[0], table, own_cost, headings[1], panels(machine, anchor)]
     return tag("section", *parts, class_="tl-at-home", id=anchor)
 
 
