@@ -334,6 +334,20 @@ def test_memory_of_a_larger_program_is_exact(tmp_path: Path) -> None:
     assert not used.max_rss_is_bound
 
 
+def test_version_of_a_broker_is_what_its_own_command_prints_and_not_the_version_of_the_tool(tmp_path: Path) -> None:
+    head = 'version_command = ["echo", "tool 1.2"]\nsystem_version_command = ["echo", "broker 3.10.8"]'
+    path = campaign(tmp_path, server(), process("client", CLIENT), head=head)
+
+    plan = run_tacholog_text("bench", "--no-control", "--plan", path).stdout
+    bench(path)
+
+    assert [line for line in plan.splitlines() if line.startswith("Version of ")][1:] == [
+        "Version of pipes: what `echo 'broker 3.10.8'` prints at the start."
+    ]
+    run = read_manifest(run_folder(tmp_path) / "run.toml")
+    assert (run.system_version, run.tool_version) == ("3.10.8", "1.2")
+
+
 def test_results_contain_the_resources_of_each_process_of_sockperf(tmp_path: Path) -> None:
     if shutil.which("sockperf") is None:
         leave_out("needs sockperf")

@@ -42,6 +42,37 @@ ROWS = {
 }
 
 
+#: The campaigns of brokers, and their programs.
+BROKERS = {
+    "nats-bench": ("nats", "nats-server"),
+    "redis-benchmark": ("redis-benchmark", "redis-server"),
+    "rabbitmq-perftest": ("java", "epmd", "/usr/lib/rabbitmq/bin/rabbitmq-server"),
+}
+#: What makes the runs of tools shorter that count messages.
+SHORTER = {
+    "nats-bench": ((r"messages = (\d+)0\b", r"messages = \1"),),
+    "redis-benchmark": ((r"requests = (\d+)0000\b", r"requests = \g<1>000"),),
+}
+BROKER_ROWS: dict[str, dict[tuple[str, str | None, int, str], int]] = {
+    "nats-bench": {
+        ("latency", "rtt", 64, "latency"): 2,
+        ("latency", "rtt", 1024, "latency"): 2,
+        ("latency", "pub-to-ack", 64, "latency"): 4,  # in memory and in a file
+        ("latency", "pub-to-ack", 1024, "latency"): 4,
+        ("throughput", None, 16, "message_rate"): 2,
+        ("throughput", None, 64, "message_rate"): 2,
+    },
+    "redis-benchmark": {("latency", "rtt", 64, "latency"): 8, ("latency", "rtt", 1024, "latency"): 6},
+    "rabbitmq-perftest": {
+        ("latency", "one-way", 64, "latency"): 4,  # one at a time and at a rate
+        ("latency", "one-way", 1024, "latency"): 2,
+        ("latency", "pub-to-ack", 64, "latency"): 4,
+        ("latency", "pub-to-ack", 1024, "latency"): 2,
+        ("throughput", None, 64, "message_rate"): 4,
+        ("throughput", None, 1024, "message_rate"): 2,
+    },
+}
+
 #: Makes two network namespaces with a cable, then runs the command given after it. The end of the command removes them.
 WITH_CABLE = f"""
 mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add a && ip netns add b &&
@@ -69,7 +100,7 @@ def in_namespaces(tool: str, folder: Path, repetitions: int) -> Path:
     prefixes = {name: f'prefix = ["ip", "netns", "exec", "{name}"]' for name in "ab"}
     for old, new in (
         (r"^repetitions = 6$", f"repetitions = {repetitions}"),
-        (r"duration_s = [34]", "duration_s = 2" if tool == "ddsperf" else "duration_s = 1"),
+        *SHORTER.get(tool, ((r"duration_s = [34]", "duration_s = 2" if tool == "ddsperf" else "duration_s = 1"),)),
         (r"^hosts\.a = .*$", f"hosts.a = {{ {prefixes['a']} }}"),
         (r"^hosts\.b = .*$", f'hosts.b = {{ {prefixes["b"]}, address = "{ADDRESS}" }}'),
     ):
@@ -103,6 +134,45 @@ def test_campaign_of_a_tool_gives_comparable_rows(tool: str, tmp_path: Path) -> 
     assert {condition for row in report["rows"] for condition in row.get("unverified", ())} == set()
     for manifest in map(read_manifest, old.rglob("run.toml")):
         assert [(command.program_version is not None, command.exit_status is not None) for command in manifest.commands] == [(True, True)] * 2
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("cable")
+@pytest.mark.parametrize("tool", BROKERS)
+def test_campaign_of_a_broker_gives_comparable_rows_with_the_version_of_the_broker(tool: str, tmp_path: Path) -> None:
+    for program in BROKERS[tool]:
+        if shutil.which(program) is None:
+            leave_out(f"{program} is not installed")
+    if tool == "rabbitmq-perftest" and "CLASSPATH" not in os.environ:
+        leave_out("CLASSPATH does not name the jars of PerfTest")
+    old, new = (measured(in_namespaces(tool, tmp_path, repetitions), tmp_path / f"runs-{repetitions}") for repetitions in (2, 1))
+
+    assert broker_rows(old) == BROKER_ROWS[tool]
+    report = compared(old, new)
+    assert {row["verdict"] for row in report["rows"]} & NOT_COMPARED == set()
+    assert {condition for row in report["rows"] for condition in row.get("unverified", ())} == set()
+    versions = {(manifest.system_version, manifest.tool_version) for manifest in map(read_manifest, old.rglob("run.toml"))}
+    [(of_broker, of_tool)] = versions
+    assert of_broker is not None
+    assert of_tool is not None
+    assert of_broker == version_of_broker(tool)
+
+
+def version_of_broker(tool: str) -> str:
+    """Return the version that Debian states of the package of the broker, without that of the package."""
+    package = {"nats-bench": "nats-server", "redis-benchmark": "redis-server", "rabbitmq-perftest": "rabbitmq-server"}[tool]
+    version = subprocess.run(["dpkg-query", "--show", "--showformat=${Version}", package], capture_output=True, text=True, check=True).stdout
+    return re.sub(r"^\d+:|-[^-]*$", "", version)
+
+
+def broker_rows(folder: Path) -> dict[tuple[str, str | None, int, str], int]:
+    """Count the numbers of whole runs: the median latencies and the mean rates that arrived, by test, basis, size and metric."""
+    rows = load([folder]).results
+    statistics = {"latency": "p50", "message_rate": "mean"}
+    rows = rows[(rows["scope"] == "summary") & (rows["statistic"] == rows["metric"].map(statistics))]
+    columns = (rows[name].tolist() for name in ("test", "basis", "payload_bytes", "metric"))
+    counted = Counter(zip(*columns, strict=True))
+    return {(test, basis if isinstance(basis, str) else None, size, metric): count for (test, basis, size, metric), count in counted.items()}
 
 
 def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int]:

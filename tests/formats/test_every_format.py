@@ -84,6 +84,11 @@ def rdma_word(name: str, value: object, _: Mapping[str, object], __: str) -> boo
     return name == "definition" and value in ("rdma-any-latency", "rdma-any-bandwidth")
 
 
+def rabbitmq_word(name: str, value: object, true: Mapping[str, object], _: str) -> bool:
+    """If a rate is lost, the size is not known to be the value that the scenario varies, so this value stays a part of its name."""
+    return name == "setting scenario" and str(value).startswith(str(true.get(name)))
+
+
 APART = Allowances(may_lack_size=True)
 ALLOWED = {
     # "Message min latency : 7 us @ 1" may be from one block, and "Message max latency : 76 us @ 286" from the next block.
@@ -124,6 +129,8 @@ ALLOWED = {
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
+    # Each number is on a line of its own.
+    "rabbitmq_multi": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=rabbitmq_word),
     # The header of the compact columns states the meaning of each number.
     "rabbitmq_perftest": Allowances(moved=Distance.CONTEXT),
     # Without the line of the connection, it is not known whether the bytes arrived. In JSON, each number is on a line of its own.

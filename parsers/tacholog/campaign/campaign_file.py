@@ -266,6 +266,8 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
         format: the format of the logs (``tacholog formats``), if it cannot be detected. The plan then states which conditions are missing.
         version_command: the command that prints the version of the tool. The first version number in its output is used.
         tool_version: the version of the tool, if no command prints it.
+        system_version_command: the command that prints the version of the system, if it is not the version of the tool, such as that of a broker. It
+            runs on the host of the first process.
         hosts: the hosts of the processes, by their names: ``hosts.NAME``.
         labels: labels of all runs, such as ``{ kernel = "6.1" }``. They are part of the name of a row, and a filter on pages.
         command: the command of all blocks that have neither a command nor processes.
@@ -285,6 +287,7 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     format: str | None = None
     version_command: tuple[str, ...] | None = None
     tool_version: str | None = None
+    system_version_command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
     hosts: dict[str, HostEntry] = {}
     labels: dict[LabelName, str] = {}
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None

@@ -95,7 +95,7 @@ def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools
     Raises:
         TachologError: a program is missing, or a host cannot be reached.
     """
-    programs = find_campaign_programs(runs, campaign.hosts, tools, campaign.version_command)
+    programs = find_campaign_programs(runs, campaign.hosts, tools, campaign.version_command, campaign.system_version_command)
     return Plan(
         campaign=name,
         system=campaign.system,
@@ -106,6 +106,7 @@ def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools
         host="",
         format=campaign.format,
         tool_version=_tool_version(campaign, runs, tools, programs.versions),
+        system_version=programs.system_version,
         programs=_checksums(runs, tools) | programs.checksums,
         versions=dict(programs.versions),
         hosts=campaign.hosts,

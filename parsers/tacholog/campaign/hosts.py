@@ -66,10 +66,15 @@ class ProgramIdentities(NamedTuple):
 
     checksums: dict[str, str]
     versions: dict[str, str]
+    system_version: str | None = None
 
 
 def find_campaign_programs(
-    runs: Sequence[PlannedRun], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], version_command: Sequence[str] | None = None
+    runs: Sequence[PlannedRun],
+    hosts: Mapping[str, HostEntry],
+    tools: Mapping[str, Path],
+    version_command: Sequence[str] | None = None,
+    system_version_command: Sequence[str] | None = None,
 ) -> ProgramIdentities:
     """Find the programs of all processes, each on its machine.
 
@@ -79,6 +84,7 @@ def find_campaign_programs(
         tools: the files of programs on this machine.
         version_command: the command that prints the version of the program that is its first word. If no process runs this program (for example, a
             package manager), the version is assigned to the program of the main process, on each machine that runs it.
+        system_version_command: the command that prints the version of the system, on the host of the first process.
 
     Raises:
         TachologError: a program is missing, or a machine cannot be reached.
@@ -104,6 +110,10 @@ def find_campaign_programs(
             for (name, _, measured), process in of_tool.items():
                 if measured == main:
                     versions |= _version(machines[name], version_command, program_key(process, measured, hosts))
+        first_process = next((run.processes[0] for run in runs if run.processes and not is_floor(run.processes)), None)
+        if system_version_command and first_process:
+            system = _version(machines[machine_name(first_process)], system_version_command, "system")
+            return ProgramIdentities(checksums, versions, system.get("system"))
     return ProgramIdentities(checksums, versions)
 
 

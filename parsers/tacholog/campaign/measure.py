@@ -84,7 +84,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     tool, version = ("perftest", plan.versions.get(FLOOR)) if is_floor(run.processes) else (plan.tool, plan.tool_version)
     manifest = Manifest(
         system=plan.system,
-        system_version=version,
+        system_version=version if is_floor(run.processes) else plan.system_version or version,
         tool=tool,
         tool_version=version,
         release=plan.release,

@@ -67,6 +67,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
         programs: the SHA-256 of each measured program, by its name in the commands, or by ``HOST:NAME`` if the program is on a host with its own
             files (see `tacholog.campaign.hosts.program_key`).
         versions: the version of each program, by the same names, if the runs have processes.
+        system_version: the version of the system; absent if it is the version of the tool.
         hosts: the hosts of the campaign, by their names.
         host_ids: the id of each host, which is the name of its host file, by the name of the host.
         shares_release: whether other campaigns of this tool were started together with this campaign, under the same release. Each campaign then has
@@ -82,6 +83,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     host: str
     format: str | None = None
     tool_version: str | None = None
+    system_version: str | None = None
     programs: dict[str, str] = {}
     versions: dict[str, str] = {}
     hosts: dict[str, HostEntry] = {}

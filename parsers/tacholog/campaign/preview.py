@@ -100,6 +100,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
         host="",
         format=campaign.format,
         tool_version=without_commands(campaign).tool_version,
+        system_version=_printed_by(campaign.system_version_command),
         hosts=campaign.hosts,
         runs=schedule_runs(campaign, campaign.seed or 0, default_cpus(), listed.names if listed else None),
         limits=campaign.limits,
@@ -111,9 +112,13 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
 
 def without_commands(campaign: Campaign) -> Campaign:
     """Return the campaign without its commands that print a version or a list. The command that lists the transports of our own perftest is kept."""
-    version = campaign.tool_version or (f"what `{shlex.join(campaign.version_command)}` prints at the start" if campaign.version_command else None)
+    version = campaign.tool_version or _printed_by(campaign.version_command)
     own_list = campaign.only_if_listed if campaign.only_if_listed and campaign.only_if_listed.by == _OWN_LIST else None
-    return msgspec.structs.replace(campaign, tool_version=version, version_command=None, only_if_listed=own_list)
+    return msgspec.structs.replace(campaign, tool_version=version, version_command=None, system_version_command=None, only_if_listed=own_list)
+
+
+def _printed_by(command: Sequence[str] | None) -> str | None:
+    return f"what `{shlex.join(command)}` prints at the start" if command else None
 
 
 def _unused(campaign: Campaign) -> Iterator[UnusedOption]:

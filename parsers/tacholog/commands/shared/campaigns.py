@@ -45,6 +45,8 @@ def preview_words(preview: Preview) -> list[str]:
     lines += [f"Program {_program(program)}." for program in preview.programs]
     if preview.plan.tool_version:
         lines.append(f"Version of {preview.plan.tool}: {preview.plan.tool_version}.")
+    if preview.plan.system_version:
+        lines.append(f"Version of {preview.plan.system}: {preview.plan.system_version}.")
     if preview.plan.limits:
         lines.append(f"Limits of each run: {limit_words(preview.plan.limits)}.")
     lines += [
