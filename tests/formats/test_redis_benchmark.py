@@ -58,6 +58,10 @@ def test_report_has_the_rate_the_latencies_the_clients_and_the_size_of_the_value
     assert reply.payload_bytes is None  # GET sends no value: what it reads is as large as what an earlier SET wrote.
 
 
+def test_requests_beyond_those_that_were_asked_for_are_no_samples() -> None:
+    assert [record.samples for record in read(LOGS / "7.0-pipeline.log").records] == [1003, 1003]  # Of 1008 that were completed.
+
+
 def test_size_of_a_command_of_the_user_is_that_of_the_whole_request_and_is_not_read() -> None:
     (record,) = read(LOGS / "7.0-publish.log").records
 

@@ -17,7 +17,7 @@ lists of all samples (``-U``, ``-H``) and the transactions per second of ``-D``,
 
 With a reliable connection, an operation is complete when the other side has the data. Otherwise the client counts what it sent. Conditions are the
 operation and the connection (as ``RDMA RC write``), the size, and as settings the other lines of the banner.
-Source: src/perftest_parameters.c and .h of perftest 4.5 to 26.01; samples in tests/formats/rdma_perftest/.
+Source: src/perftest_parameters.c and .h of linux-rdma/perftest, the texts in 4.5 of Debian; samples in tests/formats/rdma_perftest/.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from tacholog.formats.kit import (
 SYSTEM = "RDMA verbs"
 TOOL = "perftest of linux-rdma"
 DIALECTS = (
-    Dialect("table", "3 and later", "published logs"),
+    Dialect("table", "those with t_typical, some with percentiles", "published logs"),
     Dialect("duration", "all, with -D: means only", "published logs"),
     Dialect("json", "4.5 and later, with --out_json", "a published file; latency from source only"),
 )
