@@ -266,9 +266,9 @@ def test_cost_of_perftest_is_from_the_same_session_and_names_the_machine_if_ther
         return cost_of_rig(str(rig_cost(rig_series(view, [run for run in view.runs.values() if run.session in names]), Links("logs"))))
 
     cost = "Of each round trip, perftest itself takes 40 ns at 64 B, 191 ns at 4 KiB"
-    assert words("monday") == [f"{cost} (its transport null, in the same session)."]
+    assert words("monday") == [f"{cost} (its transport null, 2026-11-28)."]
     assert words("tuesday") == []
-    assert words(*sessions) == [f"{cost} on {host} (its transport null, in the same session)." for host in ("shelf", "desk")]
+    assert words(*sessions) == [f"{cost} on {host} (its transport null, 2026-11-28)." for host in ("shelf", "desk")]
 
 
 def test_pages_of_results_state_the_cost_of_perftest(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def _section(view: View, machine: HomeMachine, links: Links, anchor: str, marks:
     """Return the content of a machine's section, below its name. What applies to all runs is stated above the figures."""
     table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks)
     headings = [tag("h3", words, id=f"{anchor}-{name}") for words, name in ((_WHICH, "which"), (_ALL, "panels"))] if table else [NOTHING, NOTHING]
-    own_cost = rig_cost(rig_series(view, _runs(machine)), links)
+    own_cost = NOTHING if machine.published else rig_cost(rig_series(view, [run for run in view.runs.values() if run.host == machine.host]), links)
     parts = [_remark(_runs(machine)), headings[0], table, own_cost, headings[1], panels(machine, anchor)]
     return tag("section", *parts, class_="tl-at-home", id=anchor)
 

@@ -10,6 +10,7 @@ from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.links import Links
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, empty, exact, head, scroller
 from tacholog.render.tables.results import linked_number
+from tacholog.runs.moments import last_day
 from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way_of_measuring
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, rounded, size
@@ -107,7 +108,8 @@ def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
         return []
     host = dict(member.key)["host"] if count > 1 else None
     numbers = [join([linked_number(cell, "ns", links), " at ", tag("span", size(payload), class_="stat-size")]) for payload, cell in cells]
-    return [join(numbers, ", "), f" on {host}" if host else "", " (its transport null, in the same session)."]
+    day = last_day(run.start_time for run in member.runs)
+    return [join(numbers, ", "), f" on {host}" if host else "", f" (its transport null{f', {day}' if day else ''})."]
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
