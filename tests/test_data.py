@@ -30,6 +30,8 @@ def dataset() -> Dataset:
 def test_each_log_has_the_bytes_of_its_manifest_and_no_unknown_line() -> None:
     for path in MANIFESTS:
         for entry in read_manifest(path).logs:
+            if not entry.results:
+                continue
             log = path.parent / entry.file
             read_log = read(log)
             has_its_bytes = hashlib.sha256(log.read_bytes()).hexdigest() == entry.sha256

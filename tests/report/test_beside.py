@@ -13,6 +13,7 @@ from tacholog.render.links import Links
 from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.moments import last_day
+from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
 from tacholog.store.load import load
@@ -59,6 +60,18 @@ def test_measured_sizes_have_pages_if_no_usual_size_was_measured(tmp_path: Path)
     add_systems(tmp_path, 2, log)
 
     assert [each.size for each in compared(tmp_path).slices] == [65, 1025, None, None]
+
+
+def test_each_group_of_a_table_with_several_campaigns_names_its_campaign(tmp_path: Path) -> None:
+    for campaign, copies in (("one", 1), ("two", 2)):
+        for system in ("A", "B"):
+            conditions = StatedConditions(replication_factor=copies)
+            manifest = Manifest(system=f"{system} of {campaign}", tool="perftest", host="desk", campaign=campaign, conditions=conditions, logs=())
+            add_run(tmp_path, f"{campaign}-{system}", NATIVE.read_text(), manifest)
+
+    [table] = compared(tmp_path).tables
+
+    assert [group.words.partition(",")[0] for group in table.groups] == ["Campaign one", "Campaign two"]
 
 
 def test_last_day_is_the_date_of_the_latest_start_time_in_the_time_zone_of_this_start_time() -> None:

@@ -285,6 +285,9 @@ def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str
     fields = dict.fromkeys(name for first in firsts for name in first if name not in _OF_A_TEST - {"basis"})
     differing = told_apart([{name: first.get(name) for name in fields} for first in firsts])
     names = [joined([part for part in parts if part != ("batched", "one by one")]) for parts in differing]
+    if len({first.get("campaign") for first in firsts}) > 1:  # Rows of several campaigns have different tools, so each group names its campaign.
+        campaigns = [words("campaign", first.get("campaign")) for first in firsts]
+        names = [name if campaign in name else ", ".join(filter(None, (campaign, name))) for campaign, name in zip(campaigns, names, strict=True)]
     for groups, name in zip(pairs.values(), names, strict=True):
         yield name, _rows([of_host[group] for group in groups], labels)
 
