@@ -13,7 +13,7 @@ from tacholog.compare.requirements.file import read_requirements
 from tacholog.compare.requirements.judge import matching_numbers
 from tacholog.render.links import Links
 from tacholog.render.tables.rankings import best_number
-from tacholog.render.tables.summary import latency_summary, throughput_summary
+from tacholog.render.tables.summary import acknowledgements, latency_summary, throughput_summary
 from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import conditions_of, group_of, system_series
@@ -67,6 +67,26 @@ def test_summary_calls_the_meaning_of_an_acknowledgement_not_stated_if_no_condit
     latency = [member for member in view_in(tmp_path).series() if member.results[0].test == "latency"]
 
     assert "What an acknowledgement means is not stated (acks, durability, replication)." in words_of(latency_summary(latency, Links("logs")))
+
+
+def test_page_with_many_series_states_each_meaning_of_an_acknowledgement_once(tmp_path: Path) -> None:
+    for size in (1, 2):
+        add_run(
+            tmp_path / f"disk-{size}",
+            OMB,
+            release="1",
+            host="m",
+            conditions={"transport": "TCP", "acks": "all", "durability": "disk", "topics": size},
+        )
+    add_run(tmp_path / "memory", OMB, release="1", host="m", conditions={"transport": "TCP", "acks": "1", "durability": "memory"})
+
+    series = view_of(load([tmp_path])).series()
+
+    sentences = re.findall("An acknowledgement means: .*?[.]", words_of(acknowledgements(series)))
+    assert sorted(sentences) == [
+        "An acknowledgement means: acks 1, copies in memory (not stated: replication).",
+        "An acknowledgement means: acks all, copies on disk (not stated: replication).",
+    ]
 
 
 @pytest.mark.parametrize(("conditions", "count"), [({}, 1), ({"acks": "all"}, 2)])

@@ -126,6 +126,7 @@ def test_pseudonym_does_not_depend_on_the_order_of_the_runs() -> None:
 
 def test_everyday_word_is_replaced_only_where_the_log_states_this_word_as_a_name() -> None:
     assert redact("host name=vm kernel=6.1", "a vm with 2 cores")[1] == "a vm with 2 cores"
+    assert redact("Doc guides:  https://rabbitmq.com/documentation.html", "RabbitMQ PerfTest")[1] == "RabbitMQ PerfTest"
 
 
 def test_pseudonym_depends_on_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

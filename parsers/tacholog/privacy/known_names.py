@@ -14,6 +14,8 @@ _EVERYDAY = frozenset(
         *("localhost", "root", "user", "admin", "ubuntu", "debian", "fedora", "runner", "build", "test", "tests", "host", "node", "perf", "vm"),
         *("server", "perftest", "tacholog", "client", "publisher", "subscriber", "latency", "throughput", "pub", "sub", "both", "tcp", "udp"),
         *("shm", "none", "name"),
+        # The log of a broker's server names the site of the broker, its user, and words after "user:".
+        *("rabbitmq", "redis", "nats", "kafka", "guest", "have"),
     )
 )
 _SHORTEST = 3

@@ -79,7 +79,7 @@ def _test(part: View, portion: Portion, series: Sequence[Series], context: _Test
     numbers = numbers_tables(series, context.links, context.numbers, context.move_out, f"{context.numbers}-{context.suffix}")
     trials = trials_tables(part.trials(), series, context.links, context.numbers, context.move_out)
     parts = [
-        summary.SUMMARIES[context.test](series, context.links) if len(series) <= MOST_SENTENCES else "",
+        summary.SUMMARIES[context.test](series, context.links) if len(series) <= MOST_SENTENCES else summary.acknowledgements(series),
         *figures[:1],
         sizes_table(series, context.links, f"{context.figure('sizes')}-{context.suffix}"),
         folded(tag("h3", f"{title}: more figures"), *figures[1:]) if figures[1:] else "",

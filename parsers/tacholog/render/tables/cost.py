@@ -118,7 +118,7 @@ def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tu
     measured: list[tuple[Series, Mapping[int | None, Cost]]] = []
     for member in filter(_is_measured, series):
         by_payload = costs(member, resources)
-        if by_payload and by_payload not in [shown for _, shown in measured]:
+        if by_payload and all(by_payload != costs_before for _, costs_before in measured):
             measured.append((member, by_payload))
     return measured
 

@@ -41,6 +41,12 @@ def sustain_summary(series: Sequence[Series], links: Links) -> Html:
     return _list([(member, _sustained(member, links)) for member in newest_first(series)])
 
 
+def acknowledgements(series: Sequence[Series]) -> Html:
+    """Return what an acknowledgement of the broker means, once for each meaning, for a page with too many series for sentences."""
+    members = [member for member in series if dict(member.key).get("basis") == ACKNOWLEDGED or _with_value(member, "acknowledged_rate", "mean")]
+    return join([tag("p", meaning) for meaning in dict.fromkeys(map(_acknowledgement, members))])
+
+
 SUMMARIES = {"latency": latency_summary, "throughput": throughput_summary, "demand": throughput_summary, "sustain": sustain_summary}
 
 
