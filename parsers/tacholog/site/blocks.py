@@ -143,15 +143,19 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
 def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
     """Return the answer in sentences. ``loss`` gives one line on the largest loss of a test; it is empty if no rate has the mark for loss.
 
+    ``acknowledgements`` says only what an acknowledgement of the broker means; it is empty if the test has none.
+
     Raises:
         TachologError: there are no sentences on the test.
     """
-    named_test = (wanted.test or "throughput") if test == "loss" else test
+    named_test = (wanted.test or "throughput") if test in ("loss", "acknowledgements") else test
     series = page.series(page.part(wanted).only(Selection(test=named_test)), wanted, named_test, best=best)
     if test == "loss":
         return loss_line(TEST_TITLES.get(named_test, named_test), series, page.links_beside(wanted, named_test))
+    if test == "acknowledgements":
+        return summary.acknowledgements(series)
     if test not in summary.SUMMARIES:
-        raise TachologError(f"no sentences on {test!r}; there are {', '.join((*summary.SUMMARIES, 'loss'))}")
+        raise TachologError(f"no sentences on {test!r}; there are {', '.join((*summary.SUMMARIES, 'loss', 'acknowledgements'))}")
     if not series:
         raise TachologError(f"no data set for {_described(wanted)} (test {test})")
     return summary.SUMMARIES[test](series, page.links_beside(wanted, test))
