@@ -195,17 +195,17 @@ def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
 
 
 def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None) -> Html:
-    """Return a sentence that states whether the system was loaded while it was measured; with ``metric``, while this metric was."""
+    """Return a sentence that states whether the system was loaded while it was measured; with ``metric``, while this metric was measured."""
     return evidence_words.load_line(result for result in page.part(wanted).results if metric in (None, result.metric))
 
 
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Say what perftest itself cost in the sessions of the first numbers of a page; nothing if they did not measure it."""
+    """Return what perftest itself took of each round trip in the sessions of the first numbers of a page; nothing if it was not measured."""
     return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
 
 
 def rig_cost_of(page: Page, runs: Iterable[RunRow]) -> Html:
-    """Say what perftest itself cost in the sessions of these runs; nothing if they did not measure it."""
+    """Return what perftest itself took of each round trip in the sessions of these runs; nothing if it was not measured."""
     return rig_cost_words(rig_series(page.data.view, runs), page.links)
 
 

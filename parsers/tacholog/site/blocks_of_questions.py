@@ -36,7 +36,7 @@ def answer_loaded(_page: Page, asked: AskedQuestion) -> Html:
 
 
 def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
-    """Say what perftest itself cost in the sessions of the answer; nothing if they did not measure it."""
+    """Return what perftest itself took of each round trip in the sessions of the answer; nothing if it was not measured."""
     return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
 
 

@@ -96,7 +96,7 @@ class Page:
         return self._data
 
     def part(self, wanted: Selection) -> View:
-        """Return a part of the data. Its selection is numbered even if nothing on the page needs an id, so that all pages number alike."""
+        """Return a part of the data. Its selection is numbered even if nothing on the page needs an id, so that all pages number it alike."""
         view = self.data.view.only(wanted)
         self.number(wanted)
         return view

@@ -119,7 +119,7 @@ def _side_by_side_pages(view: View, shared: dict[str, Any], of_search: str) -> I
 
 
 def _is_by_size(view: View) -> bool:
-    """Whether several systems or transports were measured at several equal message sizes: only then is a figure of all of them over sizes of use."""
+    """Whether several systems or transports were measured at several equal message sizes: only then is a figure of all of them over sizes useful."""
     measured = {(result.run.system, result.conditions.transport, result.payload_bytes) for results in view.by_run.values() for result in results}
     counts = Counter(payload_bytes for _, _, payload_bytes in measured)
     return sum(count > 1 for count in counts.values()) > 1

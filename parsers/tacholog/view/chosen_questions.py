@@ -115,7 +115,7 @@ class _MeasuredWays:
         yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
 
     def crossing(self, rows: Rows, subject: Factor, axis: Factor | None) -> Crossing | None:
-        """Return the crossing of a subject and an axis in some rows, of points that two subjects have; ``None`` if less than 2 by 2 remain."""
+        """Return the crossing of a subject and an axis in some rows, for points with two subjects; ``None`` if fewer than 2 by 2 remain."""
         first = self.codes[subject.name][rows]
         second = self.codes[axis.name][rows] if axis else np.zeros_like(first)
         is_stated = np.array([value is not None for value in subject.values])[first]

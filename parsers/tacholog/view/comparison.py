@@ -40,7 +40,7 @@ _REPUBLISHED = "republished"  # the mark of figures that a document copied from 
 LEFT_OUT = frozenset(
     {"loss", "undersampled", "run_failed", "altered", "out_of_order", "impossible"}
 )  # marks under which a diff gives no verdict either
-# The uses of a number: in a ratio that enters the mean, in a ratio that does not, in no ratio. `USES` has the reasons for the restrictions.
+# The uses of a number: in a ratio that counts for the mean ratio, in a ratio that does not, in no ratio. `USES` has the reasons.
 COUNTED, UNCOUNTED, ZERO, BOUND = range(4)
 USES = (
     "",

@@ -307,7 +307,7 @@ def _wanted(numbers: Sequence[Observation], where: Mapping[str, str]) -> dict[st
 
 
 def _has(fields: Mapping[str, Value], wanted: Mapping[str, set[Value]], *, or_none: bool = False) -> bool:
-    """Whether each field has one of its chosen values. ``or_none``: or does not state any, as the manifest of a failed run may not."""
+    """Whether each field has one of its chosen values. ``or_none``: or is not stated, as in the manifest of a failed run."""
     return all(fields.get(name) in values or (or_none and fields.get(name) is None) for name, values in wanted.items())
 
 
@@ -346,7 +346,7 @@ def _without_choices(
 
 
 def _is_together(name: str, value: Value) -> bool:
-    """Whether a value stands for all participants of a run together. If there is such a total, the number of one of eight streams is no answer."""
+    """Whether a value stands for all participants of a run together. If there is such a total, numbers of single participants are not the answer."""
     return name == "participant" and value in (None, "all")
 
 
@@ -462,7 +462,7 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
-    """Yield the cases in which some runs lack the number, although they have no number at all or other numbers of the same test."""
+    """Yield the cases in which only some runs have the number. The others have no number at all, or other numbers of the same test."""
     chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
     tests = {cell.median.test for cell in answer.cells.values()}
     of_case: dict[Case, set[str]] = defaultdict(set)

@@ -267,7 +267,7 @@ def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds
 
 
 def is_of_control(result: ResultRow) -> bool:
-    """Whether a number belongs to a control. Names of rows do not tell: a control has the same names as the measurement next to it."""
+    """Whether a number belongs to a control. Names of rows do not show this: a control has the same names as the measurement next to it."""
     return CONTROL in labels_of(result.run.labels)
 
 

@@ -434,7 +434,7 @@ def worst_run(cell: Cell) -> tuple[float, ResultRow]:
 
 
 def lost_words(cell: Cell, links: Links) -> Html:
-    """Return the words below a rate: the share of lost messages (``77 % lost``). If most runs lost little, it is of the worst run (``up to 3 %``)."""
+    """Return the words below a rate: the share of lost messages (``77 % lost``). If most runs lost little: of the worst run (``up to 3 %``)."""
     if cell.groups:
         low, high = (linked_value(group.value, group.result, "ratio", links) for group in sorted(cell.groups, key=lambda group: group.value))
         words = ["some runs lost ", low, ", others ", high]

@@ -143,7 +143,7 @@ def _too_few_runs(members: Sequence[Series]) -> Html:
 
 
 def not_comparable(members: Sequence[Series], metric: str) -> Html:
-    """Return, in one sentence, the conditions in which the series differ or that they do not state; nothing if all series compare with the first."""
+    """Return, in one sentence, the conditions in which the series differ or that they do not state; nothing if all are comparable with the first."""
     first, *others = (conditions_of(member, metric) for member in members)
     judgements = [judge(first, other, comparison="ratio") for other in others]
     different = dict.fromkeys(condition_title(difference) for judgement in judgements for difference in judgement.different)
