@@ -2,9 +2,9 @@
 // lost, duplicated or reordered. A message that is larger than one datagram is cut into datagrams that fit the MTU of
 // the path. The subscriber reports its missing packets, and the publisher sends only these again. If the last packets
 // are lost, the publisher finds this out by asking. If the subscriber is slow, the publisher waits. If one side leaves,
-// it tells the other; if it dies, the other notices after five seconds of silence. The window is that of the
-// subscriber's socket buffer, and it does not shrink on loss. Therefore this transport is for private networks, not for
-// the shared Internet.
+// it tells the other; if it dies, the other notices after five seconds of silence. The window has the size of
+// the subscriber's socket buffer, and it does not shrink if packets are lost. Therefore this transport is for private
+// networks, not for the shared Internet.
 #include <sys/socket.h>
 
 #include "transports/reliable_publisher.hpp"

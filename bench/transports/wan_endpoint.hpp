@@ -37,8 +37,8 @@ inline std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
     return endpoint;
 }
 
-/// For Transport::endpoint_at. A side behind a NAT does not know its public address. Therefore this side sends first,
-/// to the source address of the control channel.
+/// For Transport::endpoint_at. A side behind a NAT does not know its public address. Therefore the side behind
+/// the NAT sends first, to the address from which the other side uses the control channel.
 inline std::optional<std::string> wan_endpoint_at(std::string_view text, const Address& host) {
     auto endpoint = parse_wan_endpoint(text);
     if (!endpoint) return std::string{text};

@@ -51,7 +51,7 @@ def test_kit_imports_no_module_that_imports_the_kit(path: Path) -> None:
     assert [name for name in imported(path) if not name.startswith(("tacholog.formats.kit", "tacholog.schema"))] == []
 
 
-def test_code_that_all_formats_share_names_no_tool() -> None:
+def test_shared_code_of_the_formats_contains_no_name_of_a_tool() -> None:
     names = [*formats(), "perftest", *(word for module in formats().values() for word in (module.SYSTEM, module.TOOL) if word != "Sockets")]
     core = {path.name: code_of(path) for path in [FORMATS / f"{name}.py" for name in READING - {"testing"}] + KIT}
 

@@ -108,7 +108,7 @@ def test_comparison_of_two_commits_has_a_row_for_the_benchmark(history: Path, tm
         ('window.BENCHMARK_DATA = {"entries": evil()}', "no complete JSON"),
     ],
 )
-def test_other_file_is_refused_and_never_executed(tmp_path: Path, text: str, reason: str) -> None:
+def test_file_that_is_not_a_history_is_refused_and_never_executed(tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "data.js"
     file.write_text(text)
 

@@ -95,7 +95,7 @@ def test_line_above_folded_tables_states_the_loss_of_the_worst_run(tmp_path: Pat
     assert re.search(r'<a href="doc:logs/1/sub.log#L\d+:loss.total">80.9', said)
 
 
-def test_cell_of_a_missing_percentile_reads_too_few_samples_instead_of_not_measured(tmp_path: Path) -> None:
+def test_cell_of_a_missing_percentile_says_that_there_are_too_few_samples(tmp_path: Path) -> None:
     for system in ("A", "B"):
         add(tmp_path, system, LATENCY.replace(" p99_ns=270591", ""), system)
 

@@ -147,7 +147,7 @@ def test_two_groups_of_runs_are_shown_as_two_values_that_runs_measured() -> None
         (140.0, 131.0, 141.0, 3, 4),
         (581.0, 571.0, 591.0, 3, 1),
     ]
-    assert (cell.value, cell.result.line) == (581.0, 1)  # The worse group represents two groups of the same size.
+    assert (cell.value, cell.result.line) == (581.0, 1)  # If both groups have the same size, the value of the worse group is shown.
     assert "two_groups" in cell.marks
     assert words_of(cell, "ns") == "two groups of runs: 140\u00a0ns in 3 and 581\u00a0ns in 3 (131\u00a0ns to 591\u00a0ns in all)"
 

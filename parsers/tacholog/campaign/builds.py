@@ -157,7 +157,7 @@ def _filled_template(command: Sequence[str], template: Sequence[str]) -> tuple[s
 
 
 def _version_command(campaign: Campaign, program: str, template: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the command that prints the version. If the campaign calls the measured program, the program of the template is called instead.
+    """Return the command that prints the version. Where this command starts the measured program, it starts the program of the template instead.
 
     All words of the template before ``{arguments}`` are used, because the first word may be a wrapper such as ``env`` or ``taskset``.
     """

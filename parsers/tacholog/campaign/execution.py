@@ -41,7 +41,7 @@ class ProcessStep(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a run, and the end of each started process, by its name."""
+    """The result of a run, and how each started process ended; the key is the name of the process."""
 
     status: Literal["ok", "failed", "empty"]
     reason: str | None

@@ -74,7 +74,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 LABELS = "labels"
 REPLACED = "replaced"  # This word replaces a redacted text that the field would not accept.
 _LABEL_NAME, _LABEL_VALUE = 64, 200  # the limits in characters, as in a manifest
-_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # the limits if a number may be appended
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # the limits of a name or value to which a number may be appended
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {

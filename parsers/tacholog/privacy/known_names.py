@@ -14,7 +14,7 @@ _EVERYDAY = frozenset(
         *("localhost", "root", "user", "admin", "ubuntu", "debian", "fedora", "runner", "build", "test", "tests", "host", "node", "perf", "vm"),
         *("server", "perftest", "tacholog", "client", "publisher", "subscriber", "latency", "throughput", "pub", "sub", "both", "tcp", "udp"),
         *("shm", "none", "name"),
-        # The log of a broker's server names the site of the broker, its user, and words after "user:".
+        # Words in the log of a broker's server: the web site of the broker, its standard user, and what follows "user:".
         *("rabbitmq", "redis", "nats", "kafka", "guest", "have"),
     )
 )

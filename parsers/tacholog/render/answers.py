@@ -69,7 +69,7 @@ def sentences(answer: Answer) -> list[Sentence]:
 
 
 def _scope(answer: Answer) -> Iterator[Sentence]:
-    """Yield the chosen values: readers of the first sentences must know that runs with other values are not part of them."""
+    """Yield the chosen values. Readers must know that the first sentences do not apply to runs with other values."""
     values = [choice.field.words(choice.value) for choice in answer.choices if choice.value is not None]
     if values:
         yield Sentence(f"This is about {_listed(values)} only.")

@@ -19,7 +19,7 @@ from tacholog.view.results import ResultRow
 
 _PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")
 _WORD_BEFORE = re.compile(r"([A-Za-z][\w.]{0,40})\W{0,12}$")
-_BEFORE = 64  # the number of characters before a number in which its word is searched
+_BEFORE = 64  # how many characters before a number are searched for the word that belongs to it
 _STEPS = (1.0, 1e3, 1e6, 1e9)
 _SCALES: Mapping[str, tuple[float, ...]] = {
     "ns": _STEPS,

@@ -225,7 +225,7 @@ def _wait(ready: Readiness, log: str, errors: str, remote: str) -> str:
 
 
 def _remote(command: Command, hosts: Mapping[str, str]) -> str:
-    """Return the words before a command that runs it on the machine of the process, with a blank before them."""
+    """Return the words that stand before a command so that it runs on the machine of the process, such as ``ssh host``, with a blank before them."""
     ssh = f' ssh "${hosts[command.host]}"' if command.host else ""
     return "".join([ssh, *(f" {shlex.quote(word)}" for word in command.prefix)]) or " env"
 

@@ -361,6 +361,6 @@ def _chosen(criterion: Criterion, candidates: Sequence[tuple[SystemSeries, Cell]
 
 
 def _doubts(criterion: Criterion, cell: Cell) -> set[Doubt]:
-    """Return the marks that prevent a number from leading."""
+    """Return the marks with which a number cannot be the winner."""
     doubts: set[Doubt] = {"undersampled"} if UNDERSAMPLED in cell.marks else set()
     return doubts | {"two_groups"} if criterion == "steadiest" and cell.groups else doubts

@@ -372,7 +372,7 @@ def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> Experime
 
 
 def found_of(screen: Screen, finding: Finding) -> Finding:
-    """Return a finding on the lines of its screen. The duration is on the first of these lines, all other numbers are on the last line."""
+    """Return a finding with the lines of its numbers in a screen of the tool: the duration is on the first line, all other numbers on the last."""
     record = finding.what
     if isinstance(record, Record):
         first, last = screen.lines[0].number, screen.lines[-1].number

@@ -245,7 +245,7 @@ def _band(frame: _PictureScale) -> Html:
 
 
 def _intervals(frame: _PictureScale) -> Iterator[Html]:
-    """Yield the intervals of the rows of each verdict as one path."""
+    """Yield, for each verdict, one path that draws the intervals of all rows with this verdict."""
     for verdict in DRAWN:
         parts = (_interval(frame, index, row) for index, row in enumerate(frame.rows) if row.verdict == verdict and row.interval)
         path = "".join(parts)

@@ -126,7 +126,7 @@ _ONE_VALUE = "one_value"  # one value on each side: the only reason that is not 
 
 
 def sentence_of(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
-    """Return when a row gets the verdict, or, if these rows have no test for the same reason, this reason."""
+    """Return the explanation of a verdict. If none of the rows was tested, and the reason is the same for all rows, return this reason instead."""
     kind = why_untested(rows) if verdict in UNTESTED else None
     if kind is None:
         return MEANINGS[verdict].sentence

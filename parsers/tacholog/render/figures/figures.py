@@ -112,7 +112,10 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return payload received per second over message size. Rates of references are left out, with a note, because no bytes moved."""
+    """Return the figure of the payload received per second (y) by message size (x).
+
+    If only references to the payload were passed on, no bytes were moved. Such rates are left out, and a note says so.
+    """
     real = [curve for curve in series if not curve.has_mark(LOGICAL)]
     left_out = [curve.label for curve in series if curve.has_mark(LOGICAL) and curve.cells("goodput", "mean")]
     note = (

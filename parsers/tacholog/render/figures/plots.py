@@ -122,7 +122,7 @@ def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return, for each point, the end of its address after the line number. All points of a trace have the same metric and statistic."""
+    """Return the part of the addresses of all points that follows the line number: metric and statistic, which are the same for all points."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 

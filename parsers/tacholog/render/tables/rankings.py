@@ -132,7 +132,7 @@ _STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min":
 
 
 def overview(view: View, pages: PageIndex, links: Links) -> Html:
-    """Return a table of all systems and transports with their best numbers: a row for each part of a page."""
+    """Return a table with the best numbers of each transport. If the page of a transport is divided into parts, each part has a row."""
     by_part: dict[PagePart | None, list[SystemSeries]] = {}
     for member in system_series(view, pages):
         by_part.setdefault(member.part, []).append(member)
