@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -381,12 +382,15 @@ def test_gate_without_a_tested_row_never_succeeds(compared: Compared, noise: Flo
     assert exit_code(report, ()) == 4
 
 
-def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99") -> Comparison:
-    """Compare pairs of runs. On the new side, some runs have few samples: ``short`` maps a run number to its samples."""
+def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99", short_old: Mapping[int, int] = MappingProxyType({})) -> Comparison:
+    """Compare pairs of runs. Some runs have few samples: ``short`` maps the number of a run on the new side to its samples, ``short_old`` old ones."""
     values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
     old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
-    samples = [short.get(run, 20_000) for run in range(pairs)]
-    return compare(old, msgspec.structs.replace(new, results=new.results.assign(samples=pd.array(samples, "Int64"))), Policy())
+    old, new = (
+        msgspec.structs.replace(side, results=side.results.assign(samples=pd.array([few.get(run, 20_000) for run in range(pairs)], "Int64")))
+        for side, few in ((old, short_old), (new, short))
+    )
+    return compare(old, new, Policy())
 
 
 @pytest.mark.parametrize("pairs", [7, 9, 12])
@@ -413,6 +417,15 @@ def test_row_with_too_few_remaining_runs_states_the_samples_that_each_run_needs(
     assert (row.verdict, row.reasons, row.short_runs) == ("insufficient", ("undersampled",), ())
     words = "too few samples for a verdict: p99 needs 10,000 in each of 6 runs a side; the run with the fewest has 9,070"
     assert words in remark(row)
+
+
+def test_no_run_is_left_out_if_too_few_runs_remain_on_one_side() -> None:
+    row = only(in_short_runs(9, dict.fromkeys(range(5), 500), short_old={3: 9_070}))
+
+    assert (row.verdict, row.reasons, row.short_runs) == ("insufficient", ("undersampled",), ())
+    assert row.old is not None
+    assert row.new is not None
+    assert (row.old.runs, row.new.runs) == (9, 9)
 
 
 def test_run_with_few_samples_is_used_for_a_median() -> None:

@@ -126,6 +126,18 @@ def test_runs_are_numbered_in_the_order_of_their_file_times(tree: MakeTree, tmp_
     assert runs == [(1, "b/sub.log"), (2, "c/sub.log"), (3, "a/sub.log")]
 
 
+def test_file_times_are_refused_if_most_runs_have_the_same_time_because_the_files_were_copied(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"{run}/{side}.log": log_of(side, run) for run in range(6) for side in ("pub", "sub")})
+    for file in logs.rglob("*.log"):
+        seconds = 1769860800 + (file.parent.name == "5")
+        os.utime(file, (seconds, seconds))
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{repetition}/{role}.log", "--times-from-files", status=2)
+
+    assert "the files of 6 runs have only 2 different dates. They were probably copied or unpacked" in said
+    assert not (tmp_path / "data").exists()
+
+
 def test_repetitions_with_equal_numbers_but_other_start_times_are_separate_runs(tree: MakeTree, tmp_path: Path) -> None:
     days = ("27-07-2021", "02-08-2021")
     logs = tree({f"{day}/{side}_{n}.log": log_of(side, 10 * d + n) for d, day in enumerate(days) for n in (0, 1) for side in ("pub", "sub")})

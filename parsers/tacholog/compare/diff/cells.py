@@ -158,7 +158,8 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     cell = groups([is_new, profiles[run], *(columns[name].codes for name in (*setting, *NAME, *conditions))], len(run))
     order = np.argsort(cell * (int(run.max(initial=0)) + 1) + run, kind="stable")
     samples = _floats(frames, "samples")
-    is_short = _short_runs(cell, run, samples, columns["statistic"], least_runs)
+    row = groups([columns[name].codes for name in (*setting, *NAME)], len(run))
+    is_short = _short_runs(cell, row, run, samples, columns["statistic"], least_runs)
     order = order[~is_short[order]]
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
     source = order[starts]  # for each cell, the number from which its columns are taken
@@ -195,15 +196,22 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     return cells._replace(tested=_tested(cells, cells.groups((*setting, *labels)), policy))
 
 
-def _short_runs(cell: Integers, run: Integers, samples: Floats, statistic: pd.Categorical, least_runs: int) -> Flags:
-    """Whether each number is left out: its run has too few samples for the percentile, and at least ``least_runs`` other runs remain in the cell."""
+def _short_runs(cell: Integers, row: Integers, run: Integers, samples: Floats, statistic: pd.Categorical, least_runs: int) -> Flags:
+    """Whether each number is left out: its run has too few samples for the percentile, and at least ``least_runs`` other runs remain in the cell.
+
+    If too few runs remain in one cell of a row, no run of this row is left out. Otherwise the runs with enough samples of one side would be compared
+    with all runs of the other side.
+    """
     needed = by_word(statistic, lambda word: samples_needed(word) or 0, 0)
     is_short: Flags = samples < needed  # false if the number of samples is unknown (NaN)
     if not least_runs or not is_short.any():
         return np.zeros(len(cell), bool)
     runs = int(run.max()) + 1
     cell_of_run = np.unique(cell[~is_short] * runs + run[~is_short]) // runs  # each run is counted once, even if it has several numbers
-    return is_short & (np.bincount(cell_of_run, minlength=int(cell.max()) + 1) >= least_runs)[cell]
+    remain = (np.bincount(cell_of_run, minlength=int(cell.max()) + 1) >= least_runs)[cell]
+    kept = np.zeros(int(row.max()) + 1, bool)
+    kept[row[is_short & ~remain]] = True
+    return is_short & ~kept[row]
 
 
 def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:

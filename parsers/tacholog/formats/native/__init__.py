@@ -57,9 +57,9 @@ DEFINITIONS = {
     "that moment, which hide what the sender waited for.",
     "perftest-throughput": "Payload bytes and messages taken by the subscriber between its first and last message of a size; lost messages "
     "by sequence number.",
-    "perftest-demand": "Messages are sent in bursts. Each burst begins no sooner than the recovery time after the previous burst began. The two rates "
-    "(publisher and subscriber) are computed over the time from the first message to the last, including the pauses between bursts. Lost messages are counted by "
-    "sequence number.",
+    "perftest-demand": "Messages are sent in bursts. Each burst begins no sooner than the recovery time after the previous burst began. "
+    "The two rates (publisher and subscriber) are computed over the time from the first message to the last, including the pauses between bursts. "
+    "Lost messages are counted by sequence number.",
     "perftest-aggregate": "What all subscribers of one publisher received, or one subscriber of all its publishers, taken together: messages, loss "
     "and the other counts summed; of the rates of perftest-throughput or perftest-demand the least (min), at which everybody was served, and "
     "their sum. Sent messages count once.",

@@ -13,13 +13,14 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.runs.conditions import Contradiction, contradictions, stated_conditions
 from tacholog.runs.importing.fields import OF_LOG
-from tacholog.runs.importing.grouping import ImportedLog, ImportedRun, by_variant, group, repetition_folder, with_hash
+from tacholog.runs.importing.grouping import FILE_TIME_NOTE, ImportedLog, ImportedRun, by_variant, group, repetition_folder, with_hash
 from tacholog.runs.importing.patterns import START
 from tacholog.runs.importing.rules import LogFields, Rules
 from tacholog.runs.importing.survey import NOT_LOGS, LogSurvey, Problem, digest, is_log, list_files, survey
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.schema.conditions import StatedConditions
 
+_RUNS_OF_A_TIME = 2  # If there are more runs for each time, their files were probably copied.
 # Fields of a manifest that do not identify a run. The same run may have other values of these fields from an earlier import.
 _OF_LOGS = ("logs", "host", "notes", "start_time", "status", "reason", "environment", "commands", "order_index", "seed", "repetition")
 
@@ -263,6 +264,9 @@ def plan_import(
         rules: the user's patterns and fields.
         progress: a function that is called with the path of a log and the number of bytes just read.
         times_from_files: whether the modification time of a log is used as the start time of its run, if no start time is stated.
+
+    Raises:
+        UnreadableInput: most runs have the same start time from their files.
     """
     listed = list_files(root, data)
     refused = [problem for problem in listed.problems if not rules.is_ignored(problem.path)]
@@ -282,6 +286,7 @@ def plan_import(
         else:
             _add_log(root, path, fields, logs, refused, progress)
     grouped = group([log._replace(file_time=_file_time(root, log)) for log in logs] if times_from_files else logs)
+    _check_file_times(grouped.runs)
     decisions = decide(grouped.runs, existing_runs(data))
     refused += grouped.problems
     used = {name for log in logs for name in log.fields.of_defaults}
@@ -309,6 +314,20 @@ def _file_time(root: Path, log: ImportedLog) -> str | None:
     if START in log.fields.values:
         return None
     return f"{datetime.fromtimestamp((root / log.path).lstat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _check_file_times(runs: Sequence[ImportedRun]) -> None:
+    """Refuse start times from files that were probably copied or unpacked: the times then state when the files were copied.
+
+    Raises:
+        UnreadableInput: there are more than two runs for each time.
+    """
+    times = [run.manifest.start_time for run in runs if FILE_TIME_NOTE in run.manifest.notes]
+    if len(times) > _RUNS_OF_A_TIME * len(set(times)):
+        raise UnreadableInput(
+            f"--times-from-files: the files of {len(times)} runs have only {len(set(times))} different dates. They were probably copied or unpacked, "
+            "so their dates are not the times of the runs. Copy the files with their dates (cp -p, rsync -t), or use {start_time} in --map"
+        )
 
 
 def _contradictions(run: ImportedRun) -> Iterator[LogContradiction]:
