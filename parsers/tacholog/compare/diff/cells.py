@@ -209,9 +209,9 @@ def _short_runs(cell: Integers, row: Integers, run: Integers, samples: Floats, s
     runs = int(run.max()) + 1
     cell_of_run = np.unique(cell[~is_short] * runs + run[~is_short]) // runs  # each run is counted once, even if it has several numbers
     remain = (np.bincount(cell_of_run, minlength=int(cell.max()) + 1) >= least_runs)[cell]
-    kept = np.zeros(int(row.max()) + 1, bool)
-    kept[row[is_short & ~remain]] = True
-    return is_short & ~kept[row]
+    is_row_complete = np.zeros(int(row.max()) + 1, bool)
+    is_row_complete[row[is_short & ~remain]] = True
+    return is_short & ~is_row_complete[row]
 
 
 def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
