@@ -218,6 +218,15 @@ def test_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "tacholog: nothing to resume: there is no unfinished campaign small under build/runs\n")
 
 
+def test_release_of_a_started_campaign_cannot_be_changed(tmp_path: Path) -> None:
+    bench(campaign(tmp_path, GOOD), cwd=tmp_path)
+
+    done = bench(only_folder(tmp_path / "build/runs"), "--resume", "--release", "2.0", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "--resume continues a campaign with the release with which it was started; leave out --release" in done.stderr
+
+
 def test_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
     tool = tmp_path / "count"
     shutil.copy(shutil.which("seq") or "", tool)

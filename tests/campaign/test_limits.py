@@ -128,7 +128,7 @@ def test_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Path)
     (tmp_path / "small.toml").write_text(HEAD + "limits = { other_load = 0 }\n" + BUSY)
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        done = bench("small.toml", "--output", "out", "--release", "1.0", cwd=tmp_path)
+        done = bench("small.toml", "--output", "out", "--release", "1.0", "--data", "kept", cwd=tmp_path)
     finally:
         other.kill()
         other.wait()
@@ -136,9 +136,9 @@ def test_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Path)
     assert done.returncode == 1
     assert done.stderr.count(" busy/01: ") == 3, "measured, and twice again"
     assert "did not hold the limits (load of others 0), so this campaign is not fit to publish" in done.stdout
-    assert f"tacholog bench --resume {only_folder(tmp_path / 'out').relative_to(tmp_path)}" in done.stdout
-    assert "not copied to data, because the campaign did not hold its limits" in done.stderr
-    assert not (tmp_path / "data").exists()
+    assert f"tacholog bench --resume {only_folder(tmp_path / 'out').relative_to(tmp_path)} --data kept" in done.stdout
+    assert "not copied to kept, because the campaign did not hold its limits" in done.stderr
+    assert not (tmp_path / "kept").exists()
 
 
 def compared(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

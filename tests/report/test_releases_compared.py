@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
+from tests.report.conftest import FIRST, SECOND, add_run, rti
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
@@ -191,6 +192,19 @@ def test_newest_release_of_each_system_is_compared_on_the_home_page_and_in_the_d
     assert 'href="diffs/another-system-1.10-to-1.11.html"' in home
     heads = [line.rpartition(": ")[0] for line in (site / "downloads/latest-diff.md").read_text().splitlines() if line.startswith("### ")]
     assert heads == ["### Tacholog perftest: 1.10 → 1.11", "### Another system: 1.10 → 1.11"]
+
+
+@pytest.mark.site
+def test_pages_state_that_releases_without_start_times_are_in_the_order_of_their_names(tmp_path: Path, site: Path) -> None:
+    for label, log in (("r9", FIRST), ("r10", SECOND)):
+        add_run(tmp_path / "data", label, log, msgspec.structs.replace(rti(published=False), release=label))
+
+    made = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
+
+    note = re.compile(r"The releases of RTI Connext DDS are in the order of their names, because no run of r\d+ has a start time\. So r10 counts")
+    pages = ["index.html", "releases.html", "diffs/rti-connext-dds-r9-to-r10.html"]
+    assert [name for name in pages if not note.search((made / name).read_text())] == []
+    assert "in the order of their names" not in (site / "index.html").read_text()
 
 
 def test_release_on_another_machine_starts_a_new_line_with_a_reason(site: Path) -> None:

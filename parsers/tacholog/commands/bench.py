@@ -16,6 +16,7 @@ Exit code 1: all runs were tried, but some failed, or their logs cannot be read,
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ from tacholog.installation import checkout
 from tacholog.runs.manifest import PLAN_FILE
 
 SOME_FAILED = 1
+DATA = Path("data")
 _AGAIN = 2  # how often a run that exceeded the limits of its campaign is measured again
 
 
@@ -52,7 +54,7 @@ _AGAIN = 2  # how often a run that exceeded the limits of its campaign is measur
     metavar="LABEL",
     help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done (of several campaigns of one tool: to .../CAMPAIGN).",
 )
-@click.option("--data", default="data", show_default=True, type=Folder(), help="The data folder that --release copies to.")
+@click.option("--data", default=str(DATA), show_default=True, type=Folder(), help="The data folder that --release copies to.")
 @click.option("--no-control", is_flag=True, help="Add no controls: short runs of perftest's floor, which show whether the host changed.")
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
 def bench(
@@ -66,6 +68,8 @@ def bench(
     no_control: bool,
     perftest: Path | None,
 ) -> None:
+    if resume and release:
+        raise click.UsageError("--resume continues a campaign with the release with which it was started; leave out --release")
     tools = find_programs(perftest, checkout())
     if resume or not no_control:  # --resume needs these tools if the plan of the campaign contains controls
         tools = floor_tools(tools, tools.get("perftest"))
@@ -82,7 +86,7 @@ def bench(
         folder, plan = (
             _started(path, output, tools) if resume else campaign_folder.start(path, output, tools, release, shares_release=path in sharing)
         )
-        gaps = expected_gaps(plan).gaps
+        gaps, resume_command = expected_gaps(plan).gaps, _resume_command(folder, plan, data)
         if not resume:
             planned = read_campaign(path)
             for line in left_out_words(names_left_out(planned, list_names(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
@@ -96,13 +100,13 @@ def bench(
                     measure_all(tasks, len(plan.runs), gaps)
         except KeyboardInterrupt:
             left = len(campaign_folder.pending_runs(folder, plan))
-            click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)
+            click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: {resume_command}", err=True)
             raise SystemExit(130) from None
         bad = sum(campaign_folder.failure_reason(folder, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
         failures += len(too_disturbed := campaign_folder.disturbed_runs(folder, plan))
-        for line in limits_held(plan.limits, len(plan.runs), too_disturbed, f"tacholog bench --resume {folder}"):
+        for line in limits_held(plan.limits, len(plan.runs), too_disturbed, resume_command):
             click.echo(line)
         if plan.release and too_disturbed:
             click.echo(f"tacholog: {folder}: not copied to {data}, because the campaign did not hold its limits", err=True)
@@ -112,6 +116,12 @@ def bench(
             click.echo(f"copied for publication: {campaign_folder.copy_to_data(folder, plan, data)}")
     if failures:
         sys.exit(SOME_FAILED)
+
+
+def _resume_command(folder: Path, plan: Plan, data: Path) -> str:
+    """Return the command that continues a campaign and copies it to the same data folder."""
+    copied_to = ["--data", str(data)] if plan.release and data != DATA else []
+    return shlex.join(["tacholog", "bench", "--resume", str(folder), *copied_to])
 
 
 def _refuse_folders(paths: Sequence[Path]) -> None:

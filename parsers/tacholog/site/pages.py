@@ -27,7 +27,7 @@ from tacholog.site.result_pages import UNNAMED, PageGroup, ResultPage, groups_ti
 from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
-from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, news, since
+from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, newest_by_name, news, since
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
@@ -401,14 +401,25 @@ def _diff_pages(view: View) -> Sequence[SitePage]:
 
 def _made_diff_pages(view: View) -> Iterator[SitePage]:
     """Yield a page for each two consecutive releases, for each older release against the newest one, and for the history of each metric."""
-    pairs, documents = neighbours(view.runs.values()), diff_documents(view.runs.values())
+    pairs, documents, order_notes = neighbours(view.runs.values()), diff_documents(view.runs.values()), _order_notes(view)
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs, "selection": Selection(system=system)}
+        context["order_note"] = order_notes.get(system, "")
         yield SitePage(documents[system, old, new], "diff_page.html.jinja", f"{system}: {old} \u2192 {new}", context, ("releases",))
     for metric, statistic in metrics_in(view):
         words = METRICS[metric].words
         context = {"metric": metric, "statistic": statistic, "words": words, "better": METRICS[metric].better}
         yield SitePage(history_document(metric, statistic), "history.html.jinja", f"History: {words}, {statistic}", context, ("releases",))
+
+
+def _order_notes(view: View) -> dict[str, str]:
+    """Return a sentence for each system whose own releases are ordered by their names: a wrong order turns better into worse."""
+    by_name = newest_by_name((run.system, run.release, run.start_time) for run in view.runs.values() if not run.published)
+    return {
+        system: f"The releases of {system} are in the order of their names, because no run of {undated} has a start time. "
+        f"So {newest} counts as the newest."
+        for system, (newest, undated) in by_name.items()
+    }
 
 
 def _compared(view: View) -> dict[str, Any]:
@@ -420,5 +431,6 @@ def _compared(view: View) -> dict[str, Any]:
         "diffs": diffs,
         "skipping": [pair for pair in diffs if not pair["neighbours"]],
         "latest": latest(runs),
+        "order_notes": list(_order_notes(view).values()),
         "history_pages": [{**page.context, "document": page.document} for page in pages if "metric" in page.context],
     }
