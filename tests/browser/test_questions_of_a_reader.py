@@ -58,7 +58,7 @@ def text_of(page: Page, place: str = "article.bd-article") -> str:
         pytest.param([], ["Latencies under load are on the page \u201cSide by side\u201d."], id="n: where is the latency under load"),
         pytest.param(
             ["side by side"],
-            ["1 k msg/s offered, on two cores with a shared cache", "At 50 % of the highest rate of each"],
+            ["1 k msg/s offered, on two cores with a shared cache", "50 % of the highest rate of each"],
             id="n: what is the latency under load",
         ),
     ],
