@@ -21,9 +21,9 @@ SHORT_S = "0.02"
 
 
 def own_runs() -> dict[Path, Manifest]:
-    """All own runs of this project."""
+    """All own runs of this project's perftest."""
     runs = {path: read_manifest(path) for path in sorted(DATA.glob("**/run.toml"))}
-    return {path: manifest for path, manifest in runs.items() if not manifest.published}
+    return {path: manifest for path, manifest in runs.items() if not manifest.published and manifest.tool == "perftest"}
 
 
 def own_scripts() -> dict[str, Path]:
@@ -71,7 +71,7 @@ def of_own_transports() -> list[Path]:
 
     In the gate, only scripts with an option or a value that no earlier script has are used.
     """
-    paths = [path for path in own_scripts().values() if "middleware" not in path.parts]
+    paths = [path for path in own_scripts().values() if not {"middleware", "brokers"} & {*path.parts}]
     words = [{*re.findall(r"--\S+ [a-z+-]+|--\S+", body(read_manifest(path), ""))} for path in paths]
     return [path for place, path in enumerate(paths) if NIGHTLY or words[place] - set().union(*words[:place])]
 

@@ -18,10 +18,10 @@ _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
 # Readers may change only the duration, for a short first try.
 _SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
-# The known programs, whose output has a format here. Any other program gets a warning, because it may do anything.
+# The known programs, whose output has a format here, and the servers of some of them. Any other program gets a warning, because it may do anything.
 _KNOWN = re.compile(
     r"perftest(?:-floor|_cpp|_java|_cs)?|(?:Throughput|Latency|Video)Test|ecal_(?:sample_)?latency_\w+|tips-ping-pong|perf_test|ddsperf|iperf3|qperf|sockperf"
-    r"|iceperf-[a-z-]+|benchmark-[a-z-]+"
+    r"|iceperf-[a-z-]+|benchmark-[a-z-]+|nats(?:-server)?|redis-(?:server|benchmark)"
 )
 _ROLES = {"pub": "Publisher", "sub": "Subscriber", "both": "Publisher and subscriber"}
 

@@ -158,7 +158,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     cell = groups([is_new, profiles[run], *(columns[name].codes for name in (*setting, *NAME, *conditions))], len(run))
     order = np.argsort(cell * (int(run.max(initial=0)) + 1) + run, kind="stable")
     samples = _floats(frames, "samples")
-    row = groups([columns[name].codes for name in (*setting, *NAME)], len(run))
+    row = groups([profiles[run], *(columns[name].codes for name in (*setting, *NAME, *conditions))], len(run))
     is_short = _short_runs(cell, row, run, samples, columns["statistic"], least_runs)
     order = order[~is_short[order]]
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
