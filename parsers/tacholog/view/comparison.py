@@ -13,6 +13,7 @@ import msgspec
 from tacholog.compare.comparable import asked, judge
 from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS
+from tacholog.view.home import UNDER_LOAD
 from tacholog.view.names import condition_name, participant_title, with_each_label, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
@@ -90,7 +91,10 @@ class SeriesComparison(msgspec.Struct, frozen=True):
 def comparison(view: View, pages: PageIndex) -> SeriesComparison:
     """Return the series of a view that can be compared. Controls are left out, because the comparisons of releases show them."""
     everything = [member for member in system_series(view, pages) if not member.is_control]
-    last, main = {member.id for member in of_last_releases(everything)}, main_campaigns(everything)
+    under_load = _under_load(everything)
+    of_each_load = ([member for member in everything if (member.id in under_load) is loaded] for loaded in (False, True))
+    last = {member.id for members in of_each_load for member in of_last_releases(members)}
+    main = main_campaigns(everything) - under_load
     offered = tuple(OfferedSeries(member, cells, member.id in last, member.id in main) for member in everything if (cells := _cells(member)))
     names = [(f"{metric}.{statistic}", metric) for metric, statistic, _ in METRICS_SHOWN]
     measured = [(name, metric) for name, metric in names if any(name in member.cells for member in offered)]
@@ -104,6 +108,15 @@ def comparison(view: View, pages: PageIndex) -> SeriesComparison:
 def _cells(member: SystemSeries) -> dict[str, list[tuple[int, Cell]]]:
     by_metric = {f"{metric}.{statistic}": list(_sized(member.series.cells(metric, statistic))) for metric, statistic, _ in METRICS_SHOWN}
     return {name: cells for name, cells in by_metric.items() if cells}
+
+
+def _under_load(members: Sequence[SystemSeries]) -> set[str]:
+    """Return the ids of the series under load on machines that also have others. Readers choose their campaign to see them."""
+    by_load: dict[bool, list[SystemSeries]] = {True: [], False: []}
+    for member in members:
+        by_load[dict(member.series.key)["load_mode"] in UNDER_LOAD].append(member)
+    others = {dict(member.series.key)["host"] for member in by_load[False]}
+    return {member.id for member in by_load[True] if dict(member.series.key)["host"] in others}
 
 
 def _sized(cells: Mapping[int | None, Cell]) -> Iterator[tuple[int, Cell]]:
