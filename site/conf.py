@@ -63,6 +63,14 @@ def _named(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _d
     context["docstitle"] = context["shorttitle"] = escape(_site["name"])
 
 
+def _searching(app: Sphinx, page: str, _template: str, _context: dict[str, Any], _doctree: object) -> None:
+    """Load what searches before tacholog-search.js, which changes it. The page itself loads the index last, because the index starts the search."""
+    if page == "search":
+        for script in ("searchtools.js", "language_data.js"):
+            app.add_js_file(script, priority=300, loading_method="defer")
+
+
 def setup(app: Sphinx) -> None:
     """Change what pages get before the theme does."""
     app.connect("html-page-context", _named, priority=400)
+    app.connect("html-page-context", _searching, priority=400)

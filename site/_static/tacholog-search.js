@@ -61,7 +61,8 @@
   }
 
   if (typeof Search !== "undefined") Search.makeSearchSummary = (html, words, anchor) => {
-    const { answers, others } = blocks(new DOMParser().parseFromString(html, "text/html"), anchor);
+    const withoutPlots = html.replace(/<svg[^]*?<\/svg>/g, ""); // a plot has more elements than the text of a page
+    const { answers, others } = blocks(new DOMParser().parseFromString(withoutPlots, "text/html"), anchor);
     const keywords = [...words].map((word) => word.toLowerCase());
     const worth = (block) => keywords.filter((word) => block.toLowerCase().includes(word)).length;
     const best = answers[0] ?? others.reduce((before, block) => (worth(block) > worth(before) ? block : before), others[0] ?? "");

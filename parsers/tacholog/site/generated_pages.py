@@ -286,8 +286,13 @@ class GeneratedPages:
 
 
 def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Remove inline scripts. On pages without menus, also remove the files that they do not use, because there are thousands of these pages."""
+    """Remove inline scripts, and let the page be shown before its scripts run.
+
+    Pages without menus lose the files that they do not use, because there are thousands of these pages.
+    """
     context["script_files"] = [file for file in context["script_files"] if file.filename]
+    for file in context["script_files"]:
+        file.attributes["defer"] = "defer"
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]

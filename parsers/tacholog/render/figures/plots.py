@@ -27,7 +27,7 @@ def plot(figure: Figure, anchor: str, links: Links) -> Html:
     note = tag("p", figure.note, class_="tl-note") if figure.note else ""
     return tag(
         "figure",
-        tag("figcaption", figure.title, tag("a", "#", href=f"#{anchor}", class_="headerlink", title=_LINK, aria_label=_LINK)),
+        tag("figcaption", tag("span", figure.title, class_="stat-label"), tag("a", "#", href=f"#{anchor}", class_="headerlink", title=_LINK, aria_label=_LINK)),
         tag("div", draw(figure, anchor), class_="tl-stage", role="group", aria_label=figure.title),
         _legend(figure),
         note,

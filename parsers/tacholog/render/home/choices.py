@@ -141,7 +141,8 @@ class _Writer:
         """Return the certainty that a number leads. What applies to all numbers is stated above the table."""
         if choice.doubts:
             return f"no winner: {' or '.join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)}"
-        runs = "" if len(self._runs) == 1 or choice.is_firm else f"no winner: {choice.cell.run_count} run{'s' if choice.cell.run_count > 1 else ''}"
+        plural = "s" if choice.cell.run_count > 1 else ""
+        runs = "" if len(self._runs) == 1 or choice.is_firm else join(["no winner: ", count_of(choice.cell.run_count), f" run{plural}"])
         if choice.candidates == 1:
             return "the only one measured" if choice.measured == 1 else _ONLY[criterion]
         names = [name for name in dict.fromkeys(member.transport for member in choice.overlapping) if name != choice.member.transport]
@@ -163,8 +164,8 @@ class _Writer:
             yield join([runs, winner, ". "]) if winner else NOTHING
             yield join(["Each number is ", rule, " ", runs, ". "])
         else:
-            winner = f"; with fewer than {MIN_RUNS}, no winner is named" if few < MIN_RUNS else ""
-            yield join(["Each number is the median of ", count_of(few), " to ", count_of(many), f" runs{winner}. "])
+            winner = join(["; with fewer than ", count_of(MIN_RUNS), ", no winner is named"]) if few < MIN_RUNS else NOTHING
+            yield join(["Each number is the median of ", count_of(few), " to ", count_of(many), " runs", winner, ". "])
         groups = [numbers.group for column in self._choices.columns for name, numbers in column.ranked.items() if name == "fastest"]
         if groups:
             loaded = "Latencies under load are on the page \u201cSide by side\u201d." if self._choices.has_loaded else NOT_LOADED

@@ -103,10 +103,11 @@ def _ranged(series: Series, low: Cell, payload: int | None, links: Links) -> Htm
 def _acknowledgement(series: Series) -> Html:
     """Return what an acknowledgement of the broker means, as far as it is stated: which copies exist by then, and where they are."""
     key = dict(series.key)
-    phrases = [words(name, key[name]) for name in _OF_ACKNOWLEDGEMENTS if key[name] is not None]
+    phrases = ", ".join(words(name, key[name]) for name in _OF_ACKNOWLEDGEMENTS if key[name] is not None)
     missing = ", ".join(condition_name(name) for name in _OF_ACKNOWLEDGEMENTS if key[name] is None)
-    meaning = f"An acknowledgement means: {', '.join(phrases)}" if phrases else "What an acknowledgement means is not stated"
-    return esc(f" {meaning}{f' (not stated: {missing})' if phrases and missing else f' ({missing})' if missing else ''}.")
+    if not phrases:
+        return esc(f" What an acknowledgement means is not stated ({missing}).")
+    return join([" An acknowledgement means: ", tag("span", phrases, class_="stat-label"), f" (not stated: {missing})." if missing else "."])
 
 
 def _with_value(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
