@@ -112,7 +112,7 @@ def first_contradictions(conflicts: Iterable[tuple[int, Iterable[Contradiction]]
 
 
 def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
-    """Return the options that distinguish this run from other runs and that its conditions do not contain, as a JSON object.
+    """Return the options that distinguish this run from other runs, as a JSON object. Options that are among its conditions are left out.
 
     The object also contains the machine of each process that did not run on the host of the run: with a server on another machine, it is another
     measurement.
