@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from tacholog.errors import TachologError
 
-#: Whether files can be locked, and belong to users, as on POSIX. On Windows, neither is so: a folder of a user is private unless the user shares it.
+#: True on POSIX: files can be locked, and belong to users. False on Windows, where a folder of a user is private unless the user shares it.
 HAS_LOCKS = find_spec("fcntl") is not None
 _MOST_LINKS = 40  # the kernel's limit for the number of links in a path
 
