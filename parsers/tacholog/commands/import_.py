@@ -1,7 +1,8 @@
 """Make runs from existing logs, whose paths state what was measured.
 
 The pattern after --map states what the path of a log below DIR means: '{release}/{label.plugin}/test-{repetition}/perf-{role}{participant}.log'. Logs
-that differ only in role and participant become one run. Without --map and --rules, nothing is imported: a pattern is suggested.
+that differ only in role and participant become one run. To import several folders, name the folder that contains them. Without --map and --rules,
+nothing is imported: a pattern is suggested.
 
 Logs are copied and never changed. Runs that were imported before are not changed, so the same command can be repeated when there are more logs.
 DIR may also be a history of github-action-benchmark (data.js): each of its entries becomes a run, and its commit becomes the release.

@@ -8,8 +8,8 @@ COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of
 
 By default, sockperf measures only one message in a hundred, which is too few for p99 in a trial of one second. --reply-every changes the number.
 
-A trial passes if, according to the log of the tool, latency and loss keep the goal, and at least 99.9 % of the rate was sent (if the log states how
-many messages were sent). The search is the same as in perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log,
+A trial passes if the log of the tool shows that latency and loss keep the goal. If the log states how many messages were sent, they must also be at
+least 99.9 % of the rate. The search is the same as in perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log,
 with every trial, is written to standard output. A campaign file can use this command like any other.
 
 \b

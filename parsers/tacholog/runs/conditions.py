@@ -1,8 +1,8 @@
 """The conditions that a manifest states, compared with the conditions that the logs of the run state.
 
 The log has priority. If the log does not state a condition, it is taken from the manifest: from its ``[conditions]``, or else from an option in its
-``[options]`` that stands for this condition. If log and manifest contradict each other, the value of the log is used, and the contradiction is
-reported, because the log or the manifest may be wrong. Options that stand for no condition also change the measurement, so they distinguish runs.
+``[options]`` that stands for this condition. If log and manifest contradict each other, the value of the log is used. The contradiction is
+reported, because one of the two may be wrong. Options that stand for no condition also change the measurement, so they distinguish runs.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def expected_gap_words(expected: ExpectedGaps) -> list[str]:
 
 
 def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iterator[str]:
-    """Yield a line for each condition that neither a log nor the campaign file will state, if this is certain, with the words to add to that file.
+    """Yield a line for each condition that certainly neither a log nor the campaign file will state. It has the words to add to that file.
 
     Args:
         gaps: the gaps of a campaign.
