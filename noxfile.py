@@ -1,4 +1,4 @@
-"""What can be run in a checkout: `nox -l` lists it. Sessions only name commands; the logic lives in the package, under test."""
+"""The nox sessions of a checkout; `nox -l` lists them. A session only names commands. The logic is in the package, which has tests."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ nox.needs_version = ">=2025.11.12"
 nox.options.sessions = ["lint", "types", "tests"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
-# One environment for every session that imports the package: it is half a gigabyte, and nox would make one for each.
+# One environment for every session that imports the package. It takes half a gigabyte, and nox would make one for each session.
 SHARED = Path(".nox/shared").absolute()
-#: What the tests of pages need from npm; fetched once, so that no test asks the network.
+#: What the tests of pages need from npm. It is fetched once, so that tests need no network.
 FETCHED = Path("build/fetched").absolute()
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
 #: What a release publishes: the distributions in dist/, and notes.md.
 RELEASE = Path("build/release").absolute()
-#: The same word in Python, C++ and here: how much the tests try.
+#: Makes the tests try more cases. Python, C++ and this file use the same variable.
 NIGHTLY = {"TACHOLOG_TESTS": "nightly"}
-SECOND_TRY = "A SECOND TRY for the tests that failed above: they measure, and other work on this machine can spoil that"
+SECOND_TRY = "A SECOND TRY for the tests that failed above: they measure, so other work on this machine can make them fail"
 PARSERS = "parsers"
-#: With each sanitizer, the gate compiles and runs only the tests in which it can find the most.
+#: The tests that the gate compiles and runs with each sanitizer: those in which it can find the most errors.
 GATE_OF_SANITIZER = {"asan": "memory", "tsan": "thread"}
-#: Set by CI, which installs everything: what leaves itself out because something is missing, fails. The same word in Python, C++ and here.
+#: CI sets this variable, because it installs everything. A test that would be left out, because something is missing, then fails.
+#: Python, C++ and this file use the same variable.
 NOTHING_LEFT_OUT = "TACHOLOG_NOTHING_LEFT_OUT"
 
 
@@ -45,14 +46,14 @@ def core(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["core"])
 def bench(session: nox.Session) -> None:
-    """Measure for about two minutes and keep the logs in build/runs (-- --release X: keep them for publication too)."""
+    """Measure for about two minutes, and keep the logs in build/runs (-- --release X: also copy them for publication)."""
     _install(session, "package")
     session.run(_tool("tacholog"), "bench", "bench/campaigns/quick.toml", "--output", "build/runs", *session.posargs)
 
 
 @nox.session(venv_backend="none", default=False)
 def middleware(session: nox.Session) -> None:
-    """Build perftest with each middleware that is installed, and measure them (-- CAMPAIGN [OPTION...]: another campaign)."""
+    """Build perftest with all installed middleware, and measure each of it (-- CAMPAIGN [OPTION...]: another campaign)."""
     _need_compiler(session)
     _install(session, "package")
     _build(session, "middleware", "perftest")
@@ -72,7 +73,7 @@ def publish(session: nox.Session) -> None:
     """Build the site and publish it beside its older versions (-- --release LABEL --output DIR, or --branch gh-pages --push)."""
     _install(session, "package")
     if not session.posargs:
-        session.error("say what and where: nox -s publish -- --release LABEL --output DIR (or --branch gh-pages --push)")
+        session.error("state the label and the target: nox -s publish -- --release LABEL --output DIR (or --branch gh-pages --push)")
     session.run(_tool("tacholog"), "report")
     session.run(_tool("tacholog"), "publish", *session.posargs)
 
@@ -100,18 +101,18 @@ def ab(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Run the tests of the core and of the package (-- parsers: only those that take no compiler and no long time; or arguments for pytest)."""
+    """Run the tests of the core and of the package (-- parsers: only fast tests that need no compiler; or arguments of pytest)."""
     _install(session, "package", "tests")
     but_browser = "--ignore=tests/browser"  # its fixtures need Playwright
     if session.posargs and session.posargs[0] == PARSERS:
-        session.log("left out: the C++ core, and what runs it, builds sites or makes environments")
+        session.log("left out: the tests of the C++ core, and tests that run it, build sites or make environments")
         _pytest(session, but_browser, "-m", "not nightly and not core and not site and not packaging", *_at_once(), *session.posargs[1:])
         return
     if _compiler():
         _build(session, "release")
     else:
         session.warn("left out: the C++ core's tests and those that run perftest, because no C++ compiler was found")
-    session.log("left out: the tests in a browser (nox -s browser), and what takes long (nox -s nightly)")
+    session.log("left out: the tests in a browser (nox -s browser), and tests that take long (nox -s nightly)")
     if session.posargs:
         _pytest(session, but_browser, *session.posargs)
         return
@@ -122,7 +123,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def browser(session: nox.Session) -> None:
-    """Check a page of each kind in Chromium, and with the W3C's checker (TACHOLOG_SCREENSHOTS=FOLDER: keep pictures)."""
+    """Check a page of each kind in Chromium, and with the HTML checker of the W3C (TACHOLOG_SCREENSHOTS=FOLDER: keep screenshots)."""
     _install(session, "package", "browser")
     _fetch(session)
     _browser(session, *(session.posargs or ["tests/browser", "-m", "not nightly"]))
@@ -130,7 +131,7 @@ def browser(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def fetch(session: nox.Session) -> None:
-    """Install and fetch all that the other sessions take from registries, so that they need no network."""
+    """Install and fetch everything that the other sessions need from registries, so that they run without a network."""
     _install(session, "package", "core", "tests", "types", "lint", "browser")
     _fetch(session)
 
@@ -151,7 +152,7 @@ def lint(session: nox.Session) -> None:
     session.run(_tool("ruff"), "format", "--check")
     session.run(_tool("codespell"))
     session.run(_tool("zizmor"), "--offline", "--quiet", ".github", "action.yml")
-    if shutil.which("go"):  # its package in PyPI fetches a program from GitHub
+    if shutil.which("go"):  # the PyPI package of actionlint would download a program from GitHub
         session.run("go", "run", ACTIONLINT, external=True)
     else:
         session.warn(f"LEFT OUT: {ACTIONLINT}, which needs Go")
@@ -159,23 +160,23 @@ def lint(session: nox.Session) -> None:
     try:
         session.run(_tool("clang-format"), "--dry-run", "--Werror", *sources, log=False)
     except CommandFailed:
-        session.error(f"{_tool('clang-format')} -i FILE mends a file that is named above")
+        session.error(f"{_tool('clang-format')} -i FILE corrects a file that is named above")
 
 
 @nox.session(venv_backend="none")
 def types(session: nox.Session) -> None:
-    """Check types, the tests' and this file's too."""
+    """Check the types in the package, in the tests and in this file."""
     _install(session, "package", "types")
     session.run(_tool("mypy"))
-    example = "templates/format-package"  # with the settings that come with it, as its future owner would
+    example = "templates/format-package"  # with its own settings, as a user who copied it would check it
     session.run(_tool("mypy"), f"--config-file={example}/pyproject.toml", "--cache-dir=build/mypy-example", example)
 
 
 @nox.session(venv_backend="none", default=False)
 def release(session: nox.Session) -> None:
-    """Build wheel and sdist in build/release, and check them as a tag does (-- --check [TAG]); only .github/workflows/release.yml publishes."""
+    """Build wheel and sdist in build/release, and check them as for a tag (-- --check [TAG]). Only .github/workflows/release.yml publishes."""
     if session.posargs[:1] != ["--check"]:
-        session.error("a tag publishes (CONTRIBUTING.md, Releases). To do all but publish: nox -s release -- --check [TAG]")
+        session.error("only a pushed tag publishes (CONTRIBUTING.md, Releases). To do everything except publishing: nox -s release -- --check [TAG]")
     _install(session, "release")
     shutil.rmtree(RELEASE, ignore_errors=True)
     notes = session.run(_tool("python"), ".ci/release.py", *session.posargs[1:], silent=True)
@@ -184,7 +185,7 @@ def release(session: nox.Session) -> None:
     session.run(_tool("twine"), "check", "--strict", *distributions)
     [wheel] = [path for path in distributions if path.endswith(".whl")]
     session.run(_tool("check-wheel-contents"), wheel)
-    for path in distributions:  # as users install them
+    for path in distributions:  # in a new environment, as users install them
         fresh = RELEASE.parent / "release-environment"
         session.run(sys.executable, "-m", "venv", "--clear", str(fresh), external=True)
         session.run(str(fresh / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", path, external=True)
@@ -198,13 +199,13 @@ def release(session: nox.Session) -> None:
         for target in ("tacholog", "perftest"):
             session.run(engine, "build", "--file", "Containerfile", "--target", target, "--tag", f"{target}:checked", ".", external=True)
     else:
-        session.warn("LEFT OUT: the container images, because neither docker nor podman answers")
-    session.log(f"all that a tag publishes is in {RELEASE}")
+        session.warn("LEFT OUT: the container images, because neither docker nor podman works")
+    session.log(f"everything that a tag publishes is in {RELEASE}")
 
 
 @nox.session(venv_backend="none", default=False)
 def sanitizers(session: nox.Session) -> None:
-    """Run tests of the core that handle foreign bytes and shared memory under the address sanitizer, those of threads under the thread sanitizer."""
+    """Run two groups of the core's tests: foreign bytes and shared memory (address sanitizer), and threads (thread sanitizer)."""
     for preset in session.posargs or GATE_OF_SANITIZER:
         _build(session, preset, f"{GATE_OF_SANITIZER[preset]}_tests")
         _ctest(session, preset, "--label-regex", GATE_OF_SANITIZER[preset])
@@ -214,8 +215,8 @@ def sanitizers(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Feed hostile bytes to every format and wire decoder, ten minutes each (-- SECONDS [NAME...]).
 
-    Names are those of formats and decoders; formats, core and mutations name all of a kind. histories edits runs between builds of their site,
-    and compares it with one that is built from nothing.
+    NAME is a format, a decoder, or a group: formats, core, mutations, histories. The group histories edits runs, builds their site again,
+    and compares it with a site that is built from scratch.
     """
     _install(session, "package", "fuzz", "tests")
     if _libfuzzer():
@@ -234,12 +235,12 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def nightly(session: nox.Session) -> None:
-    """Run what takes too long, or has too much chance in it, for each change: hours (-- PART...; see NIGHTLY_PARTS).
+    """Run the tests that are too slow or too random to run for each change; takes hours (-- PART...; see NIGHTLY_PARTS).
 
-    Each part runs, also after one that failed. A failure names its seed where there is one.
+    If a part fails, the next parts still run. The message of a failure contains the random seed, if there is one.
     """
     if unknown := sorted(set(session.posargs) - set(NIGHTLY_PARTS)):
-        session.error(f"no such part: {', '.join(unknown)}; there are {', '.join(NIGHTLY_PARTS)}")
+        session.error(f"there is no part {', '.join(unknown)}; the parts are {', '.join(NIGHTLY_PARTS)}")
     _install(session, "package", "core", "tests", "browser", "fuzz")
     failed = []
     for name in session.posargs or NIGHTLY_PARTS:
@@ -267,12 +268,12 @@ def _nightly_core(session: nox.Session) -> None:
 
 
 def _nightly_sanitizers(session: nox.Session) -> None:
-    """All tests of the core under the address and undefined-behaviour sanitizers, and those with several threads under the thread sanitizer."""
+    """All tests of the core under the address and undefined-behaviour sanitizers. Tests with several threads run under the thread sanitizer."""
     failed = []
     for preset in GATE_OF_SANITIZER:
         _build(session, preset)
         try:
-            _ctest(session, preset, "--label-exclude", "long|memory|thread", env=NIGHTLY)  # bench_tests has what the gate runs, too
+            _ctest(session, preset, "--label-exclude", "long|memory|thread", env=NIGHTLY)  # bench_tests also contains the tests of the gate
         except CommandFailed:
             failed.append(preset)
     if failed:
@@ -286,7 +287,7 @@ def _nightly_python(session: nox.Session) -> None:
 
 
 def _nightly_offline(session: nox.Session) -> None:
-    """The gate's tests of the package without a network but loopback."""
+    """The gate's tests of the package, without any network except loopback."""
     _build(session, "release")
     alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
     _pytest(session, "--ignore=tests/browser", "-m", "not nightly", *_at_once(), before=alone)
@@ -299,18 +300,18 @@ def _nightly_browser(session: nox.Session) -> None:
 
 
 def _nightly_fuzz(session: nox.Session) -> None:
-    """A minute of each fuzzer, from what the nights before found; random mutations; ten minutes of random histories of a site."""
+    """One minute of each fuzzer, which begins with the inputs of earlier nights; random mutations; ten minutes of random changes to a site's runs."""
     session.run(sys.executable, "-m", "nox", "-s", "fuzz", "--", "60", "formats", "core", "mutations", external=True)
     session.run(_tool("python"), "-m", "tests.fuzz.histories", "600")
 
 
 def _nightly_readme(session: nox.Session) -> None:
-    """README's two commands in a new clone, in this order, twice."""
+    """The two commands of the README in a new clone, in this order, twice."""
     session.run("bash", "tests/fresh.sh", external=True)
 
 
 def _nightly_release(session: nox.Session) -> None:
-    """All that a tag does, but to publish."""
+    """Everything that a tag does, except publishing."""
     session.run(sys.executable, "-m", "nox", "-s", "release", "--", "--check", external=True)
 
 
@@ -328,7 +329,7 @@ NIGHTLY_PARTS = {
 
 @nox.session(venv_backend="none", default=False, requires=["core"])
 def perf(session: nox.Session) -> None:
-    """Print measured performance beside its goals, as ratios from one run (-- [--rounds N] [--seconds S] [SECTION...])."""
+    """Print the measured performance next to its goals, as ratios from one run (-- [--rounds N] [--seconds S] [SECTION...])."""
     _install(session, "package")
     _build(session, "release", "perf_programs")
     session.run(_tool("python"), "tests/perf/run.py", *session.posargs)
@@ -344,14 +345,14 @@ def _compiler() -> str | None:
 
 
 def _left_out(session: nox.Session, what: str) -> None:
-    """Say what is left out; in CI, where everything is installed, that is an error."""
+    """Print what is left out. In CI, where everything is installed, this is an error."""
     if os.environ.get(NOTHING_LEFT_OUT):
         session.error(f"left out, although {NOTHING_LEFT_OUT} is set: {what}")
     session.warn(f"LEFT OUT: {what}")
 
 
 def _libfuzzer() -> bool:
-    """Whether clang++ is there, and its runtime for fuzzing, which Debian has in a package of its own."""
+    """Whether clang++ and its fuzzing runtime are installed. In Debian, the runtime is a separate package."""
     clang = shutil.which("clang++")
     if clang is None:
         return False
@@ -362,7 +363,7 @@ def _libfuzzer() -> bool:
 def _build(session: nox.Session, preset: str, target: str = "all") -> None:
     """Configure and build the core with the cmake and ninja wheels."""
     _install(session, "core")
-    path = {"PATH": f"{SHARED / 'bin'}{os.pathsep}{os.environ['PATH']}"}  # so that cmake finds ninja
+    path = {"PATH": f"{SHARED / 'bin'}{os.pathsep}{os.environ['PATH']}"}  # so that cmake finds this ninja
     require_all = "ON" if os.environ.get(NOTHING_LEFT_OUT) else "OFF"
     session.run(_tool("cmake"), "-S", "bench", "--preset", preset, f"-DTACHOLOG_REQUIRE_ALL={require_all}", env=path)
     session.run(_tool("cmake"), "--build", f"build/bench/{preset}", "--target", target, "--parallel", str(os.cpu_count() or 2), env=path)
@@ -373,26 +374,26 @@ def _perftest(preset: str) -> str:
 
 
 def _ctest(session: nox.Session, preset: str, *words: str, env: dict[str, str] | None = None) -> None:
-    """Run tests of the core. Without GoogleTest there are none, and the build has said so; in CI the build has failed then."""
+    """Run tests of the core. Without GoogleTest, there are no tests: the build printed this, and in CI it failed."""
     without = "error" if os.environ.get(NOTHING_LEFT_OUT) else "ignore"
-    many = str(2 * (os.cpu_count() or 1))  # most tests wait more than they work
+    many = str(2 * (os.cpu_count() or 1))  # most tests spend most of their time waiting
     options = ["--output-on-failure", f"--no-tests={without}", "--parallel", many, *words]
     session.run(_tool("ctest"), "--test-dir", f"build/bench/{preset}", *options, env=env)
 
 
 def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
     named = {"TACHOLOG_PERFTEST": _perftest("release")} if Path(_perftest("release")).is_file() else {}
-    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # more of them wait for each other by spinning
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # several threads would wait for each other in busy loops
     session.run(*before, _tool("pytest"), *args, env={**threads, **named, **(env or {})}, external=bool(before))
 
 
 def _at_once() -> list[str]:
-    """Several processes, a file of tests to each; one more than processors, because many tests wait for programs that they started."""
+    """Return the options for several processes, each with whole test files. There is one more than processors, because many tests only wait."""
     return [f"--numprocesses={1 + (os.cpu_count() or 1)}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 
 def _fetch(session: nox.Session) -> None:
-    """Fetch from npm what the tests of pages need, so that none of them asks the network."""
+    """Fetch from npm what the tests of pages need, so that the tests need no network."""
     session.run(_tool("python"), "-m", "tests.browser.fetch", env={"TACHOLOG_FETCHED": str(FETCHED)})
 
 
@@ -410,9 +411,9 @@ def _chromium(session: nox.Session) -> str:
 
 
 def _end_with(session: nox.Session, *words: str) -> None:
-    """Run a command whose exit code says something, and end nox with it: a session that fails would make 1 of 2, 3, 4 and 5.
+    """Run a command, and end nox with its exit code. If a session fails, nox itself always ends with 1, but these commands also use 2 to 5.
 
-    An interrupted command ends by itself, after it has written down what it did; nox would give it half a second.
+    After Ctrl-C, the command has the time that it needs to record what it did. nox would kill it after half a second.
     """
     session.log(" ".join(words))
     with subprocess.Popen(words) as process:
@@ -428,9 +429,10 @@ def _tool(name: str) -> str:
 
 
 def _install(session: nox.Session, *parts: str) -> None:
-    """Put the package ("package") and dependency groups into the shared environment, what is missing in one call, once for each pyproject.toml.
+    """Install the package ("package") and dependency groups into the shared environment.
 
-    Once, because an installer takes seconds to find that nothing is to be done. uv, where it stands beside nox, takes a tenth of pip's time.
+    Parts that are installed for this pyproject.toml are skipped, because an installer takes seconds to find that nothing is missing. If uv is
+    installed next to nox, it is used, because it takes a tenth of pip's time.
     """
     if not (SHARED / "bin" / "python").exists():
         session.run(sys.executable, "-m", "venv", "--clear", str(SHARED))

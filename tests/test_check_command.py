@@ -100,7 +100,7 @@ def test_invalid_start_time_is_named_with_its_file_and_key_and_is_not_used(tmp_p
     done = run_tacholog_text("check", tmp_path)
 
     assert done.returncode == 1
-    assert f"a/run.toml: manifest: start_time = '{written}' is no time as in \"2026-01-31T12:00:00Z\", and was not used\n" in done.stdout
+    assert f"a/run.toml: manifest: start_time = '{written}' is not a time such as \"2026-01-31T12:00:00Z\", and was not used\n" in done.stdout
     assert load([tmp_path]).runs["start_time"].isna().all()
 
 

@@ -269,4 +269,4 @@ def test_folder_with_the_name_of_a_file_of_the_report_is_named_with_advice(tmp_p
     done = run_tacholog_text("report", EXAMPLE, "--output", tmp_path / "site")
 
     assert done.returncode == 2
-    assert f"tacholog: {place}: Is a directory, and a file belongs here: move the directory away\n" in done.stderr
+    assert f"tacholog: {place}: Is a directory. This must be a file, so move the directory away\n" in done.stderr

@@ -255,7 +255,7 @@ def test_file_instead_of_a_folder_is_refused_by_report_with_advice(tmp_path: Pat
 
     assert done.returncode == 2
     assert done.stderr.startswith(
-        "tacholog: a.log is a file, and a site is built of folders: name its folder, or make a run of a log with tacholog import"
+        "tacholog: a.log is a file, and a site is built from folders: name its folder, or make a run from a log with tacholog import"
     )
 
 

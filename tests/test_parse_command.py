@@ -307,7 +307,7 @@ def test_message_about_a_log_without_records_in_the_given_format_names_the_match
     wrong = tacholog("parse", "--as", "qperf", log)
     right = tacholog("parse", "--as", "qperf", FORMATS / "qperf/conf.log")
 
-    assert f"tacholog: {log}: nothing was read: it is no log of qperf; it looks like rti\n" in wrong.stderr
+    assert f"tacholog: {log}: nothing was read, because this is no log of the format qperf; it looks like the format rti\n" in wrong.stderr
     assert wrong.returncode == 2
     assert "looks like" not in right.stderr
     assert right.returncode == 0

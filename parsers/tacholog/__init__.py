@@ -177,7 +177,7 @@ def list_formats() -> list[LogFormat]:
 
 
 def _side(side: str | PathLike[str] | Dataset, roots: Sequence[Path]) -> Dataset:
-    """Return one side of a comparison. A label or a path is read."""
+    """Return one side of a comparison. If it is a label or a path, it is read first."""
     from os import PathLike, fspath
 
     from tacholog.compare.sides import find

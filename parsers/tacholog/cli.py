@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 #: commands.
 COMMANDS = {
     "parse": "Print the records in raw logs.",
-    "import": "Make runs of existing logs: read from their paths what was measured.",
+    "import": "Make runs from existing logs, whose paths state what was measured.",
     "formats": "List the log formats that Tacholog can read.",
     "bench": "Run campaigns, and keep each log together with the state of the machine.",
-    "sustain": "Search the highest rate that a tool sustains, by running the tool repeatedly.",
+    "sustain": "Search for the highest rate that a tool sustains, by running the tool repeatedly.",
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
     "publish": "Publish a built site, and keep its older versions.",
     "table": "Answer a question: compare the values of one field over another field, as a table of medians.",
     "diff": "Compare two releases, and state how certain each change is.",
     "require": 'Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".',
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
-    "noise": "Tell in about one minute how small a change this machine can show.",
+    "noise": "Measure in about one minute the smallest change that this machine can show.",
     "export": "Export the numbers for other tools.",
     "check": "Check a folder of runs before you contribute it.",
     "verify": "Verify that a site or a folder of runs agrees with its logs.",
@@ -193,7 +193,7 @@ def _run(arguments: Sequence[str] | None) -> None:
         sys.exit(USAGE)
     except OSError as error:
         path = error.filename2 or error.filename  # filename2 is the file that should be replaced
-        advice = ", and a file belongs here: move the directory away" if isinstance(error, IsADirectoryError) else ""
+        advice = ". This must be a file, so move the directory away" if isinstance(error, IsADirectoryError) else ""
         nameless = "the current folder" if isinstance(error, FileNotFoundError) else "cannot write"
         terminal.line(f"tacholog: {path or nameless}: {error.strerror or error}{advice}", err=True)
         _give_up_output()

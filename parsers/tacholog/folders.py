@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from tacholog.errors import TachologError
 
-#: Whether files can be locked, and belong to users, as on POSIX. On Windows, neither is so: a folder of a user is private unless the user shares it.
+#: True on POSIX: files can be locked, and belong to users. False on Windows, where a folder of a user is private unless the user shares it.
 HAS_LOCKS = find_spec("fcntl") is not None
 _MOST_LINKS = 40  # the kernel's limit for the number of links in a path
 
@@ -144,8 +144,8 @@ def lock_file(descriptor: int) -> None:
 def locked_file(part: Path, message: str, wanted: Path) -> Iterator[BinaryIO]:
     """Open an empty temporary file for writing, and lock it until it is renamed. If it was not renamed at the end, it is removed.
 
-    Without a lock, two processes could write into the same file, and the first process to end would give the final name to a file that the other
-    process is still writing. The lock of a killed process is released, so the next process begins the file again.
+    Without a lock, two processes could write into the same file. The first process to end would then rename a file that the other process is still
+    writing. The lock of a killed process is released, so the next process begins the file again.
 
     Args:
         part: the temporary file.

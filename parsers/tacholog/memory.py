@@ -8,8 +8,8 @@ import gc
 import os
 from collections.abc import Callable
 
-# Python's default is 700 objects, and the rows of a few runs or a single page are more. A report of 387 runs keeps 460,000 objects; a third of these
-# objects belong to modules.
+# By default, Python searches after 700 new objects. The rows of a few runs, or a single page, have more objects.
+# A report of 387 runs keeps 460,000 objects; a third of these objects belong to modules.
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
 # The parameters of `mallopt`, from `malloc.h` of glibc. Freed blocks below _KEPT_BLOCK_BYTES stay in the heap. At the end of the heap, up to
 # _KEPT_BYTES of free memory are kept.

@@ -27,11 +27,11 @@ def slug(text: str) -> str:
 
 
 def path_slug(path: str) -> str:
-    """Return a document name for a path inside the data. Different paths get different names, and no name is a folder in another name."""
+    """Return a document name for a path inside the data. Different paths get different names. A name is never also a folder of another name."""
     *folders, name = path.split("/")
     parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in (*(_END_OF_FILE.sub("-", folder) for folder in folders), name)]
     plain = "/".join(part or "-" for part in parts)
-    # A file whose name looks like the result for another path gets a hash too.
+    # A path that already ends like a name with a hash gets a hash too.
     return plain if plain == path and not _HASHED.search(plain) else _with_hash(plain, path)
 
 

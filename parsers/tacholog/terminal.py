@@ -61,7 +61,7 @@ class _SafeStream:
 def guarded() -> Iterator[None]:
     """Make hidden characters visible on standard output and standard error while the block runs.
 
-    If the caller closed a stream (``>&-``), it cannot be read or written, as in other programs. An error message about it would not be visible.
+    If the caller closed a stream (``>&-``), it cannot be read or written, as in other programs. No error is reported, because nobody could see it.
     """
     _take_closed()
     before = sys.stdin, sys.stdout, sys.stderr

@@ -1,7 +1,7 @@
 """Make hidden characters visible wherever external text is shown (pages, terminals).
 
-Logs and manifests are written by strangers. A control character in a name can ring the bell or move the cursor of a terminal, a direction mark can
-reverse a line, and an invisible letter can make two names look the same.
+Logs and manifests are written by strangers. A control character in a name can ring the bell or move the cursor of a terminal.
+A direction mark can reverse a line. An invisible letter can make two names look the same.
 """
 
 from __future__ import annotations

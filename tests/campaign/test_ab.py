@@ -99,7 +99,7 @@ def test_plan_states_the_detectable_change_and_the_time_and_writes_nothing(tmp_p
     assert done.returncode == 0
     assert "12 pairs of 1 variant: 24 runs to do, about 20 s." in done.stderr
     assert "Run-to-run noise: 2.0% (assumed" in done.stderr
-    sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.8 % in a row alone, 3.8 % in one row of 2."
+    sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.8 % in a single row, 3.8 % in one row of 2."
     assert sentence in done.stderr  # Above the threshold of 3 %, because half of the estimates of a change of exactly 3 % are below the threshold.
     assert list(tmp_path.glob("build/runs/*")) == []
 
@@ -121,7 +121,7 @@ def test_plan_of_few_pairs_states_that_so_few_pairs_never_give_a_verdict(tmp_pat
 
     assert "1 pair of 1 variant: " in one
     assert one.endswith("Fewer than 6 pairs never give a verdict, whatever the change.\n")
-    assert re.search(r"four cases of five: 5\.\d % in a row alone, 8\.\d % in one row of 6\.", six)
+    assert re.search(r"four cases of five: 5\.\d % in a single row, 8\.\d % in one row of 6\.", six)
 
 
 @pytest.mark.core

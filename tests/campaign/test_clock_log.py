@@ -51,8 +51,8 @@ def test_clock_error_of_ptp_is_offset_plus_path_delay() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "clock.log is cut short or of another version"),
-        (chrony(REFERENCE, FOLLOWER)[:-5], "clock.log is cut short or of another version"),
+        ("", "clock.log is cut short, or has another version"),
+        (chrony(REFERENCE, FOLLOWER)[:-5], "clock.log is cut short, or has another version"),
         (log(f"a before chronyc {REFERENCE}"), "clock.log holds fewer than two hosts"),
         (chrony(REFERENCE, LOST), "the clock of b is not synchronised (before the run), says chrony: Not synchronised"),
         (chrony(REFERENCE, FOLLOWER, LOST), "the clock of b is not synchronised (after the run), says chrony: Not synchronised"),

@@ -73,7 +73,7 @@ def test_plan_names_an_option_that_no_command_uses(tmp_path: Path) -> None:
 
     lines = bench("--plan", path, cwd=tmp_path).stdout.splitlines()
 
-    end = "or this value, so the runs may use another one than is recorded."
+    end = "or this value, so the runs may use another value than the recorded one."
     assert [line for line in lines if line.endswith(end)] == [  # There is no message about ``log``, because the command uses {log}.
         f"duration_s = 10: no command of throughput has {{duration_s}} {end}",
         f"sizes_bytes = 64,1024: no command of throughput has {{sizes_bytes}} {end}",
@@ -85,11 +85,11 @@ def test_plan_names_each_condition_that_nothing_states_and_the_key_to_add(tmp_pa
 
     assert done.stdout.splitlines()[-3:] == [
         (
-            'reliability: nothing states it; rows of throughput need it to compare: add conditions = { reliability = "reliable" } '
+            'reliability: nothing states it; rows of throughput cannot be compared without it: add conditions = { reliability = "reliable" } '
             '(or "best-effort") for throughput.'
         ),
         (
-            "batch_bytes: nothing states it; rows of throughput at max-rate need it to compare: add conditions = { batch_bytes = 0 } "
+            "batch_bytes: nothing states it; rows of throughput at max-rate cannot be compared without it: add conditions = { batch_bytes = 0 } "
             "(0: batching is off) for throughput."
         ),
         "docs/conditions.md explains each condition.",
@@ -150,7 +150,7 @@ def test_gaps_that_only_a_log_can_show_are_reported_once_after_the_first_run_of_
     told = done.stderr[first:second].splitlines()[1:]
     assert told == [
         (
-            "throughput/01: payload_bytes: neither its log nor the campaign states it; without it, results of several sizes make one row: "
+            "throughput/01: payload_bytes: neither its log nor the campaign states it; without it, results of several sizes become one row: "
             'add conditions = { payload_bytes = "{payload_bytes}" } for throughput.'
         )
     ]
@@ -178,7 +178,7 @@ def test_plan_of_a_comparison_reports_gaps_except_for_fields_of_the_option_acros
         run_tacholog_text("ab", "cat", "cat", path, "--plan", "--pairs", "1", *more, cwd=tmp_path) for more in ((), ("--across", "batch_bytes"))
     )
 
-    assert "batch_bytes: nothing states it; rows of throughput at max-rate need it to compare" in plain.stderr
+    assert "batch_bytes: nothing states it; rows of throughput at max-rate cannot be compared without it" in plain.stderr
     assert "batch_bytes" not in across.stderr
     assert "reliability: nothing states it" in across.stderr
 

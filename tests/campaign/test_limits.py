@@ -85,7 +85,7 @@ def test_campaign_with_limits_records_the_load_before_during_and_after_its_runs(
     done = bench("small.toml", "--output", "out", cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "All runs held the limits (steal 100 %, load of others 100000)."
+    assert done.stdout.splitlines()[-1] == "All runs stayed within the limits (steal 100 %, load of others 100000)."
     runs = manifests(only_folder(tmp_path / "out"))
     assert all({"steal_percent_before", "other_load_before"} <= run.environment.keys() for run in runs.values())
     last = max(runs.values(), key=lambda run: run.order_index or 0)
@@ -118,7 +118,7 @@ def test_campaign_above_its_limits_states_this_and_its_disturbed_runs_are_repeat
 
     assert "to-3/01: above the limits of its campaign: load of others 200000 before the run" in checked.stdout
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "All runs held the limits" in done.stdout
+    assert "All runs stayed within the limits" in done.stdout
     runs = manifests(folder)
     assert float(runs["to-3/01"].environment["other_load_before"]) < 100000
     assert json.dumps({name: run.start_time for name, run in runs.items() if name != "to-3/01"}) == before
@@ -135,9 +135,9 @@ def test_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Path)
 
     assert done.returncode == 1
     assert done.stderr.count(" busy/01: ") == 3, "measured, and twice again"
-    assert "did not hold the limits (load of others 0), so this campaign is not fit to publish" in done.stdout
+    assert "exceeded the limits (load of others 0), so this campaign is not fit to publish" in done.stdout
     assert f"tacholog bench --resume {only_folder(tmp_path / 'out').relative_to(tmp_path)} --data kept" in done.stdout
-    assert "not copied to kept, because the campaign did not hold its limits" in done.stderr
+    assert "not copied to kept, because the campaign exceeded its limits" in done.stderr
     assert not (tmp_path / "kept").exists()
 
 
@@ -156,9 +156,9 @@ def test_pairs_above_the_limits_are_not_copied_for_publication(tmp_path: Path) -
         other.kill()
         other.wait()
 
-    assert "of 4 runs did not hold the limits (load of others 0)" in done.stderr
-    assert "do these runs again with: the same command with --resume, which takes both runs of a pair" in done.stderr
-    assert "not copied to data, because the runs did not hold the limits of the campaign" in done.stderr
+    assert "of 4 runs exceeded the limits (load of others 0)" in done.stderr
+    assert "repeat these runs with: the same command with --resume, which takes both runs of a pair" in done.stderr
+    assert "not copied to data, because runs exceeded the limits of the campaign" in done.stderr
     assert not (tmp_path / "data").exists()
 
 
@@ -170,6 +170,6 @@ def test_disturbed_run_of_a_pair_is_repeated_with_the_other_run_of_the_pair(tmp_
 
     done = compared(tmp_path, "--resume")
 
-    assert "All runs held the limits" in done.stderr, done.stderr
+    assert "All runs stayed within the limits" in done.stderr, done.stderr
     assert float(manifests(folder)["old/to-3/01"].environment["other_load_before"]) < 100000
     assert [name for name in manifests(folder) if name.startswith("half-pairs")] == ["half-pairs/new/to-3/01"]

@@ -51,7 +51,7 @@ def test_logs_without_a_file_of_facts_are_imported_and_the_missing_files_are_cou
 
     said = import_logs(folder, "--to", tmp_path / "data", *MAP)
 
-    assert "1 file of facts missing, so their logs have none: 1/config.json" in said
+    assert "1 file of facts not found, so these logs have no facts: 1/config.json" in said
     assert sorted(str(run.conditions.network_loss_percent) for run in manifests(tmp_path / "data").values()) == ["5.0", "None"]
 
 

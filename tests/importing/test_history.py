@@ -118,4 +118,4 @@ def test_file_that_is_not_a_history_is_refused_and_never_executed(tmp_path: Path
 
 
 def test_pattern_does_not_apply_to_a_history(history: Path, tmp_path: Path) -> None:
-    assert "only --to, --set and --dry-run apply" in import_logs(history, "--to", tmp_path / "data", "--map", "{release}", status=2)
+    assert "use only --to, --set and --dry-run with it" in import_logs(history, "--to", tmp_path / "data", "--map", "{release}", status=2)

@@ -142,7 +142,7 @@ def test_data_folder_with_other_files_in_place_of_a_run_is_not_overwritten(clust
 
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, status=2)
 
-    assert "hostnetwork-udp/00 is there already, and holds no run" in said
+    assert "hostnetwork-udp/00 is already there, and holds no run" in said
     assert files_of(place) == {"notes.txt": b"mine"}
     assert len(manifests(tmp_path / "data")) == 3
 

@@ -88,10 +88,10 @@ def test_log_that_changed_since_its_import_is_named_and_not_overwritten(cluster:
 
     assert files_of(data) == before
     assert (
-        "not imported: throughput-test/hostnetwork-udp/test-1/rtiperftest-sub0.log: throughput-test/hostnetwork-udp/01 is there already, "
-        "and the log has changed since; to import it anew, remove throughput-test/hostnetwork-udp/01 first" in said
+        "not imported: throughput-test/hostnetwork-udp/test-1/rtiperftest-sub0.log: throughput-test/hostnetwork-udp/01 is already there, "
+        "and the log has changed since; to import it again, remove throughput-test/hostnetwork-udp/01 first" in said
     )
-    assert "rtiperftest-sub1.log: throughput-test/hostnetwork-udp/00 is there already, and that run was imported without this log" in said
+    assert "rtiperftest-sub1.log: throughput-test/hostnetwork-udp/00 is already there, and that run was imported without this log" in said
 
 
 def test_existing_runs_with_other_fields_are_named(cluster: Path, tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_existing_runs_with_other_fields_are_named(cluster: Path, tmp_path: Path
 
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, "--set", "batch_bytes=0", "--set", "label.kernel=6.1")
 
-    assert "4 runs there already under another name: throughput-test/flannel-hostgw-dds-secure-tcp/00," in said
-    assert "4 runs there already with other values of conditions.batch_bytes, labels.kernel: " in said
+    assert "4 runs already there under another name: throughput-test/flannel-hostgw-dds-secure-tcp/00," in said
+    assert "4 runs already there with other values of conditions.batch_bytes, labels.kernel: " in said
     assert files_of(tmp_path / "data") == before
 
 
@@ -228,7 +228,7 @@ def test_values_that_a_field_does_not_accept_are_named(tree: MakeTree, tmp_path:
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{payload_bytes}/{label.x}.log", status=2)
 
-    assert "not imported: 1k/a.log: in the path, payload_bytes = '1k' may be in units of 1000 or of 1024; state the size in bytes" in said
+    assert "not imported: 1k/a.log: in the path, payload_bytes = '1k' may use units of 1000 or of 1024. State the size in bytes: " in said
     assert list(manifests(tmp_path / "data")) == ["payload_bytes-64/a/01"]
 
 
@@ -287,8 +287,8 @@ def test_log_that_no_pattern_matches_is_named_and_other_logs_are_imported(cluste
 
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, status=2)
 
-    assert "not imported: throughput-test/old-sub.log: it is a log, but no pattern fits its path" in said
-    assert "1 other file left alone: no pattern fits, and no format: plot.png" in said
+    assert "not imported: throughput-test/old-sub.log: no pattern fits the path of this log" in said
+    assert "1 other file left alone, because no pattern and no format fits: plot.png" in said
     assert lines_with(said, ["not imported", "rtiperftest-sub7.log", "no format fits", "give it a rule with results = false"])
     assert len(manifests(tmp_path / "data")) == 4
 
@@ -306,10 +306,10 @@ def test_logs_that_contradict_their_path_are_imported_and_named(tree: MakeTree, 
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{transport}/{payload_bytes}/{tool_version}/{label.x}.log")
 
-    assert "contradicted by logs, whose own values count and get a mark:" in said
-    assert "  1 log: path or rules state transport = tcp, the log states UDPv4 & SHMEM: tcp/128/3.1.0/a.log" in said
-    assert "path or rules state payload_bytes = 128, the log states 64" in said
-    assert "path or rules state tool_version = 3.1.0, the log states 3.0.1" in said
+    assert "some values contradict the logs; the values in the logs are used, and get a mark:" in said
+    assert "  1 log: the path or a rule states transport = tcp, the log states UDPv4 & SHMEM: tcp/128/3.1.0/a.log" in said
+    assert "the path or a rule states payload_bytes = 128, the log states 64" in said
+    assert "the path or a rule states tool_version = 3.1.0, the log states 3.0.1" in said
     assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
 
 
@@ -319,7 +319,7 @@ def test_value_of_the_option_set_is_ignored_if_the_log_states_another_value(tree
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
 
     assert [run.conditions.load_mode for run in manifests(tmp_path / "data").values()] == [None, "max-rate", "max-rate"]
-    assert "--set load_mode=max-rate was left out where logs state closed: 1 run: a/01" in said
+    assert "--set load_mode=max-rate is not used for runs whose logs state closed: 1 run: a/01" in said
     assert load([tmp_path / "data"]).problems.empty
 
 
@@ -347,7 +347,7 @@ def test_start_time_of_the_log_has_precedence(tree: MakeTree, tmp_path: Path) ->
 
     (run,) = manifests(tmp_path / "data").values()
     assert run.start_time is None
-    assert "start_time=2020-01-01 was left out where logs state 20" in said
+    assert "start_time=2020-01-01 is not used for runs whose logs state 20" in said
 
 
 def test_dates_in_paths_are_left_out_and_named_once_if_the_logs_state_other_dates(tree: MakeTree, tmp_path: Path) -> None:
@@ -356,8 +356,8 @@ def test_dates_in_paths_are_left_out_and_named_once_if_the_logs_state_other_date
 
     said = import_logs(root, "--map", "{start_time}/run{repetition}.log", "--to", tmp_path / "data")
 
-    assert said.count("was left out where logs state") == 1
-    assert "start_time=2020-01-01 was left out where logs state 2026-11-21: 2 runs: " in said
+    assert said.count("is not used for runs whose logs state") == 1
+    assert "start_time=2020-01-01 is not used for runs whose logs state 2026-11-21: 2 runs: " in said
 
 
 def test_invalid_start_time_is_named(tree: MakeTree, tmp_path: Path) -> None:
@@ -374,13 +374,13 @@ def test_broken_and_unknown_lines_are_counted(tree: MakeTree) -> None:
 
     said = import_logs(logs, "--dry-run", "--map", "{label.x}.log")
 
-    assert "2 broken or unknown lines in 2 logs, which tacholog parse names: a.log, b.log" in said
+    assert "2 broken or unknown lines in 2 logs, which tacholog parse shows: a.log, b.log" in said
 
 
 def test_value_of_the_option_set_that_no_log_uses_is_named(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 
-    assert "--set conditions.transport is used by no log, because the paths or rules of all logs state this field" in said
+    assert "--set conditions.transport is not used, because the paths or rules of all logs state this field" in said
 
 
 def test_message_about_a_pattern_that_matches_no_log_names_a_pattern_that_matches(cluster: Path, tmp_path: Path) -> None:
@@ -393,9 +393,15 @@ def test_missing_conditions_for_comparisons_are_named_with_the_option_to_type(cl
     said = import_logs(cluster, "--dry-run", "--map", PATTERN)
     stated = import_logs(cluster, "--dry-run", "--map", PATTERN, "--set", "host=lab", "--set", "load_mode=max-rate", "--set", "batch_bytes=0")
 
-    assert "machine by 8 logs of latency and throughput: --set host=NAME" in said
-    assert "  load mode by 4 logs of throughput: --set load_mode=max-rate (or paced) (other logs of these runs state load_mode = max-rate)" in said
-    assert "  batching by 4 logs of throughput: --set batch_bytes=0 if batching was off (other logs of these runs state batch_bytes = 0)" in said
+    assert "machine, in 8 logs of latency and throughput: --set host=NAME" in said
+    assert (
+        "  load mode, in 4 logs of throughput: --set load_mode=VALUE (max-rate or paced) (other logs of these runs state load_mode = max-rate)"
+        in said
+    )
+    assert (
+        "  batching, in 4 logs of throughput: --set batch_bytes=BYTES (0 if batching was off) (other logs of these runs state batch_bytes = 0)"
+        in said
+    )
     assert "4 repeated runs state no start time" in said
     assert "not stated, although" not in stated
 
@@ -409,10 +415,10 @@ def test_conditions_added_to_an_imported_run_are_not_called_missing_by_a_second_
     again = import_logs(*words)
 
     assert "repeated runs state no start time" in first
-    assert "machine by 8 logs" in first
+    assert "machine, in 8 logs" in first
     assert "0 of them new" in again
     assert "state no start time" not in again
-    assert "machine by" not in again
+    assert "machine, in" not in again
 
 
 def test_two_logs_of_a_run_with_the_same_results_are_named(tree: MakeTree, tmp_path: Path) -> None:
@@ -420,7 +426,7 @@ def test_two_logs_of_a_run_with_the_same_results_are_named(tree: MakeTree, tmp_p
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{role}.log")
 
-    assert "1 log with the same results as another log of its run" in said
+    assert "1 log with the same results as another log of the run" in said
 
 
 def test_hosts_described_in_logs_become_host_files(tree: MakeTree, tmp_path: Path) -> None:
@@ -501,7 +507,7 @@ def test_log_that_states_no_system_is_imported_only_with_the_option_for_the_syst
     logs = tree({"cyclonedds/summary.csv": summary})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{transport}/summary.csv", status=2)
-    assert "no log of this run says what was measured, so the system must be stated: --set system=NAME" in said
+    assert "no log of this run names the measured system, so the system must be stated: --set system=NAME" in said
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "{transport}/summary.csv", "--set", "system=Cyclone DDS")
     (run,) = manifests(tmp_path / "data").values()
@@ -516,6 +522,8 @@ def test_load_mode_is_suggested_for_each_test_and_the_number_of_logs_is_stated(t
     of_both = import_logs(tree({"1/a.log": latency, "1/b.log": throughput}, "both"), "--dry-run", "--map", "{repetition}/{label.x}.log")
 
     assert "2 logs  sockperf" in of_latency
-    assert "by 2 logs of latency: --set load_mode=closed (or open)\n" in of_latency
-    assert "message size by 2 logs of latency: {payload_bytes} in the pattern, or --set payload_bytes=NUMBER if all have the same\n" in of_latency
-    assert "by 2 logs of latency and throughput: --set load_mode=closed (or open) for latency, max-rate (or paced) for the others" in of_both
+    assert "in 2 logs of latency: --set load_mode=VALUE (closed or open)\n" in of_latency
+    assert (
+        "message size, in 2 logs of latency: {payload_bytes} in the pattern if the paths state it, or --set payload_bytes=BYTES if all" in of_latency
+    )
+    assert "in 2 logs of latency and throughput: --set load_mode=VALUE (closed or open for latency; max-rate or paced for the other tests)" in of_both

@@ -87,7 +87,7 @@ def test_ambiguous_pattern_is_refused(pattern: str, words: str) -> None:
     ("pattern", "words"),
     [
         ("{plugin}.log", "there is no field 'plugin'"),
-        ("{plugin}.log", "write label.plugin for a word of your own"),
+        ("{plugin}.log", "for a label of your own, write label.plugin"),
         ("{repitition}.log", "(is repetition"),  # codespell:ignore repitition
         ("{playload_bytes}.log", "(is payload_bytes"),
         ("{conditions.transprt}.log", "conditions.transport"),  # codespell:ignore transprt
@@ -174,14 +174,14 @@ def test_size_with_an_ambiguous_unit_is_refused_with_advice(text: str, example: 
     refusal = read_rules(["tcp-{payload_bytes}.txt"], None, []).of_log(f"tcp-{text}.txt")
 
     assert refusal == (
-        f"in the path, payload_bytes = {text!r} may be in units of 1000 or of 1024; state the size in bytes: "
-        f"in a rule for this path with set = {{ payload_bytes = {example} }}, if 1024 is meant"
+        f"in the path, payload_bytes = {text!r} may use units of 1000 or of 1024. State the size in bytes: "
+        f"if 1024 is meant, write set = {{ payload_bytes = {example} }} into a rule for this path"
     )
 
 
 @pytest.mark.parametrize("unit", ["k", "K", "M", "kB", "Ki", "KiB"])
 def test_unit_after_the_field_of_a_size_is_refused(unit: str) -> None:
-    with pytest.raises(UnreadableInput, match=f"{unit} follows {{payload_bytes}}, which would be read as bytes"):
+    with pytest.raises(UnreadableInput, match=f"{unit} follows {{payload_bytes}}, so the number would be read as bytes"):
         read_pattern(f"tcp-{{payload_bytes}}{unit}/{{*}}.txt", "--map")
 
 

@@ -61,7 +61,9 @@ def test_logs_that_cannot_be_grouped_are_named(tree: MakeTree, tmp_path: Path) -
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{role}-{_name}.log", "--verbose", status=2)
 
     assert origin(tmp_path / "data") == {"tcp/01": ["tcp/pub-a.log"]}
-    (line,) = lines_with(said, ["not imported: 4 files: logs with the same fields, so that it is not clear which of them are one run; a field such"])
+    (line,) = lines_with(
+        said, ["not imported: 4 files: several logs have the same fields, so it is not clear which of them are one run; add a field"]
+    )
     assert line.endswith(": udp/pub-a.log, udp/pub-b.log, udp/sub-a.log, udp/sub-b.log")
 
 
@@ -70,7 +72,7 @@ def test_logs_with_the_same_repetition_and_the_same_fields_are_named(tree: MakeT
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{_day}/{transport}-{repetition}.log", status=2)
 
-    (line,) = lines_with(said, ["not imported: 2 files: logs with the same fields"])
+    (line,) = lines_with(said, ["not imported: 2 files: several logs have the same fields"])
     assert line.endswith(": mon/udp-1.log, tue/udp-1.log")
     assert origin(tmp_path / "data") == {"udp/02": ["tue/udp-2.log"]}
 
@@ -110,7 +112,7 @@ def test_repetition_with_the_number_of_an_existing_run_is_refused_without_advice
     said = import_logs(*words, "--dry-run", status=2)
 
     (line,) = lines_with(said, ["not imported"])
-    reason = "a/01 is there already, and is repetition 1 of a/long.txt; state another repetition or a label for one of the two"
+    reason = "a/01 is already there, and is repetition 1 of a/long.txt; state another repetition for one of the two, or a label"
     assert line == f"tacholog: not imported: a/run_1.txt: {reason}"
 
 
@@ -119,7 +121,7 @@ def test_copies_of_a_log_do_not_count_as_repetitions(tree: MakeTree, tmp_path: P
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt", status=2)
 
-    assert "not imported: udp/copy of a.txt: it holds the same bytes as udp/a.txt, so its numbers would count twice" in said
+    assert "not imported: udp/copy of a.txt: the same bytes as udp/a.txt, so that all numbers would count twice" in said
     assert list(manifests(tmp_path / "data")) == ["udp/01"]
 
 
@@ -130,7 +132,7 @@ def test_compressed_copies_do_not_count_as_repetitions(tree: MakeTree, tmp_path:
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt", status=2)
 
-    words = "not imported: 2 files: it holds the same text as udp/a.txt, so its numbers would count twice: udp/b.txt.gz, udp/c.txt.gz"
+    words = "not imported: 2 files: the same text as udp/a.txt, so that all numbers would count twice: udp/b.txt.gz, udp/c.txt.gz"
     assert words in said
     assert list(manifests(tmp_path / "data")) == ["udp/01"]
 
@@ -212,5 +214,5 @@ def test_logs_of_two_systems_are_imported_only_with_the_option_for_the_system(tr
     said = import_logs(logs, *words, status=2)
     import_logs(logs, *words, "--set", "system=Both")
 
-    assert "not imported: a/pub.log: the logs of this run are of several systems (RTI Connext DDS, " in said
+    assert "not imported: a/pub.log: the logs of this run name several systems (RTI Connext DDS, " in said
     assert [(run.system, run.tool) for run in manifests(tmp_path / "data").values()] == [("Both", None)]

@@ -65,7 +65,7 @@ def test_name_in_the_right_format_with_an_impossible_time_is_named_with_advice(t
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{start_time:%d-%m-%Y}/{role}.log", status=2)
 
     assert "start_time = '31-13-2026' is not a time such as" in said
-    assert "{start_time:%d-%m-%Y_%H-%M-%S} in a pattern reads another form" in said
+    assert "a pattern can state another form, as in {start_time:%d-%m-%Y_%H-%M-%S}" in said
 
 
 def test_message_states_that_a_time_without_a_zone_is_treated_as_utc(tree: MakeTree, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_message_states_that_a_time_without_a_zone_is_treated_as_utc(tree: MakeT
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{start_time}/{role}.log")
 
-    assert "1 run with a start time without a zone, which is taken as UTC" in said
+    assert "1 run with a start time without a time zone, which is taken as UTC" in said
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ def test_labels_of_a_suggestion_are_listed_with_their_values(cluster: Path) -> N
     said = import_logs(cluster, status=2)
 
     assert "8 logs of known formats, 0 other files\nNothing was imported: --map must state what the paths mean.\n" in said
-    assert "rename label.folder2: it is flannel-hostgw-dds-secure-tcp, hostnetwork-udp" in said
+    assert "label.folder2 is flannel-hostgw-dds-secure-tcp, hostnetwork-udp; give it another name: " in said
 
 
 def test_folder_without_logs_is_refused(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_units_that_a_quantity_does_not_accept_are_refused(name: str, text: str,
     ],
 )
 def test_unit_after_the_field_of_a_quantity_is_refused_because_the_unit_would_be_ignored(pattern: str, unit: str) -> None:
-    with pytest.raises(UnreadableInput, match=f"{unit} follows .*; leave out {unit}: the field takes it with the number"):
+    with pytest.raises(UnreadableInput, match=f"{unit} follows .*; leave out {unit}: the field reads the unit with the number"):
         read_pattern(pattern, "--map")
 
 

@@ -360,7 +360,7 @@ def test_command_prints_the_answer_and_the_table(tmp_path: Path) -> None:
 def test_command_names_the_question_that_the_data_suggest(tmp_path: Path) -> None:
     result = run_tacholog_text("table", made("subscribers", tmp_path), "--format", "csv")
 
-    assert result.stderr.splitlines() == ["chosen by the data: --subject system --over subscribers --metric latency:p50"]
+    assert result.stderr.splitlines() == ["chosen to fit the data: --subject system --over subscribers --metric latency:p50"]
     assert result.stdout.splitlines()[1].startswith("Multicast,20148,")
 
 

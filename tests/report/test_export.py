@@ -172,7 +172,9 @@ def test_command_states_that_a_release_without_a_start_time_is_called_the_newest
     exported = CliRunner().invoke(export, [str(tmp_path / "data"), "--format", "bencher"], catch_exceptions=False)
     judged = CliRunner().invoke(require, [str(tmp_path / "data"), "--requirements", str(tmp_path / "requirements.toml")], catch_exceptions=False)
 
-    said = "r10 counts as the newest release of RTI Connext DDS by its name, because no run of r10 has a start time: start_time = "
+    said = (
+        "r10 counts as the newest release of RTI Connext DDS by its name, because no run of r10 has a start time; to state one, write start_time = "
+    )
     assert (said in exported.stderr, said in judged.stderr) == (not has_time, not has_time), judged.output
 
 

@@ -38,21 +38,21 @@ _UNCHANGED = "nothing was changed: edit run.toml, or remove them and import agai
 _HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
 #: The ways to state a condition that a comparison needs, by the code of the condition in comparisons.
 _REMEDIES: Mapping[str, str] = {
-    "batching": "--set batch_bytes=0 if batching was off",
-    "qos": "--set reliability=reliable (or best-effort)",
-    "basis": "--set basis=rtt (or rtt/2, one-way, pub-to-ack)",
-    "acks": "--set acks=all (or 1, 0, the word of the broker)",
-    "load_mode": "--set load_mode=max-rate (or paced)",
-    "payload_touched": "--set payload_touched=none (or write, write+read)",
+    "batching": "--set batch_bytes=BYTES (0 if batching was off)",
+    "qos": "--set reliability=VALUE (reliable or best-effort)",
+    "basis": "--set basis=VALUE (rtt, rtt/2, one-way or pub-to-ack)",
+    "acks": "--set acks=VALUE (all, 1, 0 or the word of the broker)",
+    "load_mode": "--set load_mode=VALUE (max-rate or paced)",
+    "payload_touched": "--set payload_touched=VALUE (none, write or write+read)",
     "offered_rate": "--set offered_rate_per_s=NUMBER",
     "recovery_time": "--set recovery_time_ns=NUMBER",
     "instances": "--set instances=NUMBER",
     "harness_major": "--set tool_version=VERSION",
-    "data_path": "--set data_path=copy (or zero-copy, pointer, flat-data)",
+    "data_path": "--set data_path=VALUE (copy, zero-copy, pointer or flat-data)",
     "transport": "--set transport=NAME",
-    "metric_def": "the format does not define it",
-    "message size": "{payload_bytes} in the pattern, or --set payload_bytes=NUMBER if all have the same",
-    "machine": "--set host=NAME, or {host} in the pattern; describe it in hosts/NAME.toml (tacholog host prints that of this machine)",
+    "metric_def": "no option can state it, because the format does not define this metric",
+    "message size": "{payload_bytes} in the pattern if the paths state it, or --set payload_bytes=BYTES if all logs have the same size",
+    "machine": "--set host=NAME, or {host} in the pattern; describe the machine in hosts/NAME.toml (tacholog host describes this machine)",
 }
 #: The condition that each code stands for.
 FIELDS: Mapping[str, str] = {code: name for name, code in CODES.items() if name in CONDITIONS}
@@ -92,7 +92,10 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
     unnamed = {name for suggestion in suggestions for name in suggestion.unnamed}
     for name, values in fields.items():
         value_list = ", ".join(values[:_VALUES_SHOWN]) + (f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else "")
-        terminal.line(f"rename {name}: it is {value_list}" if name in unnamed else f"{name} is {value_list}")
+        other_name = (
+            "; give it another name: that of a field, such as release, or a label of your own, such as label.plugin" if name in unnamed else ""
+        )
+        terminal.line(f"{name} is {value_list}{other_name}")
 
 
 def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | None:
@@ -140,23 +143,23 @@ def show_plan(plan: ImportPlan, *, dry_run: bool) -> None:
         _say(f"{counted(len(paths), 'log')}: each line begins with {words}, which was taken off: {_some(paths, verbose)}")
     _show_present(plan)
     for name in plan.unused:
-        _say(f"--set {name} is used by no log, because the paths or rules of all logs state this field")
+        _say(f"--set {name} is not used, because the paths or rules of all logs state this field")
     for sentence, folders in _grouped((sentence, run_folder(run)) for run in plan.runs for sentence in run.overruled):
         _say(f"{sentence}: {counted(len(folders), 'run')}: {_some(folders, verbose)}")
     if plan.contradictions:
-        _say("contradicted by logs, whose own values count and get a mark:")
+        _say("some values contradict the logs; the values in the logs are used, and get a mark:")
         for text, paths in _first_groups(((entry.text, entry.path) for entry in plan.contradictions), verbose=verbose):
             _say(f"  {counted(len(paths), 'log')}: {text}: {_some(paths, verbose)}")
     _show_same_rows(plan.runs, verbose=verbose)
     _show_missing(plan.runs)
     _show_endings(plan.runs, verbose=verbose)
     refused = [(problem.reason, problem.path) for problem in (*plan.refused, *plan.decisions.problems)]
-    refused += [("it is a log, but no pattern fits its path", path) for path in plan.unmatched]
+    refused += [("no pattern fits the path of this log", path) for path in plan.unmatched]
     for reason, paths in _first_groups(refused, verbose=verbose, err=True):
         several = f"{counted(len(paths), 'file')}: {reason}: {_some(paths, verbose)}"
         terminal.line(f"tacholog: not imported: {several if len(paths) > 1 else f'{paths[0]}: {reason}'}", err=True)
     if plan.left_alone:
-        _say(f"{counted(len(plan.left_alone), 'other file')} left alone: no pattern fits, and no format: {_some(plan.left_alone, verbose)}")
+        _say(f"{counted(len(plan.left_alone), 'other file')} left alone, because no pattern and no format fits: {_some(plan.left_alone, verbose)}")
     if plan.run_folders:
         _say(f"{counted(len(plan.run_folders), 'folder')} with a run.toml left alone: {_some(plan.run_folders, verbose)}")
     if dry_run:
@@ -171,7 +174,7 @@ def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
     _say(f"{counted(len(plan.runs), 'run')} of {counted(logs, 'log')}, {len(new)} of them new")
     if verbose:
         for run in plan.runs:
-            _say(run_folder(run) + ("" if run_folder(run) in new else "  (there already)"))
+            _say(run_folder(run) + ("" if run_folder(run) in new else "  (already there)"))
             for log, entry in zip(run.logs, run.manifest.logs, strict=True):
                 words = (entry.side, entry.participant, log.survey.format or "no results")
                 _say(f"    {log.path}  {', '.join(word for word in words if word)}")
@@ -246,9 +249,9 @@ def _show_present(plan: ImportPlan) -> None:
     """Print the runs that are already present under another name or with other fields."""
     renamed = [folder for run, folder in plan.decisions.present if folder != run_folder(run)]
     if renamed:
-        _say(f"{counted(len(renamed), 'run')} there already under another name: {_some(renamed, verbose=False)}; {_UNCHANGED}")
+        _say(f"{counted(len(renamed), 'run')} already there under another name: {_some(renamed, verbose=False)}; {_UNCHANGED}")
     for fields, folders in _grouped((", ".join(names), folder) for folder, names in plan.decisions.relabelled):
-        _say(f"{counted(len(folders), 'run')} there already with other values of {fields}: {_some(folders, verbose=False)}; {_UNCHANGED}")
+        _say(f"{counted(len(folders), 'run')} already there with other values of {fields}: {_some(folders, verbose=False)}; {_UNCHANGED}")
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
@@ -266,7 +269,7 @@ def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
     if doubtful:
         count = counted(sum(lines for _, lines in doubtful), "broken or unknown line")
         paths = [path for path, _ in doubtful]
-        _say(f"{count} in {counted(len(paths), 'log')}, which tacholog parse names: {_some(paths, verbose)}")
+        _say(f"{count} in {counted(len(paths), 'log')}, which tacholog parse shows: {_some(paths, verbose)}")
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
@@ -279,7 +282,7 @@ def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
             if any(rows.setdefault(row, log.path) != log.path for row in keys):
                 duplicates.append(log.path)
     if duplicates:
-        words = "the same results as another log of its run, so that the median of both counts; a rule with results = false leaves one out"
+        words = "the same results as another log of the run; the median of both logs is used, unless a rule with results = false leaves one out"
         _say(f"{counted(len(duplicates), 'log')} with {words}: {_some(duplicates, verbose)}")
 
 
@@ -300,9 +303,10 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
         values = [str(value) for value in values_in_other_logs[code] - {None}]
         hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(values))})" if values else ""
         remedy = _REMEDIES.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
-        if code == "load_mode" and "latency" in tests:  # in most latency tests, a message is sent after the previous answer
-            remedy = f"--set load_mode=closed (or open){'' if tests == ['latency'] else ' for latency, max-rate (or paced) for the others'}"
-        _say(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {remedy}{hint}")
+        if code == "load_mode" and "latency" in tests:  # most latency tests send a message only after the previous answer
+            others = "" if tests == ["latency"] else " for latency; max-rate or paced for the other tests"
+            remedy = f"--set load_mode=VALUE (closed or open{others})"
+        _say(f"  {title_of(code)}, in {counted(count, 'log')} of {' and '.join(tests)}: {remedy}{hint}")
     _show_undated(runs)
 
 
@@ -310,21 +314,21 @@ def _show_undated(runs: Sequence[ImportedRun]) -> None:
     """Print the repeated runs that cannot give a verdict, because their start time or session is not known."""
     without_zone = [run_folder(run) for run in runs if (time := _start_of(run)) and not has_zone(time)]
     if without_zone:
-        words = "a start time without a zone, which is taken as UTC; if it is in another zone, write it with its zone into run.toml"
+        words = "a start time without a time zone, which is taken as UTC; if this is wrong, write the time with its zone into run.toml"
         _say(f"{counted(len(without_zone), 'run')} with {words}: {_some(without_zone, verbose=False)}")
     repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
     undated = [run for run in repeated if not _start_of(run)]
     if undated:
         _say(
             f"{counted(len(undated), 'repeated run')} state no start time, so tacholog diff will not call any change better or worse: "
-            "name it with {start_time} in the pattern, take the dates of the files with --times-from-files, "
-            'or write start_time = "2026-01-31T12:00:00Z" into the run.toml of each'
+            "put {start_time} into the pattern, take the dates of the files with --times-from-files, "
+            'or write start_time = "2026-01-31T12:00:00Z" into the run.toml of each run'
         )
     elif any(run.manifest.session is None for run in repeated):
         count = sum(run.manifest.session is None for run in repeated)
         _say(
-            f"no session is stated by {counted(count, 'repeated run')}: "
-            "use --set session=NAME if all are of one session, or put {session} into the pattern"
+            f"{counted(count, 'repeated run')} state{'s' if count == 1 else ''} no session: "
+            "use --set session=NAME if all runs are from one session, or put {session} into the pattern"
         )
 
 

@@ -1,4 +1,4 @@
-"""The listings of ``tacholog parse``. Each receives one event after the other, so that logs of any size are streamed."""
+"""The listings of ``tacholog parse``. A listing gets one event after the other, so that a large log need not be kept in memory."""
 
 from __future__ import annotations
 

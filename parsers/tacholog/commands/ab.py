@@ -3,7 +3,7 @@
 OLD and NEW are each one of these: a program, its installation folder, a git revision of the checkout (built below build/ab), or a command template of
 several words, in which {arguments} is replaced by the arguments of the campaign's command: "env MODE=fast /opt/tool/bin/ping {arguments}".
 
-The version and SHA-256 of a template are those of the tool itself, not of env, taskset or the like before it.
+If programs such as env or taskset stand before the tool in a template, the version and the SHA-256 are those of the tool.
 
 OLD and NEW may also be two campaign files, whose variants have the same names: tacholog ab old.toml new.toml. Then the sides can differ in anything
 that a campaign states, such as an option of the client alone.
@@ -58,7 +58,7 @@ _ASSUMED_NOISE = 0.02
 _DEFAULT_PAIRS = 12
 _UNREACHABLE = 2
 _NOT_PUBLISHED = (
-    "--confirm cannot be used with --release: a later comparison of the copied runs would show the first look, and not what was confirmed"
+    "--confirm cannot be used with --release: a later comparison of the copied runs would show only the first look, not the confirmed verdicts"
 )
 
 
@@ -70,7 +70,7 @@ _NOT_PUBLISHED = (
 @click.option(
     "--detect",
     type=Percentage(),
-    help="The change of a single row, such as 5%, that must be detected in four cases of five. Without --pairs, the needed number of pairs is made.",
+    help="The change of a single row, such as 5%, that must be detected in four cases of five. Without --pairs, the number of pairs follows from it.",
 )
 @click.option(
     "--plan",
@@ -91,7 +91,7 @@ _NOT_PUBLISHED = (
 @click.option(
     "--perftest", type=click.Path(path_type=Path), help="The perftest of command templates; default: the one built in the checkout, or on the PATH."
 )
-@click.option("--no-control", is_flag=True, help="Add no controls: short runs of perftest's floor, which show whether the host changed.")
+@click.option("--no-control", is_flag=True, help="Add no controls (short runs of perftest that show whether the host changed).")
 @click.option(
     "--across", multiple=True, metavar="FIELD", help="The sides may differ in this field (such as options or label.plugin). May be repeated."
 )
@@ -129,7 +129,7 @@ def ab(
     from tacholog.compare.acknowledged import acknowledge
     from tacholog.compare.diff.compare import check_across, exit_code
 
-    check_across(across)  # checked before hours of measuring
+    check_across(across)  # checked now, because measuring takes hours
     regressions = known_regressions(known_file)
     if only_plan and resume:
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
@@ -148,7 +148,7 @@ def ab(
     else:
         builds = [find_build(name, planned, tools, checkout(), work, terminal.remark) for name in (old, new)]
     if releases:
-        pairs_folder(data, planned.tool, releases)  # so that an error occurs before hours of measuring
+        pairs_folder(data, planned.tool, releases)  # read now, so that an error does not appear after hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     asks = not only_plan
@@ -235,11 +235,12 @@ def _confirmation_words(begun: Pairs) -> str:
     """Return a line of text: what --confirm can cost at most."""
     seconds = sum(run.expected_s for plan in begun.plans for run in plan.runs)
     again = f"the variants of rows that look worse or better are measured again in {counted(begun.record.pairs, 'new pair')}"
-    return f"With --confirm, {again}: at most {begun.record.runs} more runs, about {duration(seconds)}. If no row looks so, there are none."
+    most = f"at most {begun.record.runs} more runs, about {duration(seconds)}"
+    return f"With --confirm, {again}: {most}. If no row looks worse or better, there are no more runs."
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
-    """Return the smallest change of one row among ``rows`` that is detected in four cases of five, as a share; infinite if there is none."""
+    """Return the smallest change that is detected in four cases of five if one of ``rows`` rows changes, as a share; infinite if there is none."""
     import numpy as np
 
     from tacholog.compare.power import RunCounts, detectable
@@ -250,7 +251,7 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 
 
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
-    """Return how many pairs detect this change of one row among ``rows`` in four cases of five; ``None``: more than `MOST_PAIRS`."""
+    """Return how many pairs detect this change in four cases of five if one of ``rows`` rows changes; ``None``: more than `MOST_PAIRS`."""
     from tacholog.compare.power import pairs_for
 
     policy = Policy()
@@ -276,10 +277,10 @@ def change_words(alone: float, among: float, rows: int) -> str:
     from tacholog.render.diff.words import percent
 
     rate = Policy().false_discovery_rate
-    alone_words = f"Smallest detectable change of a median or mean, in four cases of five: {percent(alone)} in a row alone"
+    alone_words = f"Smallest detectable change of a median or mean, in four cases of five: {percent(alone)} in a single row"
     if math.isinf(among):
         needed = runs_needed(rows, rate, paired=True)
-        return f"{alone_words}; none in one row of {rows}, however large: that needs {needed} pairs, or a smaller campaign."
+        return f"{alone_words}; in one row of {rows}, no change can be detected: that needs {needed} pairs, or a smaller campaign."
     return f"{alone_words}, {percent(among)} in one row of {rows}."
 
 
@@ -305,7 +306,7 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
     for file in files:
         if file.is_file():
             return median(noise(same_build(file))), f"as measured with one build: {file}"
-    return _ASSUMED_NOISE, "assumed; tacholog ab of one build with itself measures it"
+    return _ASSUMED_NOISE, "assumed; to measure it, compare a build with itself by tacholog ab"
 
 
 def _rows(begun: Pairs) -> int:
@@ -408,7 +409,7 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...], gaps: Sequence[
     if (labelled := begun.plans[0].release is not None) and fit:
         terminal.remark(f"copied for publication: {copy_pairs_to_data(begun, data)}")
     elif labelled:
-        click.echo(f"tacholog: {begun.folder}: not copied to {data}, because the runs did not hold the limits of the campaign", err=True)
+        click.echo(f"tacholog: {begun.folder}: not copied to {data}, because runs exceeded the limits of the campaign", err=True)
     if first.same_build and not across and (entries := bands.calibrations(first, _checksums(begun.plans[0]))):
         folder = data if labelled else begun.folder.parent
         terminal.remark(f"the band of this build: {bands.add(folder, begun.plans[0].host, entries)}")

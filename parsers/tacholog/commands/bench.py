@@ -47,15 +47,18 @@ _AGAIN = 2  # how often a run that exceeded the limits of its campaign is measur
 @click.command(help=__doc__)
 @click.argument("campaigns", metavar="CAMPAIGN...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--output", default="build/runs", show_default=True, type=Folder(), help="The folder for campaigns.")
-@click.option("--plan", "--dry-run", "only_plan", is_flag=True, help="Print what would be run and what comparisons would lack, then stop.")
+@click.option(
+    "--plan", "--dry-run", "only_plan", is_flag=True, help="Print what would be run, and which conditions comparisons would lack. Then stop."
+)
 @click.option("--resume", is_flag=True, help="Continue the newest unfinished campaign of that name. CAMPAIGN may also be the folder of a campaign.")
 @click.option(
     "--release",
     metavar="LABEL",
-    help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done (of several campaigns of one tool: to .../CAMPAIGN).",
+    help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done "
+    "(to DATA/TOOL/LABEL/CAMPAIGN, if several campaigns have one tool).",
 )
 @click.option("--data", default=str(DATA), show_default=True, type=Folder(), help="The data folder that --release copies to.")
-@click.option("--no-control", is_flag=True, help="Add no controls: short runs of perftest's floor, which show whether the host changed.")
+@click.option("--no-control", is_flag=True, help="Add no controls (short runs of perftest that show whether the host changed).")
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
 def bench(
     *,
@@ -109,7 +112,7 @@ def bench(
         for line in limits_held(plan.limits, len(plan.runs), too_disturbed, resume_command):
             click.echo(line)
         if plan.release and too_disturbed:
-            click.echo(f"tacholog: {folder}: not copied to {data}, because the campaign did not hold its limits", err=True)
+            click.echo(f"tacholog: {folder}: not copied to {data}, because the campaign exceeded its limits", err=True)
         elif plan.release and bad == len(plan.runs):
             click.echo(f"tacholog: {folder}: no run is good, so nothing was copied to {data}", err=True)
         elif plan.release:
@@ -137,7 +140,7 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
 
 
 def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset[Path]:
-    """Check that the runs of all campaigns can be copied to the data folder. This is called before hours of measuring.
+    """Check that the runs of all campaigns can be copied to the data folder. This is called first, because measuring takes hours.
 
     Returns:
         The campaigns that have the same tool as another campaign, so that both are copied to the same folder of the release.

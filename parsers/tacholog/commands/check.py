@@ -5,7 +5,7 @@ This checks manifests, host files, logs, and every number in the logs. It prints
 An unknown line in a log is a problem too: either the tool did not print this line, or the format does not recognise it yet. Logs are evidence:
 correct run.toml or the format, but never change a log. docs/add-a-run.md describes what belongs to a run.
 
-Exit code 1: there is a problem of any kind, even if other commands end with 2 in this case (as for a log that cannot be read). 0: there is no
+Exit code 1: there is a problem of any kind, even one for which other commands end with 2, such as a log that cannot be read. 0: there is no
 problem.
 """
 

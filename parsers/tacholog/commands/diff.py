@@ -10,7 +10,7 @@ tacholog ab, or at least six sessions on each side that take turns.
 
 \b
 Exit codes (the highest that applies):
-  0  compared, and no row is of a kind that --fail-on names
+  0  the sides were compared, and no row fails by --fail-on
   2  wrong usage; or a run, log or folder could not be read to its end, or
      does not match its run.toml: it is named, and all others were compared
      (a run that failed or has no result is named, and is no error)
@@ -22,9 +22,10 @@ Exit codes (the highest that applies):
      too few pairs for so many rows (too_few_pairs)
   4  nothing could be compared: no row is on both sides under the same
      conditions, or all rows have too few runs for any verdict;
-     or no row of a gate could be tested; or, with --fail-on worse or
-     inconclusive, no row at all (single runs, or sides that took no turns);
-     or, with --fail-on differs, no row could say whether it differs
+     or a gate of --thresholds has no row that could be tested;
+     with --fail-on worse or inconclusive: no row at all could be tested
+     (single runs, or sides that took no turns);
+     with --fail-on differs: no row shows whether the sides differ or not
   5  with --fail-on implausible: the figures of a row contradict each other,
      are impossible, or more than 1 % of the messages were lost
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
@@ -75,7 +76,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 
 
 class AskedVerdict(click.ParamType):  # type: ignore[type-arg] # not generic in older versions of click
-    """A verdict as an argument, in the words of a report or of the JSON document."""
+    """A verdict as an argument. Users write it as in a report or as in the JSON document."""
 
     name = "verdict"
 
@@ -132,10 +133,10 @@ class AskedVerdict(click.ParamType):  # type: ignore[type-arg] # not generic in 
     multiple=True,
     type=AskedVerdict(),
     metavar="VERDICT",
-    help="List only rows of this verdict, in every format, in the words of a report ('alike, not proven') or of its JSON. "
+    help="List only rows with this verdict, in every format. Write it as in a report ('alike, not proven') or as in its JSON. "
     f"The counts still include all rows. May be repeated. One of {', '.join(VERDICTS)}.",
 )
-@click.option("--all", "everything", is_flag=True, help="List all rows, also those that are alike, which are only counted otherwise.")
+@click.option("--all", "everything", is_flag=True, help="List all rows. By default, rows that are alike are only counted.")
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
 @click.option(
     "--same-build",

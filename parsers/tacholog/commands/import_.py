@@ -1,7 +1,8 @@
-"""Make runs of existing logs: read from their paths what was measured.
+"""Make runs from existing logs, whose paths state what was measured.
 
 The pattern after --map states what the path of a log below DIR means: '{release}/{label.plugin}/test-{repetition}/perf-{role}{participant}.log'. Logs
-that differ only in role and participant become one run. Without --map and --rules, nothing is imported: a pattern is suggested.
+that differ only in role and participant become one run. To import several folders, name the folder that contains them. Without --map and --rules,
+nothing is imported: a pattern is suggested.
 
 Logs are copied and never changed. Runs that were imported before are not changed, so the same command can be repeated when there are more logs.
 DIR may also be a history of github-action-benchmark (data.js): each of its entries becomes a run, and its commit becomes the release.
@@ -39,13 +40,19 @@ if TYPE_CHECKING:
 @click.option(
     "--map", "maps", metavar="PATTERN", multiple=True, help="What the path of a log means. May be repeated; the first pattern that fits is used."
 )
-@click.option("--rules", "rules_file", metavar="FILE", type=click.Path(path_type=Path), help="More patterns, with what they state (TOML).")
+@click.option(
+    "--rules",
+    "rules_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Rules (TOML): more patterns, with fields for the logs that they fit.",
+)
 @click.option(
     "--set",
     "settings",
     metavar="NAME=VALUE",
     multiple=True,
-    help="State a field, such as release or start_time, of all logs whose path and rule do not. Repeatable.",
+    help="Set a field, such as release or start_time, for all logs whose path and rule do not state it. May be repeated.",
 )
 @click.option(
     "--facts",
@@ -53,11 +60,11 @@ if TYPE_CHECKING:
     help="A file beside each log that states its conditions (JSON, TOML or YAML), as in '{folder}/experiment_config.json'.",
 )
 @click.option("--ignore", metavar="GLOB", multiple=True, help="Leave files alone, as in '*.png' or 'old/*'. May be repeated.")
-@click.option("--link", is_flag=True, help="Make hard links instead of copies. To change such a log then changes the evidence.")
+@click.option("--link", is_flag=True, help="Make hard links instead of copies. Then a change of the original log also changes the evidence.")
 @click.option(
     "--times-from-files",
     is_flag=True,
-    help="If nothing else states when a run began, take the time at which the file of its log was last changed. run.toml and the pages say so.",
+    help="If nothing else states when a run began, take the modification time of its log. run.toml and the pages then say so.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 def import_(
@@ -80,7 +87,7 @@ def import_(
 
     is_history = folder.is_file()
     if is_history and (maps or rules_file or facts or link or times_from_files):
-        raise click.UsageError("a history states releases and times by itself, and is split into logs: only --to, --set and --dry-run apply to it")
+        raise click.UsageError("a history already states releases and times: use only --to, --set and --dry-run with it")
     if not is_history and not maps and rules_file is None:
         show_suggestion(folder, data, settings, ignore)
         sys.exit(UNREADABLE_EXIT)
@@ -118,7 +125,7 @@ def _import_folder(
     show_plan(plan, dry_run=dry_run)
     if rules.facts and (missing := sorted(rules.facts.missing)):
         some = f"{missing[0]}{', ...' if missing[1:] else ''}"
-        terminal.remark(f"{counted(len(missing), 'file')} of facts missing, so their logs have none: {some}", err=False)
+        terminal.remark(f"{counted(len(missing), 'file')} of facts not found, so these logs have no facts: {some}", err=False)
     if data:
         _mention_hosts(plan.runs, data)
     complete = plan.is_complete

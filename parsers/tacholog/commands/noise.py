@@ -1,7 +1,7 @@
-"""Tell in about one minute how small a change this machine can show.
+"""Measure in about one minute the smallest change that this machine can show.
 
-The same build is measured as both sides of a comparison, in interleaved pairs. The differences of the pairs show the noise. From the noise, the
-functions of tacholog diff and tacholog ab compute the smallest change that a comparison of several numbers of pairs would find.
+The same build is measured as both sides of a comparison, in interleaved pairs. The differences of the pairs show the noise. From the noise,
+the command computes, for several numbers of pairs, the smallest change that tacholog diff and tacholog ab would find.
 
 Without CAMPAIGN, perftest measures its own transports shm and tcp: the latency of 64 bytes and the rate of 16 KiB, in short runs. With the campaign
 that you will use for comparisons, the answer is more exact, and takes longer: at least 6 pairs are made. The runs are not kept.
@@ -73,7 +73,9 @@ _METRICS = ("latency:p50", "latency:p99", "goodput")  # p99.9 needs longer runs
 @click.command(help=__doc__)
 @click.argument("campaign", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), default=1, show_default=True, help="How long to measure, at least 6 pairs.")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0, min_open=True), default=1, show_default=True, help="How long to measure. At least 6 pairs are measured."
+)
 @click.option("--format", "output_format", type=click.Choice(("text", "json")), default="text", show_default=True, help="How to print the result.")
 def noise(*, campaign: Path | None, perftest: Path | None, minutes: float, output_format: str) -> None:
     """Measure pairs of one build, and print what they show."""

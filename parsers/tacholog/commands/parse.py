@@ -46,7 +46,7 @@ UNREADABLE = 2
     help="Read the logs as this format ('tacholog formats' lists them) instead of detecting it.",
 )
 @click.option("--summary", is_flag=True, help="Print only totals for each log: its records, and its lines of each class.")
-@click.option("--explain", is_flag=True, help="Print every line with its class, or as a fact about the run.")
+@click.option("--explain", is_flag=True, help="Print every line with its class; 'fact' is a line that states a fact about the run.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed, was cut off or has no result.")
 def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: bool, explain: bool, strict: bool) -> None:
     """Read each log, print its records, then print the totals."""
@@ -140,9 +140,9 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
     totals.add(path, scan.format_name, scan.account, kinds)
     other = _other_format(asked, text.head) if asked and not scan.account.records else ""
     if log_format and not scan.account.records and not any_fits(text.head.splitlines(), (log_format,)):
-        raise UnreadableInput(f"nothing was read: it is no log of {log_format}{other}")
+        raise UnreadableInput(f"nothing was read, because this is no log of the format {log_format}{other}")
     if other:
-        terminal.line(f"{path}: no record as {asked}{other}", err=True)
+        terminal.line(f"{path}: no record was found in the format {asked}{other}", err=True)
 
 
 def _other_format(asked: str, head: str) -> str:
@@ -151,7 +151,7 @@ def _other_format(asked: str, head: str) -> str:
         name = detect(head)
     except UnreadableInput:
         return ""
-    return f"; it looks like {name}" if name != name_without_unit(asked) else ""
+    return f"; it looks like the format {name}" if name != name_without_unit(asked) else ""
 
 
 def _is_given(parameter: str) -> bool:

@@ -94,7 +94,7 @@ def _private_folder(work: Path) -> Iterator[Path]:
     if reason is None:
         yield work
         return
-    terminal.line(f"tacholog: {reason}, so nothing is kept for the next build, and nothing that is in {work} is used", err=True)
+    terminal.line(f"tacholog: {reason}, so nothing is kept for the next build, and no file in {work} is used", err=True)
     with tempfile.TemporaryDirectory(prefix="tacholog-") as alone:
         yield Path(alone)
 
@@ -110,7 +110,7 @@ def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...
     for root in data:
         if root.is_file():
             raise UnreadableInput(
-                f"{root} is a file, and a site is built of folders: name its folder, or make a run of a log with tacholog import. "
+                f"{root} is a file, and a site is built from folders: name its folder, or make a run from a log with tacholog import. "
                 f"tacholog parse {root} prints what is in it"
             )
         if not root.is_dir():

@@ -1,6 +1,6 @@
-"""Search the highest rate that a tool sustains, by running the tool repeatedly.
+"""Search for the highest rate that a tool sustains, by running the tool repeatedly.
 
-COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of a trial in messages per second, %seconds% for its length:
+COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of a trial in messages per second, %seconds% for its duration:
 
 \b
   tacholog sustain --latency-goal p99=100us --rate-range 1000,500000 -- \\
@@ -8,9 +8,9 @@ COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of
 
 By default, sockperf measures only one message in a hundred, which is too few for p99 in a trial of one second. --reply-every changes the number.
 
-A trial passes if, according to the log of the tool, latency and loss keep the goal, and at least 99.9 % of the rate was sent (if the log states how
-many messages were sent). The search is that of perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log, with every trial, is
-written to standard output. A campaign file can use this command like any other.
+A trial passes if the log of the tool shows that latency and loss keep the goal. If the log states how many messages were sent, they must also be at
+least 99.9 % of the rate. The search is the same as in perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log,
+with every trial, is written to standard output. A campaign file can use this command like any other.
 
 \b
 Exit codes:
@@ -43,16 +43,28 @@ _SECONDS = click.FloatRange(0.1, 86400)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--latency-goal", metavar="STAT=TIME", help="The largest latency, such as p99=100us.  [default: only loss counts]")
 @click.option("--loss-goal", type=_RATIO, default=0.0, show_default=True, help="The share of messages that may be lost.")
-@click.option("--rate-range", metavar="LOW,HIGH", default="1000,10000000", show_default=True, help="The rates to search in.")
+@click.option(
+    "--rate-range",
+    metavar="LOW,HIGH",
+    default="1000,10000000",
+    show_default=True,
+    help="The lowest and the highest rate of the search, in messages per second.",
+)
 @click.option("--duration", "full_s", type=_SECONDS, default=5.0, show_default=True, help="Seconds of the trials that confirm the result.")
 @click.option("--trial-duration", "short_s", type=_SECONDS, default=1.0, show_default=True, help="Seconds of the trials that narrow the rates down.")
 @click.option(
-    "--goal-width", type=click.FloatRange(0.001, 1, max_open=True), default=0.01, show_default=True, help="How close both bounds must be, as a share."
+    "--goal-width",
+    type=click.FloatRange(0.001, 1, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="The search ends when its bounds differ by at most this share.",
 )
 @click.option(
     "--trials", type=click.IntRange(1, 1000), default=3, show_default=True, help="The number of trials of full length that decide on a rate."
 )
-@click.option("--exceed-ratio", type=_RATIO, default=0.5, show_default=True, help="The share of the trials of a rate that may miss the goal.")
+@click.option(
+    "--exceed-ratio", type=_RATIO, default=0.5, show_default=True, help="The share of the full-length trials of a rate that may miss the goal."
+)
 @click.option("--format", "format_name", metavar="NAME", help="The format of the tool's log.  [default: found by its content]")
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Folder that gets the log of each trial.")
 def sustain(

@@ -77,7 +77,7 @@ def table(
         raise UnreadableInput(f"a question has one subject, and these are {len(subjects)} ({', '.join(subjects)}): divide by the others with --by")
     subject = subjects[0] if subjects else None
     if subject is None and (over or by):
-        raise UnreadableInput("--over and --by need a --subject: what is compared")
+        raise UnreadableInput("--over and --by also need --subject, the field that is compared")
     roots = runs or default_roots()
     data = open_paths(roots, work=work_of(jobs, cluster))
     exit_code = print_complaints([complaints(data)], bare=any(is_bare(str(root)) for root in roots))
@@ -86,8 +86,8 @@ def table(
     if subject is None:
         question = next(iter(questions_for(numbers)), None)
         if question is None:
-            raise UnreadableInput("these runs state no latency and no rate, so there is no question that they answer by themselves: name a --subject")
-        terminal.remark(f"chosen by the data: {_as_options(question)}")
+            raise UnreadableInput("these runs have no latency and no rate, so no question can be chosen for them: name a --subject")
+        terminal.remark(f"chosen to fit the data: {_as_options(question)}")
         question = Question(subject=question.subject, over=question.over, by=question.by, metric=metric or question.metric, where=chosen)
     else:
         question = Question(subject=subject, over=over, by=by, metric=metric, where=chosen)

@@ -128,7 +128,7 @@ class _Records:
         self.one_way_line: int | None = None
         self.violations: dict[str, str] = {}
         self._path, self._manifest_conditions = path, stated_conditions(manifest)
-        self._lines: dict[tuple[int, bool, bool, Record], int] = {}  # The first line of records that are judged alike.
+        self._lines: dict[tuple[int, bool, bool, Record], int] = {}  # The first line of a group of records that are judged in the same way.
 
     def add(self, event: Event, record: Record) -> None:
         """Take one record."""
@@ -177,7 +177,7 @@ class _Records:
     def _keep(self, run: int, record: Record, size: int | None, line: int, *, has_latency: bool) -> None:
         self.has_results |= record.scope != "resources"
         if size and self._manifest_conditions.payload_bytes is None:
-            size = 1  # Any size is possible, so all of them are judged alike.
+            size = 1  # Any size is possible, so sizes need no separate check.
         alike = msgspec.structs.replace(record, payload_bytes=size, numbers=(), samples=None, participant=None)
         self._lines.setdefault((run, has_latency, line == 0, alike), line)
 

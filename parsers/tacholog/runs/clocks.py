@@ -73,7 +73,7 @@ def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
     """
     lines = text.splitlines()
     if lines[:1] != [HEAD] or lines[-1:] != [END]:
-        raise NoWitness(f"{CLOCK_FILE} is cut short or of another version")
+        raise NoWitness(f"{CLOCK_FILE} is cut short, or has another version")
     reports: dict[tuple[str, str], dict[str, list[str]]] = {}
     for line in lines[1:-1]:
         match = _LINE.fullmatch(line)
@@ -106,7 +106,7 @@ def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: 
         return second.reference in first_addresses
     if second.is_reference:
         return first.reference in second_addresses
-    return True  # Both clocks follow servers, and chrony's bound is the error against true time.
+    return True  # Both clocks follow servers, and the bound of chrony is the error of a clock relative to true time.
 
 
 def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report:

@@ -1,8 +1,8 @@
 """The conditions that a manifest states, compared with the conditions that the logs of the run state.
 
 The log has priority. If the log does not state a condition, it is taken from the manifest: from its ``[conditions]``, or else from an option in its
-``[options]`` that stands for this condition. If log and manifest contradict each other, the value of the log is used, and the contradiction is
-reported, because the log or the manifest may be wrong. Options that stand for no condition also change the measurement, so they distinguish runs.
+``[options]`` that stands for this condition. If log and manifest contradict each other, the value of the log is used. The contradiction is
+reported, because one of the two may be wrong. Options that stand for no condition also change the measurement, so they distinguish runs.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def first_contradictions(conflicts: Iterable[tuple[int, Iterable[Contradiction]]
 
 
 def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
-    """Return the options that distinguish this run from other runs and that its conditions do not contain, as a JSON object.
+    """Return the options that distinguish this run from other runs, as a JSON object. Options that are among its conditions are left out.
 
     The object also contains the machine of each process that did not run on the host of the run: with a server on another machine, it is another
     measurement.

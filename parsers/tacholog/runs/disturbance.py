@@ -5,8 +5,8 @@ In contrast to a load average, this figure covers exactly the time of the run, a
 counted for any program, because the run's own network traffic causes most of them. Steal is the time that the host of a virtual machine gave to other
 virtual machines.
 
-Steal and the load of other programs are recorded before the run (while no process of the campaign runs), during the run, and after the last run of a
-campaign.
+Steal and the load of other programs are recorded before the run, when no process of the campaign runs, and during the run. They are
+also recorded after the last run of a campaign.
 
 Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal, in ticks; user includes the time of guests (virtual machines).
 """

@@ -84,7 +84,7 @@ class Receiver(Protocol):
         """Take a histogram of the latest record."""
 
     def complete(self, head: LogHead, account: Account) -> None:
-        """Use what is known at the end of the log, and add problems to its head."""
+        """Finish the log: use the facts that are known only now, and add problems to its head."""
 
 
 def read_log(
@@ -113,7 +113,7 @@ def read_log(
     except (MemoryError, OSError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever a stranger's log makes us fail with, it costs this log and no other
-        reason = f"Tacholog failed behind line {receiver.last_line_read}: {describe_error(error)}"
+        reason = f"Tacholog failed after line {receiver.last_line_read}: {describe_error(error)}"
         return lost_head(entry, UNREADABLE, reason, reader.format, reader.text_bytes)
 
 

@@ -164,10 +164,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
         campaign: the name of the campaign.
         seed: the number from which the campaign drew the order of its runs.
         notes: remarks for readers of the site.
-        labels: words of your own that tell runs apart.
+        labels: words of your own that distinguish runs.
         clocks: ``several`` if the processes ran on machines with separate clocks; if it is missing, they shared a clock, or nobody states it.
         conditions: how it was measured: the table of conditions.
-        options: options of the tool that are no conditions.
+        options: options of the tool that are not conditions.
         environment: facts about the machine and the run that the campaign recorded.
         limits: how much other programs may disturb the run, as stated by its campaign; ``environment`` states how much they did.
         commands: the processes of the run, in the order of their starts.

@@ -18,13 +18,13 @@ from tacholog.runs.moments import is_moment
 Row = dict[str, Any]
 
 UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read.
-ALTERED = "altered"  # A log with another SHA-256 than its manifest states: it was cut or changed.
+ALTERED = "altered"  # The SHA-256 of a log is not the SHA-256 in its manifest: the log was cut or changed.
 CONTRADICTED = "contradicted"  # A condition that the manifest and the log state differently.
 CLOCKS = "clocks"  # One-way latencies between machines without reports on their clocks.
 COPIED = "copied"  # A log of an own run that is also in another run: one measurement would be counted twice.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
 LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # If there is a problem of these kinds, the dataset lacks something that the user asked for.
-COINCIDENCE = 3  # Fewer equal figures may be equal by chance, unless they are bounds.
+COINCIDENCE = 3  # Two logs with fewer figures may agree by chance, unless the figures are bounds.
 _ALTERED_REASON = re.compile(r"the log's SHA-256 is [0-9a-f]{64}, run\.toml says [0-9a-f]{64}")
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
@@ -122,7 +122,7 @@ def manifest_problems(manifest: Manifest) -> list[Row]:
     """Return the problem of a manifest whose ``start_time`` is no time, without the name of the run."""
     if manifest.start_time is None or is_moment(manifest.start_time):
         return []
-    reason = f'start_time = {manifest.start_time!r} is no time as in "2026-01-31T12:00:00Z", and was not used'
+    reason = f'start_time = {manifest.start_time!r} is not a time such as "2026-01-31T12:00:00Z", and was not used'
     return [problem("", RUN_FILE, 0, "manifest", "", reason)]
 
 
@@ -140,7 +140,7 @@ def copies(logs: Iterable[LogIdentity]) -> Iterator[Row]:
     """Yield a problem for each log that has the same text as a log of an earlier run.
 
     Args:
-        logs: logs of own runs with at least `COINCIDENCE` numbers. The problem names the earlier run, so its name must be one that may be shown.
+        logs: logs of own runs with at least `COINCIDENCE` numbers. The problem names the earlier run, so the name of that run must not be private.
     """
     first: dict[str, LogIdentity] = {}
     for log in logs:

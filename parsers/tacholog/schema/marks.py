@@ -44,15 +44,15 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "no_bytes_moved": Mark(
             "\u00a7",
             "No payload was moved",
-            "Zero copy hands over a reference. As far as the log says, nobody touched the payload, so this rate counts bytes that did not "
+            "Zero copy hands over a reference. According to the log, nobody touched the payload, so this rate counts bytes that did not "
             "move: read it as messages handed over, not as bandwidth. If a log does not state the data path, more than 1 Tbit/s at any size "
             "counts as zero copy.",
         ),
         "reference_only": Mark(
             "r",
             "The latency of a reference",
-            "Zero copy hands over a reference. As far as the log says, nobody touched the payload, so this is the latency of the reference, "
-            "whatever the size, and not of the bytes. Compare it with other references, not with copies.",
+            "Zero copy hands over a reference. According to the log, nobody touched the payload, so this is the latency of the reference, not "
+            "of the bytes, and the size does not matter. Compare it with other references, not with copies.",
         ),
         "grows_with_size": Mark(
             "g",
@@ -84,13 +84,13 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "other_way": Mark(
             "f",
             "The data took another way",
-            "By the kernel's counters, the data took another way than the transport expects: a library may have fallen back to the network without a "
-            "word, or another program used the network meanwhile. The log has both figures.",
+            "According to the kernel's counters, the data took another way than the transport expects: a library may use the network instead, "
+            "without a message about it, or another program used the network at the same time. The log has both figures.",
         ),
         "clock_coarse": Mark(
             "\u25f7",
             "Near the clock's own cost",
-            "Reading the clock, which the log states, is more than 5 % of the median of its run.",
+            "According to the log, one reading of the clock takes more than 5 % of the median of this run.",
         ),
         "near_resolution": Mark(
             "\u2248",
@@ -100,8 +100,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "out_of_order": Mark(
             "!",
             "Statistics contradict each other",
-            "Of minimum, percentiles and maximum, this number and another one are not in ascending order, by more than the rounding of both. "
-            "No distribution allows that.",
+            "Minimum, percentiles and maximum must be in ascending order. This number and another one are not, and the difference is larger than "
+            "their rounding. No distribution allows that.",
         ),
         "impossible": Mark(
             "?",
@@ -131,14 +131,14 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "clock_skew": Mark(
             "k",
             "The clock went backwards",
-            "By the publisher's clock, some answers came before their questions. They were left out; the others may be wrong too.",
+            "According to the publisher's clock, some answers came before their messages were sent. They were left out; the others may be wrong too.",
             by_formats=True,
         ),
         "clock_error": Mark(
             "e",
             "The clocks may be further apart than a tenth of this",
-            "Publisher and subscriber ran on two machines. By the reports of their clocks, this one-way latency may be wrong by more than a tenth. "
-            "The error of the clocks stands beside it.",
+            "Publisher and subscriber ran on two machines. According to the reports of their clocks, this one-way latency may be wrong by more than "
+            "a tenth. The error of the clocks is shown next to it.",
         ),
         "two_clocks": Mark(
             "2",

@@ -107,11 +107,11 @@ def median_run(values: Sequence[float], metric: str) -> float:
 
 _PARTS_OF_TIME = {"": "in all", "user": "in user mode", "system": "in system mode", "kernel": "in the kernel"}
 _PARTS_OF_TIME |= {"interrupts": "in interrupts", "iowait": "waiting for a disk"}
-_SIDES = {"local": "the side that the log is of", "remote": "the other side", "publisher": "the publisher", "subscriber": "the subscriber"}
+_SIDES = {"local": "the side that wrote the log", "remote": "the other side", "publisher": "the publisher", "subscriber": "the subscriber"}
 
 #: The statistics, each with its meaning. Percentiles such as ``p99.9`` are statistics too: see `is_statistic`.
 STATISTICS: dict[str, str] = {
-    "total": "a count, a sum or a share of all that was measured",
+    "total": "a count, a sum or a share over everything that was measured",
     "mean": "the arithmetic mean",
     "std": "the standard deviation",
     "std-error": "the standard error of the mean",
@@ -120,9 +120,9 @@ STATISTICS: dict[str, str] = {
     "siqr": "half of the distance between the quartiles",
     "min": "the smallest value",
     "max": "the largest value",
-    "last": "the value of the latest interval, if a line also has the mean so far",
+    "last": "the value of the latest interval, if the same line also has the mean up to now",
     "sum": "the sum over all subscribers",
-    "typical": "what a document calls typical, without saying which statistic that is",
+    "typical": "a value that a document calls typical, without stating the statistic",
     "range-low": "the lower end of a printed range",
     "range-high": "the upper end of a printed range",
     "lower-bound": "the highest value at which a search found its goal kept (the relevant lower bound of RFC 9971)",

@@ -105,7 +105,7 @@ def results_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One number of a Tacholog dataset",
-        "description": "What was measured, under which conditions, and where it stands in which log. Null: not stated.",
+        "description": "What was measured, under which conditions, and the log and line that contain the number. Null: not stated.",
         "type": "object",
         "properties": {name: _property(column) for name, column in OFFERED.items()},
         "required": list(OFFERED),

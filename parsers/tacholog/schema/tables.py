@@ -65,10 +65,10 @@ RUNS = _with_required(
         "session": _text("name", "The session that the run belongs to: runs made in one go on one machine."),
         "repetition": _integer("The number of the repetition of this measurement."),
         "campaign": _text("public", "The campaign that the run belongs to."),
-        "options": _text("open", "The options of the manifest that set this run apart and are no conditions, as a JSON object."),
+        "options": _text("open", "The options of the manifest that distinguish this run and that are not conditions, as a JSON object."),
         "labels": _text(
             "open",
-            "Words of the user's own that set this run apart, such as a network plugin, as a JSON object with sorted keys. Empty: the run has none.",
+            "The user's own words that distinguish this run, such as a network plugin, as a JSON object with sorted keys. Empty: the run has none.",
             offered=True,
         ),
         "build": _text("public", "The commit that the measured program was built from."),
@@ -86,7 +86,7 @@ LOGS = _with_required(
         "text_sha256": _text("public", "The SHA-256 of its text: that of the bytes, if the log is not compressed."),
         "bytes": _integer("The size of the log.", unit="bytes"),
         "format": _text("public", "The format that the log was read in."),
-        "side": _text("public", "Whose log it is, as the manifest says.", allowed=get_args(Side)),
+        "side": _text("public", "The side that wrote the log, as the manifest states it.", allowed=get_args(Side)),
         "lines": _integer("How many lines the log has. Each is in exactly one of the four classes that follow."),
         "records": _integer("How many lines are part of a result."),
         "chatter": _integer("How many lines are known output of the tool without a result."),
@@ -100,15 +100,15 @@ LOGS = _with_required(
 PROBLEMS = _with_required(
     {
         "run": _text("public", "The run's id; empty if the problem belongs to no run."),
-        "log": _text("public", "The file in the run's folder; empty if the problem is the folder's."),
-        "line": _integer("The line of the log, from 1; 0 if the problem is the whole file's."),
+        "log": _text("public", "The file in the run's folder; empty if the problem concerns the whole folder."),
+        "line": _integer("The line of the log, counted from 1; 0 if the problem concerns the whole file."),
         "kind": _text(
             "public",
             "What is wrong.",
             allowed=("broken", "unknown", "manifest", "unreadable", "altered", "contradicted", "copied", "clocks", "forgotten", "failed"),
         ),
         "text": _text("free text", "The beginning of the line."),
-        "reason": _text("free text", "Why it could not be used."),
+        "reason": _text("free text", "The reason why the line, file or folder could not be used."),
     },
     *("run", "log", "line", "kind", "text", "reason"),
 )
@@ -116,13 +116,13 @@ PROBLEMS = _with_required(
 _WHERE_FROM = {
     "run": _text("public", "The run's id: the path of its folder in the data."),
     "log": _text("public", "The name of the log in that folder."),
-    "line": _integer("The line of the log that the number was read from, from 1.", at_least=1),
+    "line": _integer("The line of the log from which the number was read; the first line is 1.", at_least=1),
     "last_line": _integer("The last line of the result, if it spans several lines.", at_least=1),
     "value_line": _integer("The line that has the number itself, if the result spans several lines.", at_least=1),
     "scope": _text(
         "public",
-        "`summary`: a whole measurement. `interval`: a part of a measurement; do not add parts up to a summary. `resources`: processor time, memory "
-        "and context switches.",
+        "`summary`: a whole measurement. `interval`: a part of a measurement; do not add up intervals to get a summary. `resources`: processor "
+        "time, memory and context switches.",
         allowed=get_args(Scope),
     ),
     "test": _text(
@@ -136,13 +136,13 @@ _WHERE_FROM = {
 _NUMBER = {
     "payload_bytes": _integer("The payload of a message in bytes, as requested from the tool.", at_least=1, unit="bytes"),
     "payload_bytes_high": _integer("The largest payload, if one number is for a range of sizes.", at_least=1, unit="bytes"),
-    "samples": _integer("How many samples a latency was computed from, or how many messages a rate or a use of resources."),
+    "samples": _integer("For a latency, the number of samples from which it was computed; for a rate or a use of resources, the number of messages."),
     "metric": _text("public", "What was measured; the list of metrics gives its unit.", allowed=tuple(METRICS)),
     "statistic": _text("public", "`mean`, `min`, `max`, `p99.9` (a percentile), `total`, `range-low`, ..."),
     "value": SchemaColumn(
         kind="number",
         privacy="public",
-        meaning="The number, in `unit`. Empty: the log does not state it. It is never a guess, and 0 only if the log says 0.",
+        meaning="The number, in `unit`. Empty: the log does not state it. The number is never guessed, and is 0 only if the log states 0.",
     ),
     "unit": _text(
         "public",
@@ -190,8 +190,8 @@ OFFERED = _with_required(
     {
         "id": _text(
             "public",
-            "The number's permanent id: run, log, line, metric and statistic. Of the numbers of a line that share these, the second has `~2` behind "
-            "it, the third `~3`. Cite it; its line leads to it on this site.",
+            "The number's permanent id: run, log, line, metric and statistic. If several numbers of a line share these, the id of the second "
+            "number ends with `~2`, that of the third with `~3`. Use the id to cite the number; on this site, its log line leads to it.",
         ),
         **RESULTS,
         "marks": _text("public", f"{_MARKS} Separated by blanks."),

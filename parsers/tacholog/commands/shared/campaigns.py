@@ -25,7 +25,7 @@ _SHOWN_RUNS = 10
 
 
 def list_words(command: str) -> str:
-    """Return a sentence: variants may be left out, depending on the output of a command that --plan does not run."""
+    """Return a sentence: the output of a command that --plan does not run decides which variants are left out."""
     return f"There are fewer if `{command}`, which runs at the start, does not list all of them."
 
 
@@ -51,7 +51,7 @@ def preview_words(preview: Preview) -> list[str]:
         lines.append(f"Limits of each run: {limit_words(preview.plan.limits)}.")
     lines += [
         f"{option.name} = {option.value}: no command of {option.block} has {{{option.name}}} or this value, "
-        "so the runs may use another one than is recorded."
+        "so the runs may use another value than the recorded one."
         for option in preview.unused
     ]
     lines += short_words(preview.plan)
@@ -77,7 +77,7 @@ def expected_gap_words(expected: ExpectedGaps) -> list[str]:
 
 
 def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iterator[str]:
-    """Yield a line for each condition that certainly nothing states, with the words to add to the campaign file.
+    """Yield a line for each condition that certainly neither a log nor the campaign file will state. It has the words to add to that file.
 
     Args:
         gaps: the gaps of a campaign.
@@ -88,7 +88,9 @@ def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iter
         if gap.is_certain:
             by_condition.setdefault(gap.condition, []).append(gap)
     for condition, alike in by_condition.items():
-        reason = "without it, results of several sizes make one row" if condition == SIZE else f"rows of {_rows(alike)} need it to compare"
+        reason = (
+            "without it, results of several sizes become one row" if condition == SIZE else f"rows of {_rows(alike)} cannot be compared without it"
+        )
         where = "at the top of the campaign" if condition == VERSION else f"for {_some(_variants(alike))}"
         yield f"{condition}: {stated_by}; {reason}: add {alike[0].remedy}{_choice(alike[0])} {where}."
 
@@ -170,7 +172,7 @@ def _program(program: ProgramOnHost) -> str:
     if doubt := program.measured.doubt:
         return f"{program.name}{behind}: the measured program is not known ({doubt}), so the SHA-256 in run.toml is that of {program.name}"
     if program.host is not None:
-        return f"{program.name}{behind}: looked for on host {program.host} at the start"
+        return f"{program.name}{behind}: will be searched on host {program.host} at the start"
     if program.path is None:
         return f"{program.name}{behind}: NOT FOUND on this machine; {how_to_get(program.name)}"
     return f"{program.name}{behind}: {program.path}, SHA-256 {(program.checksum or '')[:12]}"
@@ -188,11 +190,11 @@ def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequen
     if limits is None:
         return []
     if not disturbed:
-        return [f"All runs held the limits ({limit_words(limits)})."]
+        return [f"All runs stayed within the limits ({limit_words(limits)})."]
     named = [f"  {name}: {', '.join(reasons)}" for name, reasons in disturbed.items()][:_SHOWN_RUNS]
     more = len(disturbed) - len(named)
-    head = f"{len(disturbed)} of {counted(runs, 'run')} did not hold the limits ({limit_words(limits)})"
-    remedy = f"so this campaign is not fit to publish; do these runs again with: {again}"
+    head = f"{len(disturbed)} of {counted(runs, 'run')} exceeded the limits ({limit_words(limits)})"
+    remedy = f"so this campaign is not fit to publish; repeat these runs with: {again}"
     return [f"{head}, {remedy}", *named, *([f"  and {more} more"] if more else [])]
 
 

@@ -68,7 +68,7 @@ def _near(name: str) -> str:
     """Return a hint that names similar fields, and states how to write a label."""
     names = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
     near = difflib.get_close_matches(name, names, 3)
-    own_word = f"; write {LABEL}{name} for a word of your own" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
+    own_word = f"; for a label of your own, write {LABEL}{name}" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
     return (f" (is {' or '.join(near)} meant?)" if near else f" (there are {', '.join(_PLAIN)}, label.NAME, options.NAME and conditions)") + own_word
 
 
@@ -114,7 +114,7 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
     if is_blank(value) or len(value) > _LONGEST_TEXT:
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
     if name == START and not is_moment(value):
-        other = f"{{{START}:%d-%m-%Y_%H-%M-%S}} in a pattern reads another form"
+        other = f"a pattern can state another form, as in {{{START}:%d-%m-%Y_%H-%M-%S}}"
         raise ValueError(f'{name} = {value!r} is not a time such as "2026-01-31T12:00:00Z"; {other}')
     if name == "host" and ("/" in value or value.startswith(".") or len(value.encode()) > _LONGEST_TEXT or not value.isprintable()):
         raise ValueError(f"host = {value!r} cannot be the name of a file in hosts/")
@@ -158,8 +158,8 @@ def _size(text: str) -> str:
     if _AMBIGUOUS.fullmatch(match["unit"]):
         bytes_of_1024 = int(match["number"]) * 1024 ** ("KMG".index(match["unit"][0].upper()) + 1)
         raise ValueError(
-            f"payload_bytes = {text!r} may be in units of 1000 or of 1024; state the size in bytes: "
-            f"in a rule for this path with set = {{ payload_bytes = {bytes_of_1024} }}, if 1024 is meant"
+            f"payload_bytes = {text!r} may use units of 1000 or of 1024. State the size in bytes: "
+            f"if 1024 is meant, write set = {{ payload_bytes = {bytes_of_1024} }} into a rule for this path"
         )
     return str(int(match["number"]) * _SIZE_UNITS[match["unit"]]) if match["unit"] in _SIZE_UNITS else text
 

@@ -35,7 +35,10 @@ _SHORT = {"publisher": "pub", "subscriber": "sub"}
 _DAY = len("2026-01-31")
 #: The note in a manifest whose start time is the modification time of a file.
 FILE_TIME_NOTE = "start_time is when the file of the log was last changed: about the end of the run, if nobody copied or edited the file since."
-_UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; a field such as {session} or {label.NAME} tells them apart"
+_UNCLEAR = (
+    "several logs have the same fields, so it is not clear which of them are one run; "
+    "add a field that distinguishes them, such as {session} or {label.NAME}"
+)
 
 
 class ImportedLog(NamedTuple):
@@ -230,7 +233,7 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
     values, overruled = _without_overruled(logs)
     systems, tools = ([*dict.fromkeys(filter(None, (name(log.survey) for log in logs)))] for name in (_system, _tool))
     if "system" not in values and len(systems) != 1:
-        words = f"the logs of this run are of several systems ({', '.join(systems)})" if systems else "no log of this run says what was measured"
+        words = f"the logs of this run name several systems ({', '.join(systems)})" if systems else "no log of this run names the measured system"
         return Problem(logs[0].path, f"{words}, so the system must be stated: --set system=NAME")
     fields = {"system": systems[0] if systems else None, "tool": tools[0] if len(tools) == 1 else None, **manifest_fields(values)}
     hosts = _hosts(logs, values.get("host"))
@@ -263,13 +266,13 @@ def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tup
             del values[START]
             if not start.startswith(stated_start):  # If only a day is stated, a time on this day is no contradiction.
                 day = start[:_DAY]
-                overruled.append(f"{START}={stated_start} was left out where logs state {start if stated_start.startswith(day) else day}")
+                overruled.append(f"{START}={stated_start} is not used for runs whose logs state {start if stated_start.startswith(day) else day}")
     for name in logs[0].fields.of_defaults:
         conditions = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
         kinds = [kind for log in logs for kind in log.survey.kinds] if conditions else []
         differences = (difference for kind in kinds if conditions for difference in contradictions(kind.record, kind.in_log, conditions))
         if contradiction := next(differences, None):
-            overruled.append(f"--set {contradiction.field}={contradiction.manifest} was left out where logs state {contradiction.log}")
+            overruled.append(f"--set {contradiction.field}={contradiction.manifest} is not used for runs whose logs state {contradiction.log}")
             del values[name]
     return values, tuple(overruled)
 
@@ -369,7 +372,7 @@ def repetition_folder(number: int) -> str:
 def _part(name: str, value: str) -> str:
     """Return the part of a folder's name for a field. If a value has unsafe characters, a short hash is added.
 
-    A number gets the name of its field as a prefix. Otherwise a reader could think that it is the number of a repetition. Sessions and options are
+    A number gets the name of its field as a prefix. Otherwise, it could be mistaken for the number of a repetition. Sessions and options are
     hashed, because they are private, and the name becomes an address on a site.
     """
     if name == "session" or name.startswith(OPTION):

@@ -244,15 +244,15 @@ def _unclear(first: Token, second: Token) -> str | None:
     if isinstance(first, PatternField) and first.name in _SIZES and isinstance(second, str) and (unit := UNIT.match(second)):
         return _unit_behind(first.name, unit[0])
     if isinstance(first, PatternField) and isinstance(second, str) and (unit_word := unit_at_start(first.name, second)):
-        return f"{unit_word} follows {{{first.name}}}, which would be read without it; leave out {unit_word}: the field takes it with the number"
+        return f"{unit_word} follows {{{first.name}}}, so the unit would be ignored; leave out {unit_word}: the field reads the unit with the number"
     return None
 
 
 def _unit_behind(name: str, unit: str) -> str:
     """Return the reason why a unit must not follow the field of a size: the unit would be constant text, and 64k would be read as 64 bytes."""
     if unit in ("KiB", "MiB"):
-        return f"{unit} follows {{{name}}}, which would be read as bytes; leave out {unit}: the field takes it with the number"
+        return f"{unit} follows {{{name}}}, so the number would be read as bytes; leave out {unit}: the field reads the unit with the number"
     return (
-        f"{unit} follows {{{name}}}, which would be read as bytes; write a rule for each size instead, with the size in its path "
+        f"{unit} follows {{{name}}}, so the number would be read as bytes; write a rule for each size instead, with the size in its path "
         "and, for example, set = { payload_bytes = 65536 }"
     )

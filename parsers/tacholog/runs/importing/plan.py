@@ -20,7 +20,8 @@ from tacholog.runs.importing.survey import NOT_LOGS, LogSurvey, Problem, digest,
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.schema.conditions import StatedConditions
 
-_RUNS_OF_A_TIME = 2  # If there are more runs for each time, their files were probably copied.
+_RUNS_OF_A_TIME = 2  # If there are more runs for each file time, the files were probably copied.
+
 # Fields of a manifest that do not identify a run. The same run may have other values of these fields from an earlier import.
 _OF_LOGS = ("logs", "host", "notes", "start_time", "status", "reason", "environment", "commands", "order_index", "seed", "repetition")
 
@@ -45,7 +46,7 @@ class Decisions(NamedTuple):
     Attributes:
         new: runs to write; their folders and repetitions are final.
         present: runs that are already in the data folder, each with its folder.
-        relabelled: present runs with other fields than this import states, each with the names of these fields.
+        relabelled: present runs whose fields differ from this import, each with the names of these fields.
         problems: runs that are not written, because their folder holds other logs.
     """
 
@@ -98,7 +99,7 @@ def decide(runs: Iterable[ImportedRun], existing: ExistingRuns) -> Decisions:
         first = first_with.setdefault(_texts(run), run) if _has_results(run) else run
         if first is not run:
             what = "bytes" if _content(first.manifest) == _content(run.manifest) else "text"
-            reason = f"it holds the same {what} as {first.logs[0].path}, so its numbers would count twice"
+            reason = f"the same {what} as {first.logs[0].path}, so that all numbers would count twice"
             decisions.problems.append(Problem(run.logs[0].path, reason))
         else:
             _decide_run(run, existing, planned, decisions)
@@ -115,7 +116,7 @@ def run_folder(run: ImportedRun) -> str:
 
 
 def _is_ours(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> bool:
-    """Whether a folder can be used for these runs: it contains no run, one of these runs, or runs with the same fields."""
+    """Whether a folder can be used for these runs: it contains no run, or one of these runs, or runs with the same fields."""
     present = [existing.manifests[run] for run in existing.variants.get(folder, ())]
     contents = {_content(run.manifest) for run in members}
     ours = _fields(members[0].manifest)
@@ -196,20 +197,20 @@ def _differing(name: str, asked: object, present: object) -> Iterator[str]:
 def _changed(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterator[Problem]:
     """Yield a problem for each log that was added or changed after the run was imported."""
     if manifest is None:
-        yield Problem(run.logs[0].path, f"{folder}/{RUN_FILE} is there already, and cannot be read; nothing was changed")
+        yield Problem(run.logs[0].path, f"{folder}/{RUN_FILE} is already there, and cannot be read; nothing was changed")
         return
     before = Counter(log.sha256 for log in manifest.logs)
     names = {log.path: log.file for log in manifest.logs if log.path}
     if not any(before[log.survey.sha256] or log.path in names for log in run.logs):
         which = f"repetition {run.repetition} of {', '.join(names) or 'logs from another folder'}"
-        yield Problem(run.logs[0].path, f"{folder} is there already, and is {which}; state another repetition or a label for one of the two")
+        yield Problem(run.logs[0].path, f"{folder} is already there, and is {which}; state another repetition for one of the two, or a label")
         return
     for log in run.logs:
         if not before[log.survey.sha256]:
             what = "the log has changed since" if log.path in names else "that run was imported without this log"
-            yield Problem(log.path, f"{folder} is there already, and {what}; to import it anew, remove {folder} first")
+            yield Problem(log.path, f"{folder} is already there, and {what}; to import it again, remove {folder} first")
     if all(before[log.survey.sha256] for log in run.logs):
-        yield Problem(run.logs[0].path, f"{folder} is there already, with more logs")
+        yield Problem(run.logs[0].path, f"{folder} is already there, with more logs")
 
 
 class LogContradiction(NamedTuple):
@@ -335,7 +336,9 @@ def _contradictions(run: ImportedRun) -> Iterator[LogContradiction]:
     conditions = stated_conditions(run.manifest)
     for log in run.logs:
         differences = _of_conditions(log, conditions)
-        texts = [f"path or rules state {difference.field} = {difference.manifest}, the log states {difference.log}" for difference in differences]
+        texts = [
+            f"the path or a rule states {difference.field} = {difference.manifest}, the log states {difference.log}" for difference in differences
+        ]
         texts += _of_versions(log.survey, run.manifest)
         yield from (LogContradiction(log.path, text) for text in dict.fromkeys(texts))
 
@@ -350,4 +353,4 @@ def _of_versions(log: LogSurvey, manifest: Manifest) -> Iterator[str]:
     for name in ("system_version", "tool_version"):
         first, second = getattr(manifest, name), getattr(log.facts, name)
         if first and second and not f"{second}.".startswith(f"{first}.") and not f"{first}.".startswith(f"{second}."):
-            yield f"path or rules state {name} = {first}, the log states {second}"
+            yield f"the path or a rule states {name} = {first}, the log states {second}"

@@ -209,7 +209,7 @@ def _is_usual_size(number: int) -> bool:
 
 
 def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Use only the last varying word for a role as the role, because a path has one role: the last ``sub`` in ``pub_01-sub_05/log-sub``."""
+    """Keep one role, because a path has one role: the last word for a role that differs, such as the last ``sub`` in ``pub_01-sub_05/log-sub``."""
     roles = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "role"]
     changing = [(depth, index) for depth, index in roles if len(drafts[depth].parts[index][1]) > 1]
     roles_left = {*changing[-1:]} if len(roles) > 1 else {*roles}

@@ -113,7 +113,7 @@ def _put_in_place(made: Path, target: Path, run: ImportedRun) -> Problem | None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
         holds = "another import has just written it" if (target / RUN_FILE).exists() else "holds no run"
-        return Problem(run.logs[0].path, f"{target} is there already, and {holds}")
+        return Problem(run.logs[0].path, f"{target} is already there, and {holds}")
     return None
 
 
