@@ -173,7 +173,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
         if name in _SHELLS:
             return MeasuredProgram(0, tuple(wrappers), f"{name} reads its commands from a text or a file")
         if name in _REMOTE_STARTERS:
-            return MeasuredProgram(0, tuple(wrappers), f"{name} starts a program that cannot be read here")
+            return MeasuredProgram(0, tuple(wrappers), f"{name} starts a program elsewhere, so its file cannot be read")
         step = _after(name, command[position + 1 :])
         if step is None:
             return MeasuredProgram(position, tuple(wrappers))
@@ -182,7 +182,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
             return MeasuredProgram(0, tuple(wrappers), step)
         position += 1 + step
         if position >= len(command):
-            return MeasuredProgram(0, tuple(wrappers), f"no program stands behind {name} and its options")
+            return MeasuredProgram(0, tuple(wrappers), f"no program follows {name} and its options")
 
 
 def _after(name: str, words: Sequence[str]) -> int | str | None:

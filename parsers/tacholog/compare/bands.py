@@ -73,9 +73,9 @@ class SameBuildBands(NamedTuple):
 
 
 def calibrations(comparison: Comparison, build: str) -> list[Calibration]:
-    """Return the file entries from a comparison of one build with itself: one entry for each row of interleaved pairs.
+    """Return the lines for the file, from a comparison of one build with itself: one line for each row of interleaved pairs.
 
-    Rows with labels have no entries: rows that differ only in a label would have the same key in the file, and be mistaken for one row.
+    Rows with labels are left out: rows that differ only in a label would have the same key in the file.
     """
     sessions = {run.session for run in comparison.runs if run.session}
     times = [run.start_time for run in comparison.runs if run.start_time]

@@ -26,17 +26,19 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.visible import drawn_in_line
 
 PERIOD_S = 4
-_REMOTE_LIMIT_S = 16  # the host checks this limit every PERIOD_S seconds, and ends all processes within 3 seconds, so at most after 23 seconds
+# The host checks this limit every PERIOD_S seconds, and then ends all processes within 3 seconds. So they end after at most 23 seconds.
+_REMOTE_LIMIT_S = 16
 _LIMIT_S = 20.0
-_FIRST_BEAT_S = 1.0  # the resources of a process that runs longer are sampled at least once
+_FIRST_BEAT_S = 1.0  # if a process runs longer than this, its resources are sampled at least once
 _CONNECT_TIMEOUT_S = 10
 _OPEN_TIMEOUT_S = 40.0  # long enough for the login, and for a slow start of the login shell
 _CLOSE_TIMEOUT_S = 6.0
-_STREAM_END_TIMEOUT_S = 3.0  # the wait for the end of its output after ssh has ended
-_LONGEST_LINE = 2**20  # the most bytes of a line of an answer; a broken or hostile host must not fill the memory
+_STREAM_END_TIMEOUT_S = 3.0  # how long to wait for the rest of the output after ssh has ended
+_LONGEST_LINE = 2**20  # the largest length of a line of an answer, in bytes; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # the wait for the answer to a request, or for the next part of a chunk, if the host still answers beats
-_MOST_ANSWERS = 16  # the most answers in the queue; only one request is pending at a time, so a host that sends more is broken or hostile
+# The largest number of answers in the queue; only one request is pending at a time, so a host that sends more is broken or hostile.
+_MOST_ANSWERS = 16
 _LAST_ERROR_BYTES = 4096
 _WATCHDOG = Path(__file__).with_name("watchdog.sh")
 # Destinations for ssh. The user's configuration may insert them into a shell command (ProxyCommand), so special characters of a shell are forbidden.
@@ -57,7 +59,7 @@ class ConnectionLost(TachologError):
 
 
 def check_destination(name: str, destination: str) -> None:
-    """Refuse an ``ssh = ...`` of a campaign that is not the name of a host.
+    """Refuse the value of ``ssh = ...`` in a campaign if it is not the name of a host.
 
     Args:
         name: the name of the host in the campaign.
@@ -215,7 +217,8 @@ class Connection:
         self._ssh.wait()
         self._reader.join(_STREAM_END_TIMEOUT_S)
         for thread, stream in ((self._reader, self._stdout), (self._error_reader, self._stderr)):
-            if not thread.is_alive():  # otherwise a program that ssh started, such as the master of a shared connection, still uses the stream
+            # A running thread means that a program started by ssh still uses the stream, such as the master of a shared connection.
+            if not thread.is_alive():
                 stream.close()
 
     def _close_stdin(self) -> None:

@@ -133,7 +133,8 @@ def device_in_table(table: str, address: str) -> str | None:
     """Return the interface of the most specific route to an address in ``/proc/net/route``, for machines without the program ``ip``."""
     if ":" in address:
         return None
-    packed = int.from_bytes(ipaddress.ip_address(address).packed, "little")  # the table's numbers are in the byte order of almost all machines
+    # The numbers of the table have the byte order of the machine, which is almost always little-endian.
+    packed = int.from_bytes(ipaddress.ip_address(address).packed, "little")
     routes = [match for line in table.splitlines() if (match := _ROUTE.fullmatch(line.rstrip()))]
     matching = [route for route in routes if packed & int(route["mask"], 16) == int(route["target"], 16)]
     return max(matching, key=lambda route: int(route["mask"], 16).bit_count())["device"] if matching else None

@@ -240,7 +240,7 @@ def mark_names(bits: int) -> tuple[str, ...]:
 def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
     results = side.results
     keep = (results["scope"] == "summary").to_numpy(bool)
-    if policy.transports or policy.sizes:  # Controls are kept whatever their transport and size: each control shows whether the host changed.
+    if policy.transports or policy.sizes:  # Controls of all transports and sizes are kept, because each shows whether the host changed.
         texts = side.runs.reindex(columns=["labels"])["labels"]
         controls = side.runs["run"][[isinstance(text, str) and CONTROL in labels_of(text) for text in texts]]
         wanted = _of_sizes(results, policy)
@@ -470,9 +470,10 @@ class CellPairs(NamedTuple):
 def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     """Pair the cells of both sides. This is an outer join, so no cell is lost.
 
-    Cells of one row under equal conditions are pairs. A remaining cell of a row is paired if each side has only one remaining cell of the row: first
-    under an equal workload (only the machine or the tool differs), then under any conditions, then with a different participant, and last without the
-    fields that one side never states. These pairs are judged later, and the comparison names their differences. Other cells were removed or added.
+    Cells of one row under equal conditions are pairs. If each side has only one remaining cell of a row, these two cells are paired too. This is
+    tried first for cells with an equal workload (only the machine or the tool differs), then under any conditions, then with a different participant,
+    and last without the fields that one side never states. These pairs are judged later, and the comparison names their differences. A cell without a
+    partner was removed or added.
 
     Args:
         cells: the numbers of both sides.
@@ -510,7 +511,7 @@ def _of_one_side(cells: CellTable, name: str) -> bool:
 
 
 def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """Return the codes. Rows with another data path than ``copy`` get unique codes, and so no partner: a log without a data path means a copy."""
+    """Return the codes, with unique codes for data paths other than ``copy``, so that they get no partner: a log without a data path means a copy."""
     if "data_path" not in silent:
         return codes
     special = by_word(cells.columns["data_path"], lambda word: word != "copy", unknown=False)

@@ -225,7 +225,7 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
 
 
 def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """Return a hint: a field for ``--across`` if no row is on both sides; the fields of the configuration if all rows differ in them."""
+    """Return hints about fields for ``--across``: a field if no row is on both sides, or the fields of the configuration in which all rows differ."""
     if both := [row for row in comparison.rows if row.old and row.new]:
         return _configuration_hint(both) if all(row.verdict == "not_comparable" for row in both) else ()
     keys_of_side = [[row.key for row in comparison.rows if row.verdict == verdict] for verdict in ("removed", "added")]
@@ -298,7 +298,8 @@ def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProbl
 def _judge(cells: CellTable, pairs: CellPairs, profiles: list[Profile], policy: Policy) -> tuple[list[Judgement], Integers]:
     """Judge the conditions of each pair. Pairs with the same conditions on both sides are judged once.
 
-    A row that only one side has is judged against the same row of the other side under different conditions, so that the comparison can name them.
+    If only one side has a row, it is judged against the same row of the other side under other conditions. So the comparison can name these
+    conditions.
 
     Returns:
         The judgements, and for each pair the index of its judgement.
@@ -461,9 +462,9 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
 
     - 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs (``inconclusive``).
       Rows that ``known.toml`` acknowledges do not count.
-    - 4: nothing was compared (a comparison of runs with themselves does not count), or no row of a gate was compared. For ``worse`` and
-      ``inconclusive``, also if no row was tested, because 0 would mean that the tests detected nothing. For ``differs``, also if no row was tested
-      and no row has a verdict on whether the measurements differ.
+    - 4: nothing was compared (a comparison of runs with themselves does not count), or no row of a gate was compared. With ``worse`` or
+      ``inconclusive``, the code is also 4 if no row was tested, because 0 would mean that the tests detected nothing. With ``differs`` alone, a
+      verdict on whether the measurements of a row differ is enough.
     - 5: numbers contradict each other, are impossible, or were measured while more than 1 % was lost (``implausible``).
     """
     implausible = any(

@@ -99,7 +99,7 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
 
 
 def _one_sided(old_first: int, pairs: int) -> bool:
-    """Whether one side ran first so often that the effect of running first alone could make a row significant (sign test)."""
+    """Whether one side ran first in too many pairs: an effect of running first could then make a row significant (sign test)."""
     rarer = min(old_first, pairs - old_first)
     count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
     return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)

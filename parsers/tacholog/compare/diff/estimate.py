@@ -248,7 +248,7 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
 
 
 def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """Return the range of each value that rounding allows; ``None`` if all values are exact."""
+    """Return for each value the range of true values that rounding allows; ``None`` if all values are exact."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))
