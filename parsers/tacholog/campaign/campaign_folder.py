@@ -248,7 +248,7 @@ def copy_to_data(folder: Path, plan: Plan, data: Path, target: Path | None = Non
     target = target or release_folder(data, plan.tool, plan.release or plan.campaign)
     for run in plan.runs:
         if (folder / run.folder / RUN_FILE).is_file():
-            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # the target of a symbolic link is not part of the run
+            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # links stay links: their targets are not part of the run
     copy_hosts_to_data(folder, data)
     return target
 

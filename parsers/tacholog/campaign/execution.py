@@ -93,7 +93,7 @@ class _Execution:
         self._ends: dict[str, ProcessEnd | None] = {}
         self._started: dict[str, float] = {}
         self._ended: dict[str, ProcessEnd] = {}
-        self._early: dict[str, float] = {}  # when the harness noticed that a process had ended before it was stopped
+        self._early: dict[str, float] = {}  # when the harness noticed that the process had ended by itself
 
     def measure(self) -> _Failure | None:
         """Start all processes, and wait for the processes that end by themselves. Return the failure, if there is one."""
@@ -113,7 +113,7 @@ class _Execution:
         """Stop the processes that still run, collect all logs, and return the result of the run."""
         line = ""
         if failure is not None:
-            line = self._quoted(failure)  # read before the stop, because many programs print another line when they are stopped
+            line = self._quoted(failure)  # many programs print another line when they are stopped, so this is read before
             self.stop_all()
         later_failure = self.collect_all() or self._late_end() or self._left_behind()
         failure = failure or later_failure

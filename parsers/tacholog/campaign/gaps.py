@@ -156,7 +156,7 @@ def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
         return True
     row = {**conditions, name: None, "test": test, "metric": _MEASURED[test]}
     if row["transport"] is None and name != "transport":
-        row["transport"] = "network"  # an assumption; the first log will state the transport
+        row["transport"] = "network"  # this is assumed until the first log states the transport
     return comparable.CONDITIONS[name].needed(row, "diff")
 
 

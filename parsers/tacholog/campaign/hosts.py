@@ -19,7 +19,7 @@ from tacholog.campaign.programs import measured_program
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import FLOOR, Host
 
-#: The name of this machine among the machines of a run. A host of a campaign cannot have it.
+#: The name of this machine among the machines of a run. No host of a campaign can have this name.
 HERE = ""
 _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 

@@ -41,8 +41,7 @@ from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Record, Side, Test
 
 _ERRORS = "stderr.txt"  # the file for the standard error, if a run is one command
-# Redaction must keep all of these words: they are public.
-_REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."
+_REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # only public words
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
 #: The option that holds a rate that depends on a search.
 RATE_OPTION = "rate_per_s"
@@ -114,7 +113,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
 
 
 def with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
-    """Return the run, with its rate filled in if the rate depends on a search that found one.
+    """Return the run. If a search must find its rate, the found rate is filled in; without a found rate, the run is unchanged.
 
     All repetitions have the rate of the first repetition, even if the search was repeated later.
     """

@@ -268,7 +268,7 @@ def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
 
 
 def _as_started(begun: Pairs) -> tuple[Build, Build]:
-    """Return the builds, without the program of the floor if the comparison was started without it: added pairs must measure the same variants."""
+    """Return the builds. If the comparison was started without floor runs, their program is removed: added pairs must measure the same variants."""
     old, new = begun.builds
     if FLOOR in begun.plans[0].programs:
         return old, new
@@ -321,7 +321,7 @@ def _runs_again(first: Pairs, variants: Collection[str]) -> list[tuple[PlannedRu
     A rate that depends on a search is the rate of the first pairs, because runs with another rate would belong to another row.
     """
     chosen = [[run for run in plan.runs if run.variant in variants or label_name(CONTROL) in run.labels] for plan in first.plans]
-    order = sorted(run.order_index for runs in chosen for run in runs)  # the two runs of a pair follow each other
+    order = sorted(run.order_index for runs in chosen for run in runs)  # in this order, the two runs of a pair are neighbours
     index_of = {index: (position ^ 1) + 1 for position, index in enumerate(order)}
     sides = []
     for folder, runs in zip(first.sides, chosen, strict=True):

@@ -200,7 +200,7 @@ def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
 
 def _band(sessions: Sequence[Calibration]) -> Band:
     """Return the band of one row from its sessions; see docs/significance.md for the formulas."""
-    from tacholog.compare.statistics import student_t_quantile  # It needs NumPy, and `tacholog check` only reads the file.
+    from tacholog.compare.statistics import student_t_quantile  # This import loads NumPy, which `tacholog check` does not need.
 
     count, runs = len(sessions), sum(entry.runs for entry in sessions)
     variance = sum((entry.runs - 1) * entry.deviation**2 for entry in sessions) / (runs - count)

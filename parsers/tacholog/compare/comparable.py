@@ -25,6 +25,7 @@ BYTES, A_REFERENCE = "bytes", "a reference"  # what was sent: the latency of byt
 MOVED, NOT_MOVED = "moved", "never moved"  # whether the bytes that a rate counts were moved
 
 _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # transports that may be zero copy
+
 # The names of transports that use no network card. They are only used if the log does not state the reach of the transport.
 _NAMED_AS_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
 
@@ -78,6 +79,7 @@ SETTINGS = "settings"  # the settings of the transport, as a JSON object
 SETTING_PREFIX = "setting "  # the prefix of the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 LABELS = "labels"  # all labels of a side, as in the column ``labels``; each label is a separate condition (``label.plugin``)
+
 # A diff compares machines by their hardware (`MACHINE`), not by their names: two machines may have the same hardware.
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {

@@ -202,7 +202,7 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:
-    """Return ``allowed`` shifts for each row: at the k-th shift (from 0), at most k flips of the row itself reach its statistic.
+    """Return ``allowed`` shifts for each row. At the shift with index k, at most k flips of the row itself reach its statistic.
 
     A flip reaches the statistic if the sum of the flipped pairs, or the sum of the other pairs, is at most zero.
     """

@@ -82,7 +82,7 @@ def paired_shift(differences: Floats, hidden: RoundingRange | None = None) -> Sh
     walsh = np.sort(pair_averages(differences), axis=1)
     low, high = walsh, walsh
     if hidden is not None:
-        # Both ends of the interval increase with each difference. So the smallest possible differences give the smallest possible lower end.
+        # The larger a difference, the larger are both ends of the interval. So the smallest differences give the smallest lower end.
         low = np.sort(pair_averages(hidden.new_low - hidden.old_high), axis=1)
         high = np.sort(pair_averages(hidden.new_high - hidden.old_low), axis=1)
     inside = [inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
@@ -440,7 +440,7 @@ def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = Non
 
 
 def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
-    """Return the p-values from the indices of rows and their statistics, shape (rows, relabellings). The true labels are the first relabelling."""
+    """Return the p-values from the indices of rows and their statistics, shape (rows, relabellings). The first relabelling is the measured one."""
     p, largest = np.full(total, np.nan), np.zeros(0)
     true_statistics: list[tuple[Integers, Floats]] = []
     for rows, statistics in statistics_of_rows:
@@ -498,7 +498,7 @@ def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _signs(pairs: int) -> Floats:
-    """Return the flips, shape (flips, pairs). The first flip changes no sign."""
+    """Return the sign of each pair (1 or -1) under each flip, shape (flips, pairs). The first flip changes no sign."""
     if 2 ** (pairs - 1) <= MOST_FLIPS:
         return np.where((np.arange(2 ** (pairs - 1))[:, None] >> np.arange(pairs)) & 1, -1.0, 1.0)
     drawn = np.random.default_rng(1).integers(0, 2, (MOST_FLIPS, pairs)) * 2.0 - 1.0

@@ -37,8 +37,7 @@ _STREAM_END_TIMEOUT_S = 3.0  # how long to wait for the rest of the output after
 _LONGEST_LINE = 2**20  # the largest length of a line of an answer, in bytes; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # the wait for the answer to a request, or for the next part of a chunk, if the host still answers beats
-# The largest number of answers in the queue; only one request is pending at a time, so a host that sends more is broken or hostile.
-_MOST_ANSWERS = 16
+_MOST_ANSWERS = 16  # the longest queue of answers; only one request is pending at a time, so a host that sends more is broken or hostile
 _LAST_ERROR_BYTES = 4096
 _WATCHDOG = Path(__file__).with_name("watchdog.sh")
 # Destinations for ssh. The user's configuration may insert them into a shell command (ProxyCommand), so special characters of a shell are forbidden.

@@ -42,7 +42,7 @@ _DRIVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 IDLE_S = 0.2  # how long the load of other programs is measured, before each run and after the last run of a campaign with limits
 _LONGEST_LINE = 400
 _MOST_LINES = 200
-# chronyc and pmc wait long for a service that does not run; `timeout` is in coreutils and in busybox.
+# If their service does not run, chronyc and pmc wait long, so `timeout` ends them. It is in coreutils and in busybox.
 _REPORT = r"""
 limit=$(command -v timeout >/dev/null && echo timeout 5)
 { ip -o addr show 2>/dev/null || true; } | while read -r number device family address rest; do echo "address ${address%%/*}"; done

@@ -162,7 +162,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     is_short = _short_runs(cell, row, run, samples, columns["statistic"], least_runs)
     order = order[~is_short[order]]
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
-    source = order[starts]  # for each cell, the number from which its columns are taken
+    source = order[starts]  # for each cell, the index of the result from which its columns are taken
     mixed = np.zeros(len(run), bool)
     for name in policy.across:
         if name in columns:
@@ -405,7 +405,7 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
         values_by_name = {name: [values[member] for member in members] for name, values in columns_by_name.items()}
         values_by_name = {name: values for name, values in values_by_name.items() if name in labels or len({*values}) > 1}
         named = [*labels, *(name for name in CONDITIONS if name in values_by_name)]
-        for name in OF_RUN:  # the machine and the tool only if the conditions do not distinguish two rows
+        for name in OF_RUN:  # if the conditions do not distinguish two rows, the machine or the tool may
             alike = len({tuple(values_by_name[field][index] for field in named) for index in range(len(members))}) < len(members)
             if alike and name in values_by_name:
                 named.append(name)
@@ -470,10 +470,10 @@ class CellPairs(NamedTuple):
 def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     """Pair the cells of both sides. This is an outer join, so no cell is lost.
 
-    Cells of one row under equal conditions are pairs. If each side has only one remaining cell of a row, these two cells are paired too. This is
-    tried first for cells with an equal workload (only the machine or the tool differs), then under any conditions, then with a different participant,
-    and last without the fields that one side never states. These pairs are judged later, and the comparison names their differences. A cell without a
-    partner was removed or added.
+    Cells of one row under equal conditions are pairs. If each side has only one remaining cell of a row, these two cells are paired too. This is done
+    in steps: under an equal workload (only the machine or the tool differs), under any conditions, with a different participant, and without the
+    fields that one side never states. These pairs are judged later, and the comparison names their differences. A cell without a partner was removed
+    or added.
 
     Args:
         cells: the numbers of both sides.

@@ -210,7 +210,7 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
     """Return warnings about several logs without run.toml that state no message size: each log may have been measured with a different size."""
     counts = []
     for name, side in zip(names, (old, new), strict=True):
-        if "log" not in side.results:  # a saved dataset that was read without the names of its logs
+        if "log" not in side.results:  # the saved dataset was read without the names of its logs
             continue
         # A log without run.toml is a separate run, and its name is the path of the log.
         log_names = {*side.results["log"].unique()}
@@ -428,7 +428,7 @@ def _settings(policy: Policy) -> Settings:
 def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
     runs = stated_of(dataset.runs, ("run", "system", "system_version", "release", "tool", "host", "published", "start_time"))
     controls = control_runs(dataset)
-    measured = [run for run in runs if run["run"] not in controls] or runs  # a control has a different version than the side
+    measured = [run for run in runs if run["run"] not in controls] or runs  # the version of a control is not the version of the side
 
     def distinct(column: str, rows: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
         return tuple(sorted({str(row[column]) for row in rows if row[column] is not None}))

@@ -167,7 +167,7 @@ def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
 
 
 def _by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTest:
-    """Test the controls by flips of the pairs."""
+    """Test the controls by sign flips of the pairs: each flip exchanges old and new."""
     batches, means, total = [], [], len(estimates.tested)
     for batch in estimates.in_pairs:
         part = np.isin(batch.rows, rows)
@@ -181,7 +181,7 @@ def _by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTes
 
 
 def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlLayout) -> ControlTest:
-    """Test the controls by splits of the runs (or of the sessions) into sides of the same sizes."""
+    """Test the controls by splits: other divisions of the runs (or of the sessions) into two sides of the same sizes."""
     by_count: dict[int, list[int]] = defaultdict(list)
     for row, values_of_row in enumerate(runs.values):
         by_count[len(values_of_row)].append(row)

@@ -145,7 +145,7 @@ def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions
 
 
 def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
-    """Return the position in the order of time for the index of each run; ``None`` if a run does not state its time."""
+    """Return the position of each run in time, by the index of the run; ``None`` if a run does not state its time."""
     moments = [_moment(run) for run in runs]
     if any(moment is None for moment in moments):
         return None
