@@ -114,9 +114,9 @@ class Connection:
         except OSError as error:
             raise ConnectionLost(f"host {name}: ssh cannot be started: {error.strerror}") from error
         self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
-        os.set_blocking(self._stdin.fileno(), False)  # so that sending a beat never blocks
+        os.set_blocking(self._stdin.fileno(), False)  # a beat must never wait for the host
         self._error_reader = self._thread(self._read_errors)
-        self._reader = self._thread(self._read_answers)  # started last, because this thread waits at its end for the other thread
+        self._reader = self._thread(self._read_answers)  # this thread is started last: before it ends, it waits for the other thread
         try:
             self._open()
         except BaseException:
@@ -197,7 +197,7 @@ class Connection:
             self._lose(f"no answer within {timeout_s:g} s")
         self._is_waiting = False
         if answer is None:
-            self._answers.put(None)  # so that the next request fails too
+            self._answers.put(None)  # the next request must fail too
             raise ConnectionLost(self.reason)
         return answer
 
@@ -290,7 +290,7 @@ class Connection:
         while len(chunk) < self._expected_bytes and (part := self._stdout.read(min(_READ_BYTES, self._expected_bytes - len(chunk)))):
             chunk += part
             self._last_answer = self._progress = time.monotonic()
-        if len(chunk) == self._expected_bytes:  # otherwise the connection has ended
+        if len(chunk) == self._expected_bytes:  # if the chunk is incomplete, the connection has ended
             self._expected_bytes = 0
             self._answers.put(chunk)
 

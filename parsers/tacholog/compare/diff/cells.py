@@ -246,7 +246,7 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
         wanted = _of_sizes(results, policy)
         if policy.transports:
             wanted = wanted & results["transport"].isin(policy.transports).to_numpy(bool)
-        # Not in place: the array may be a read-only view of the table.
+        # This makes a new array, because the old array may be a read-only view of the table.
         keep = keep & (wanted | results["run"].isin(controls).to_numpy(bool))
     columns = ["run", *_COLUMNS, "value", "resolution", "bound", "samples", "marks"]
     return results[columns] if keep.all() else results.loc[keep, columns]
