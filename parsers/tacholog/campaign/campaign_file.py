@@ -318,7 +318,7 @@ def read_campaign(path: Path) -> Campaign:
 def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
     """Return a block with the common command and options of the campaign, and with its arguments appended to its command."""
     if block.processes and block.arguments:
-        raise UnreadableInput(f"block {block.name!r}: arguments is only for a block with a command; add them to the commands of its processes")
+        raise UnreadableInput(f"block {block.name!r}: arguments needs a command; add the words to the commands of its processes")
     command = block.command or (None if block.processes else campaign.command)
     return msgspec.structs.replace(
         block, command=(*command, *block.arguments) if command else None, arguments=(), options={**campaign.options, **block.options}
