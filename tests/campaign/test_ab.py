@@ -413,7 +413,7 @@ def test_template_replaces_the_measured_program_in_each_process_whose_command_st
     build = find_build("env A=1 sockperf {arguments} -v", campaign, {}, None, tmp_path, announced.append)
     replaced = apply_template(campaign, build, 3)
 
-    hint = "this changes each process that runs sockperf; to change one alone, compare two campaigns, as in tacholog ab old.toml new.toml"
+    hint = "this changes each process that runs sockperf; to change only one of them, compare two campaigns, as in tacholog ab old.toml new.toml"
     assert announced == [f"env A=1 sockperf {{arguments}} -v: {hint}"]
 
     assert [process.command for process in replaced.runs[0].processes] == [

@@ -108,7 +108,7 @@ def test_plan_of_a_latency_names_the_conditions_that_only_a_log_can_state_and_do
 
 @pytest.mark.parametrize(
     ("tool", "reason"),
-    [("mytool", "the campaign names no format, and no format has the tool 'mytool'")],
+    [("mytool", "the campaign names no format, and no format reads the tool 'mytool'")],
 )
 def test_plan_states_if_the_conditions_in_the_logs_are_not_known_before_the_first_run(tmp_path: Path, tool: str, reason: str) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed"', tool=tool), cwd=tmp_path)

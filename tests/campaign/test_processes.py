@@ -212,7 +212,7 @@ def test_last_line_of_a_program_without_a_result_is_quoted(tmp_path: Path) -> No
     [
         ("bind: ERROR: Address already in use\\nbye", "it printed: bind: ERROR: Address already in use"),
         ("tool: unrecognized option --x\\nUsage: tool\\n  -a  all of it", "it printed: tool: unrecognized option --x"),
-        ("Usage: tool\\n  -a  all of it", "it printed its help, as for an option that it does not have"),
+        ("Usage: tool\\n  -a  all of it", "it printed its help, so it may not know one of its options"),
     ],
     ids=["an error", "an error before the help", "its help alone"],
 )

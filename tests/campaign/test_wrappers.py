@@ -67,15 +67,15 @@ def test_program_that_wrappers_start_is_found_by_the_options_of_each_wrapper(com
     [
         ("sh -c 'prog 1 | tee x'", "sh reads its commands from a text or a file"),
         ("env A=b bash run.sh", "bash reads its commands from a text or a file"),
-        ("ssh host prog", "ssh starts a program that cannot be read here"),
+        ("ssh host prog", "ssh starts a program elsewhere, so its file cannot be read"),
         ("env -S 'A=b prog'", "with -S, env runs no program that this command line names"),
         ("ip link show", "only 'ip netns exec' and 'ip vrf exec' run a program"),
         ("perf bench sched pipe", "only 'perf stat' and 'perf record' are known to run a program"),
         ("taskset --new-option 3 prog", "the option --new-option of taskset is not known here, so it may take a value or not"),
         ("taskset -p 1234", "with -p, taskset runs no program that this command line names"),
-        ("timeout 10", "no program stands behind timeout and its options"),
-        ("env A=b", "no program stands behind env and its options"),
-        ("ip netns exec b", "no program stands behind ip and its options"),
+        ("timeout 10", "no program follows timeout and its options"),
+        ("env A=b", "no program follows env and its options"),
+        ("ip netns exec b", "no program follows ip and its options"),
     ],
 )
 def test_reason_is_given_if_the_measured_program_cannot_be_determined(command: str, doubt: str) -> None:

@@ -1,4 +1,4 @@
-"""Find or build the programs of both sides of a comparison, which the arguments ``OLD`` and ``NEW`` of ``tacholog ab`` name.
+"""Find or build the programs of both sides of a comparison: ``tacholog ab OLD NEW``.
 
 ``OLD`` and ``NEW`` may each be one of the following. The first kind that fits is used:
 
@@ -51,14 +51,14 @@ def find_build(
 
     Args:
         name: the argument ``OLD`` or ``NEW``.
-        campaign: the campaign to run. Each side must have the programs with which the commands of the campaign start.
+        campaign: the campaign to run. Each side must have all programs that its commands start.
         tools: programs that have already been found, for templates.
         checkout: the repository whose revisions can be built.
         work: the folder for builds of revisions.
-        announce: called with a message before a build starts, because a build takes minutes, and for a template that changes several processes.
+        announce: called with a message before a build starts (it takes minutes), and if a template changes several processes.
 
     Raises:
-        TachologError: the name fits none of the five kinds, or the revision cannot be built.
+        TachologError: the name is not one of the five kinds (see the module), or the revision cannot be built.
     """
     needed = sorted({command[0] for command in _commands(campaign)})
     path = Path(name)
@@ -89,20 +89,20 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path], ann
         )
     several = any(sum(process.command in replaced for process in block.processes) > 1 for block in campaign.runs)
     if several and len(template) > len(("TOOL", ARGUMENTS)):
-        alone = "to change one alone, compare two campaigns, as in tacholog ab old.toml new.toml"
+        alone = "to change only one of them, compare two campaigns, as in tacholog ab old.toml new.toml"
         announce(f"{name}: this changes each process that runs {replaced[0][0]}; {alone}")
     position = behind_wrappers(template).position
     program = template[position]
     if program == ARGUMENTS:
         raise TachologError(f"{name}: this template names no program before {ARGUMENTS}, only {' and '.join(behind_wrappers(template).wrappers)}")
-    # The wrapper before the program searches only the folder of the run and the PATH, so a program in another folder needs an absolute path.
+    # A wrapper finds a program only in the folder of the run or on the PATH. So a program in another folder needs an absolute path.
     if position and ("/" in program or program in tools):
         template[position] = str(find_program(program, tools).absolute())
     return Build(name, {**tools, template[0]: find_program(template[0], tools).absolute()}, template=tuple(template))
 
 
 def _replaced_program(campaign: Campaign, template: Sequence[str]) -> str:
-    """Return the first word of the commands that a template replaces.
+    """Return the program whose commands a template replaces: the first word of these commands.
 
     It is the program that the template names, if the campaign runs it. Otherwise it is the measuring program: the program of the first process that
     ends by itself and has results.
@@ -157,7 +157,7 @@ def _filled_template(command: Sequence[str], template: Sequence[str]) -> tuple[s
 
 
 def _version_command(campaign: Campaign, program: str, template: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the command that prints the version. Where this command starts the measured program, it starts the program of the template instead.
+    """Return the command that prints the version. If it starts the measured program, it starts the program of the template instead.
 
     All words of the template before ``{arguments}`` are used, because the first word may be a wrapper such as ``env`` or ``taskset``.
     """
@@ -199,7 +199,7 @@ def build_revision(commit: str, checkout: Path, work: Path, announce: Callable[[
 
 
 def _run_step(step: Sequence[str], output: int, log: Path) -> None:
-    """Run one step of a build. A cmake or ninja in the folder of this Python has precedence."""
+    """Run one step of a build. ``cmake`` and ``ninja`` in the folder of this Python are used first, then those on the PATH."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     program = shutil.which(step[0], path=path)
     if program is None:

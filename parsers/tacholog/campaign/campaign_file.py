@@ -119,7 +119,7 @@ def addresses(hosts: Mapping[str, HostEntry]) -> Values:
 
 
 def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
-    """Refuse wrong hosts: a name that cannot be a placeholder and a part of a file name, or a destination that ssh would read as an option."""
+    """Refuse a host whose name cannot be used in placeholders and file names, or whose destination ssh would read as an option."""
     for name, entry in hosts.items():
         if not _HOST.fullmatch(name):
             raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")
@@ -209,7 +209,8 @@ class SustainedRate(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         run: the name of the variant that searches (``perftest --test sustain``), such as ``sustain-{transport}``.
-        share: which share of the rate that its first repetition found, rounded down to two digits. All repetitions have the same rate.
+        share: the share of the rate that its first repetition found. The resulting rate is rounded down to two digits. All repetitions have this
+            rate.
     """
 
     run: str
@@ -317,7 +318,7 @@ def read_campaign(path: Path) -> Campaign:
 def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
     """Return a block with the common command and options of the campaign, and with its arguments appended to its command."""
     if block.processes and block.arguments:
-        raise UnreadableInput(f"block {block.name!r}: arguments belong to a command; the commands of its processes have their own")
+        raise UnreadableInput(f"block {block.name!r}: arguments needs a command; add the words to the commands of its processes")
     command = block.command or (None if block.processes else campaign.command)
     return msgspec.structs.replace(
         block, command=(*command, *block.arguments) if command else None, arguments=(), options={**campaign.options, **block.options}

@@ -40,7 +40,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     Args:
         path: the campaign file.
         output: the folder of all campaigns. The campaign gets a new subfolder ``<name>-<time>``.
-        tools: the files of programs, by the first word of commands.
+        tools: the path of each program, by its name in commands (their first word).
         release: the label under which the results will be compared.
         shares_release: whether other campaigns of the same tool are also measured for this release.
     """
@@ -74,7 +74,7 @@ class SessionIdentity(NamedTuple):
 
 
 def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[Path, SessionIdentity]:
-    """Create the folder of a campaign, with a host file for this machine and for each other machine.
+    """Create the folder of a campaign, with a host file for each of its machines.
 
     Raises:
         TachologError: a host of the campaign cannot be reached.
@@ -248,7 +248,7 @@ def copy_to_data(folder: Path, plan: Plan, data: Path, target: Path | None = Non
     target = target or release_folder(data, plan.tool, plan.release or plan.campaign)
     for run in plan.runs:
         if (folder / run.folder / RUN_FILE).is_file():
-            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # the target of a symbolic link is not part of the run
+            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # links stay links: their targets are not part of the run
     copy_hosts_to_data(folder, data)
     return target
 

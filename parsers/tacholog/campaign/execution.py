@@ -1,4 +1,4 @@
-"""Do one run: start its processes in order (each when the previous process is ready), wait until they end, and stop the other processes.
+"""Do one run: start its processes in order, wait for those that end by themselves, and stop the others. Each starts when the previous is ready.
 
 All processes of the run are ended, also after a failure and after Ctrl-C. If the harness itself is killed, the machines end its processes.
 """
@@ -21,7 +21,7 @@ from tacholog.errors import TachologError
 
 _POLL_S = 0.05  # the time between two checks whether a process is ready; during the measurement, the harness sleeps
 _SETTLE_S = 0.5  # the wait after a failure: if a server crashes, its client fails too, and the message must name the server
-_EARLY_S = 5.0  # a server that ends by itself more than this time before its clients has failed
+_EARLY_S = 5.0  # if a server ends by itself and its clients run at least this much longer, the server has failed
 _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
 _ERROR = re.compile(
@@ -54,7 +54,7 @@ class _Failure(Exception):
     Attributes:
         name: the process that caused the failure.
         reason: the description of the failure.
-        quote: the words before a quoted line of the process in the message; empty: the message quotes no line.
+        quote: the words of the message before a quoted line of the process; empty: the message quotes no line.
     """
 
     def __init__(self, name: str, reason: str, quote: str = "") -> None:
@@ -73,7 +73,7 @@ def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> 
     execution = _Execution(steps, folder, deadline_s)
     try:
         failure = execution.measure()
-    except BaseException:  # also after Ctrl-C, no process may continue to run
+    except BaseException:  # no process may continue to run, not even after Ctrl-C
         execution.stop_all()
         execution.collect_all()
         raise
@@ -93,7 +93,7 @@ class _Execution:
         self._ends: dict[str, ProcessEnd | None] = {}
         self._started: dict[str, float] = {}
         self._ended: dict[str, ProcessEnd] = {}
-        self._early: dict[str, float] = {}  # when the harness noticed that a process had ended before it was stopped
+        self._early: dict[str, float] = {}  # when the harness noticed that the process had ended by itself
 
     def measure(self) -> _Failure | None:
         """Start all processes, and wait for the processes that end by themselves. Return the failure, if there is one."""
@@ -113,7 +113,7 @@ class _Execution:
         """Stop the processes that still run, collect all logs, and return the result of the run."""
         line = ""
         if failure is not None:
-            line = self._quoted(failure)  # read before the stop, because many programs print another line when they are stopped
+            line = self._quoted(failure)  # many programs print another line when they are stopped, so this is read before
             self.stop_all()
         later_failure = self.collect_all() or self._late_end() or self._left_behind()
         failure = failure or later_failure
@@ -183,7 +183,7 @@ class _Execution:
         return next((name for name, end in self._ends.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
 
     def _limits(self) -> dict[str, tuple[float, str]]:
-        """Return for each process a time limit and a reason: if the state of the process is the same at this time, the run fails for this reason."""
+        """Return a time limit and a reason for each process. If its state has not changed at this time, the run fails for this reason."""
         limits = {}
         last_end = self._begin + self._deadline_s
         for name, end in self._ends.items():
@@ -273,9 +273,9 @@ def _missing(ready: ReadyCondition) -> str:
 
 
 def quoted_line(folder: Path, files: Sequence[str]) -> str:
-    """Return the line that best explains a failure, with words before the line. The line is from the first of these files that is not empty.
+    """Return the line that best explains a failure, with words before the line. Only the first of these files that is not empty is read.
 
-    It is the first line that names an error, or else the last line. The last line of a help text only describes an option.
+    It is the first line that names an error, or else the last line. No line of a help text is quoted: its last line only describes an option.
     """
     for name in files:
         with contextlib.suppress(OSError):
@@ -287,6 +287,6 @@ def quoted_line(folder: Path, files: Sequence[str]) -> str:
             if error := next((line.strip() for line in lines if _ERROR.search(line)), None):
                 return f"it printed: {error[:_QUOTED_CHARACTERS]}"
             if any(line.lower().startswith("usage:") for line in lines[:-1]):
-                return "it printed its help, as for an option that it does not have"
+                return "it printed its help, so it may not know one of its options"
             return f"its last line: {lines[-1][:_QUOTED_CHARACTERS]}"
     return ""

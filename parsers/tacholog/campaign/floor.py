@@ -1,4 +1,4 @@
-"""The floor: short runs of perftest that are added to a campaign as controls.
+"""The floor runs: short runs of perftest that are added to a campaign as controls.
 
 No release of the measured system changes these runs. So if their results change, the host has changed. They use no network and take little time. They
 measure four local transports, which depend on the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp), and ``null``, which shows
@@ -37,25 +37,25 @@ _BLOCK = RunBlock(
 
 
 def has_floor(campaign: Campaign) -> bool:
-    """Whether the floor is useful: the campaign has no controls, and all its processes run on this machine."""
+    """Whether the campaign needs floor runs: it has no controls, and all its processes run on this machine."""
     return not campaign.hosts and not any(block.control for block in campaign.runs)
 
 
 def with_floor(campaign: Campaign, tools: Mapping[str, Path]) -> Campaign:
-    """Return the campaign, with the floor added if the floor is useful and the tools contain its program."""
+    """Return the campaign. Floor runs are added if it needs them and ``tools`` contains their program."""
     return msgspec.structs.replace(campaign, runs=(*campaign.runs, _BLOCK)) if FLOOR in tools and has_floor(campaign) else campaign
 
 
 def floor_tools(tools: Mapping[str, Path], floor: Path | None) -> dict[str, Path]:
-    """Return the tools, with the program of the floor if there is one."""
+    """Return the tools, with the program of the floor runs if there is one."""
     return {**tools, FLOOR: floor} if floor else dict(tools)
 
 
 def without_floor(tools: Mapping[str, Path]) -> dict[str, Path]:
-    """Return the tools without the program of the floor."""
+    """Return the tools without the program of the floor runs."""
     return {name: path for name, path in tools.items() if name != FLOOR}
 
 
 def is_floor(processes: Sequence[Process]) -> bool:
-    """Whether these are processes of the floor."""
+    """Whether these are the processes of a floor run."""
     return any(process.command[0] == FLOOR for process in processes)

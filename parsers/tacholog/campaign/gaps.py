@@ -129,7 +129,7 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
     guessed = formats_of_tool(plan.tool)
     if len(guessed) == 1:
         return guessed, None
-    return [], f"the campaign names no format, and {'several formats read' if guessed else 'no format has'} the tool {plan.tool!r}"
+    return [], f"the campaign names no format, and {'several formats read' if guessed else 'no format reads'} the tool {plan.tool!r}"
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
@@ -156,12 +156,12 @@ def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
         return True
     row = {**conditions, name: None, "test": test, "metric": _MEASURED[test]}
     if row["transport"] is None and name != "transport":
-        row["transport"] = "network"  # an assumption; the first log will state the transport
+        row["transport"] = "network"  # this is assumed until the first log states the transport
     return comparable.CONDITIONS[name].needed(row, "diff")
 
 
 def _without_weaker(gaps: Sequence[Gap]) -> list[Gap]:
-    """Return the gaps. An uncertain gap is left out if the same gap is certain in another log."""
+    """Return the gaps, without uncertain gaps that are certain in another log."""
     certain = {(gap.condition, gap.rows) for gap in gaps if gap.is_certain}
     return [gap for gap in gaps if gap.is_certain or (gap.condition, gap.rows) not in certain]
 

@@ -19,7 +19,7 @@ from tacholog.campaign.programs import measured_program
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import FLOOR, Host
 
-#: The name of this machine among the machines of a run. A host of a campaign cannot have it.
+#: The name of this machine among the machines of a run. No host of a campaign can have this name.
 HERE = ""
 _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 
@@ -33,7 +33,7 @@ def open_machines(
     Args:
         names: names of hosts of the campaign, or `HERE`.
         hosts: the hosts of the campaign.
-        tools: the files of programs on this machine, by the first word of commands.
+        tools: the path of each program on this machine, by its name in commands (their first word).
         checkout: the repository whose revision is part of the environment of this machine.
 
     Raises:
@@ -81,9 +81,9 @@ def find_campaign_programs(
     Args:
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
-        tools: the files of programs on this machine.
-        version_command: the command that prints the version of the program that is its first word. If no process runs this program (for example, a
-            package manager), the version is assigned to the program of the main process, on each machine that runs it.
+        tools: the path of each program on this machine, by its name in commands.
+        version_command: the command that prints a version. It is the version of the program that the command starts. If no process runs this program
+            (such as a package manager), it is the version of the program of the main process, on each machine that runs it.
         system_version_command: the command that prints the version of the system, on the host of the first process.
 
     Raises:
@@ -91,7 +91,7 @@ def find_campaign_programs(
     """
     checksums: dict[str, str] = {}
     versions: dict[str, str] = {}
-    # For each host and program, one process is looked up: the other processes differ only in their arguments.
+    # One process for each host and program is enough: the other processes differ only in their arguments.
     distinct = {(machine_name(process), process.command[0], measured_program(process.command)): process for run in runs for process in run.processes}
     with open_machines((name for name, _, _ in distinct), hosts, tools) as machines:
         for (name, first, measured), process in sorted(distinct.items(), key=lambda item: item[0]):

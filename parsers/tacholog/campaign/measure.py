@@ -40,8 +40,8 @@ from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, 
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Record, Side, Test
 
-_ERRORS = "stderr.txt"  # the standard error of a run that is one command
-_REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # all words are public
+_ERRORS = "stderr.txt"  # the file for the standard error, if a run is one command
+_REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # only public words
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
 #: The option that holds a rate that depends on a search.
 RATE_OPTION = "rate_per_s"
@@ -113,9 +113,9 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
 
 
 def with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
-    """Return the run. If its rate depends on a search, its rate is filled in, unless the search found no rate.
+    """Return the run. If a search must find its rate, the found rate is filled in; without a found rate, the run is unchanged.
 
-    All repetitions have the rate of the first repetition, even if the search was repeated after it.
+    All repetitions have the rate of the first repetition, even if the search was repeated later.
     """
     if run.sustained is None:
         return run

@@ -3,9 +3,9 @@
 The folder of such a comparison contains ``ab.toml`` and one campaign for each side, in ``old/`` and ``new/``. All runs of both sides have one common
 order.
 
-For each variant of the campaign, the runs of the two sides follow each other directly. The first side is random, but in each two successive pairs,
-each side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and no result is used
-while the pairs run.
+For each variant of the campaign, a run of one side directly follows a run of the other side. The first side is random, but in each two successive
+pairs, each side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and no result is
+used while the pairs run.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
 
 
 def _as_started(begun: Pairs) -> tuple[Build, Build]:
-    """Return the builds, without the program of the floor if the comparison was started without it: added pairs must measure the same variants."""
+    """Return the builds. If the comparison was started without floor runs, their program is removed: added pairs must measure the same variants."""
     old, new = begun.builds
     if FLOOR in begun.plans[0].programs:
         return old, new
@@ -291,7 +291,7 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"]
 
 
 def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
-    """Return the pairs that measure these variants and the controls again: those that were started, if they contain all variants, or else new pairs.
+    """Return pairs that measure these variants and the controls again. They are new pairs, unless such pairs were started before.
 
     They have a folder of their own in the folder of the first pairs, and a session of their own. So no comparison counts them among the first pairs.
     """
@@ -316,12 +316,12 @@ def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
 
 
 def _runs_again(first: Pairs, variants: Collection[str]) -> list[tuple[PlannedRun, ...]]:
-    """Return the runs of these variants and of the controls, for both sides. In each pair, the other side is first than in the first pairs.
+    """Return the runs of these variants and of the controls, for both sides. The side that was first in a first pair is second in the new pair.
 
-    A rate that depends on a search is the rate of the first pairs, because another rate would be another row.
+    A rate that depends on a search is the rate of the first pairs, because runs with another rate would belong to another row.
     """
     chosen = [[run for run in plan.runs if run.variant in variants or label_name(CONTROL) in run.labels] for plan in first.plans]
-    order = sorted(run.order_index for runs in chosen for run in runs)  # the two runs of a pair follow each other
+    order = sorted(run.order_index for runs in chosen for run in runs)  # in this order, the two runs of a pair are neighbours
     index_of = {index: (position ^ 1) + 1 for position, index in enumerate(order)}
     sides = []
     for folder, runs in zip(first.sides, chosen, strict=True):

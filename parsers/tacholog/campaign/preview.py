@@ -28,7 +28,7 @@ class ProgramOnHost(NamedTuple):
         host: the name of its host, if the host is reached over ssh; ``None`` for this machine.
         path: its file; ``None`` if the file was not found, or if its host is reached over ssh.
         checksum: the SHA-256 of the file.
-        measured: the wrappers before the program, and the reason if the measured program is not known.
+        measured: the wrappers before the program. If the measured program is not known, also the reason.
     """
 
     name: str
@@ -84,7 +84,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
     Args:
         campaign: the content of the campaign file.
         name: the name of the campaign.
-        tools: the files of programs, by the first word of commands.
+        tools: the path of each program, by its name in commands (their first word).
 
     Raises:
         UnreadableInput: the campaign cannot be planned, for example because a placeholder has no value.

@@ -173,7 +173,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
         if name in _SHELLS:
             return MeasuredProgram(0, tuple(wrappers), f"{name} reads its commands from a text or a file")
         if name in _REMOTE_STARTERS:
-            return MeasuredProgram(0, tuple(wrappers), f"{name} starts a program that cannot be read here")
+            return MeasuredProgram(0, tuple(wrappers), f"{name} starts a program elsewhere, so its file cannot be read")
         step = _after(name, command[position + 1 :])
         if step is None:
             return MeasuredProgram(position, tuple(wrappers))
@@ -182,7 +182,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
             return MeasuredProgram(0, tuple(wrappers), step)
         position += 1 + step
         if position >= len(command):
-            return MeasuredProgram(0, tuple(wrappers), f"no program stands behind {name} and its options")
+            return MeasuredProgram(0, tuple(wrappers), f"no program follows {name} and its options")
 
 
 def _after(name: str, words: Sequence[str]) -> int | str | None:
@@ -223,7 +223,7 @@ def _option(wrapper: Wrapper, word: str) -> int | None:
     for index, letter in enumerate(letters):
         offset = wrapper.short.find(letter)
         if offset < 0 or letter == ":":
-            # unknown; an optional value can only be attached, as in `unshare -n/run/netns/a`
+            # the option is unknown; an optional value must be attached to its option, as in `unshare -n/run/netns/a`
             return None
         if wrapper.short[offset + 1 : offset + 2] == ":":
             return 1 if index + 1 < len(letters) else 2
@@ -303,7 +303,7 @@ def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> st
     words = [str(find_program(command[0], tools)), *command[1:]]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
-    except subprocess.TimeoutExpired:  # a tool without this option may start to measure
+    except subprocess.TimeoutExpired:  # a tool that does not know this option may start to measure
         return None
     match = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
     return match[0] if match else None

@@ -80,13 +80,16 @@ class SearchResult(NamedTuple):
 
 
 def classify(tried: TrialTimes, duration_sum_s: float, exceed_ratio: float) -> Bound:
-    """Return which bound a rate is, by its trials (the load classification of RFC 9971). A rate needs trials of ``duration_sum_s`` in total."""
+    """Return whether a rate is a lower or an upper bound, or undecided: the load classification of RFC 9971.
+
+    A rate needs trials of ``duration_sum_s`` in total.
+    """
     outweighed_s = tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) if exceed_ratio < 1 else 0.0
     missed_s = tried.full_missed_s + max(0.0, tried.short_missed_s - outweighed_s)
     whole_s = max(tried.full_passed_s + missed_s, duration_sum_s)
     may_miss_s = whole_s * exceed_ratio * (1 + 1e-9)  # a tolerance, because sums of durations are not exact
     if whole_s - tried.full_passed_s <= may_miss_s:
-        return "lower"  # even if all further trials miss the goal, the rate stays a lower bound
+        return "lower"  # the rate stays a lower bound even if all further trials miss the goal
     return "undecided" if missed_s <= may_miss_s else "upper"
 
 

@@ -39,17 +39,17 @@ Row = TypeVar("Row", ComparisonRow, Loss)
 
 
 class KnownRegression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One entry: ``[[known]]``. It acknowledges each row that has all of its properties, and is worse.
+    """One entry: ``[[known]]``. It acknowledges each worse row that has all properties of the entry.
 
     Attributes:
         system, test, transport, data_path, type, participant, publishers, subscribers, payload_bytes, size, demand: as in requirements.
-        metric: the metric that is worse, such as ``latency``, or ``loss``.
+        metric: the metric that is worse, such as ``latency`` or ``loss``.
         statistic: the statistic of the metric, such as ``p99``.
         reason: why the regression is acknowledged.
-        issue: its number or address in a tracker of issues.
-        until: the last day on which the entry counts.
+        issue: the number or the address of the issue about the regression.
+        until: the last day on which the entry is valid.
         until_release: the release that must no longer have the regression.
-        at_most_percent: the acknowledged change of a row. Without it, the change may have any size.
+        at_most_percent: the largest change that is acknowledged. Without it, a change of any size is acknowledged.
         at_most_points: the same for the metric ``loss``, in percentage points.
     """
 
@@ -124,7 +124,7 @@ def _complaints(entry: KnownRegression) -> Iterator[str]:
 
 
 def _numbers(release: str) -> tuple[int, ...] | None:
-    """Return the numbers of a release, which have an order, without zeros at the end: 1.4.0 is 1.4.
+    """Return the numbers of a release, to order releases. Zeros at the end are removed: 1.4.0 is 1.4.
 
     ``None`` if the release is not written as numbers, or is far too long.
     """
@@ -135,8 +135,7 @@ def _numbers(release: str) -> tuple[int, ...] | None:
 def acknowledge(comparison: Comparison, entries: Sequence[tuple[str, KnownRegression]], today: date) -> Comparison:
     """Return the comparison with an acknowledgement in each worse row that an entry names, and with the state of each entry.
 
-    If an entry acknowledges a row, other entries of the row do not count. Within a verdict, acknowledged rows come last, so that they hide no other
-    row.
+    If an entry acknowledges a row, other entries for this row have no effect. Among rows with the same verdict, acknowledged rows are last.
     """
     releases = comparison.new.releases or comparison.new.versions
     rows = [_acknowledged(row, entries, today, releases) for row in comparison.rows]

@@ -73,9 +73,9 @@ class SameBuildBands(NamedTuple):
 
 
 def calibrations(comparison: Comparison, build: str) -> list[Calibration]:
-    """Return the file entries from a comparison of one build with itself: one entry for each row of interleaved pairs.
+    """Return the lines for the file, from a comparison of one build with itself: one line for each row of interleaved pairs.
 
-    Rows with labels have no entries: rows that differ only in a label would have the same key in the file, and be mistaken for one row.
+    Rows with labels are left out: rows that differ only in a label would have the same key in the file.
     """
     sessions = {run.session for run in comparison.runs if run.session}
     times = [run.start_time for run in comparison.runs if run.start_time]
@@ -200,7 +200,7 @@ def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
 
 def _band(sessions: Sequence[Calibration]) -> Band:
     """Return the band of one row from its sessions; see docs/significance.md for the formulas."""
-    from tacholog.compare.statistics import student_t_quantile  # It needs NumPy, and `tacholog check` only reads the file.
+    from tacholog.compare.statistics import student_t_quantile  # This import loads NumPy, which `tacholog check` does not need.
 
     count, runs = len(sessions), sum(entry.runs for entry in sessions)
     variance = sum((entry.runs - 1) * entry.deviation**2 for entry in sessions) / (runs - count)

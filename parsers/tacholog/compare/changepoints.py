@@ -1,7 +1,7 @@
 """Steps and drifts in histories: changes over many releases that the comparison of neighbours is too weak to detect.
 
-A history has one level for each release: the mean of the logarithms of its runs. The levels are divided into segments without change, so that the sum
-of the squared distances from the segments' means (in units of the noise) and of a penalty for each step is minimal. The penalty is
+A history has one level for each release: the mean of the logarithms of its runs. The levels are divided into segments without change. The best
+division has the smallest sum of the squared distances from the segments' means (in units of the noise) and of a penalty for each step. The penalty is
 chosen so that the best candidate for a step reaches it in at most one of 40 pages of histories without a change. A drift is a slow change over
 several releases. Kendall's trend test detects a drift, with a correction for all histories of the page by shuffling the releases. A drift is
 described as one straight line.

@@ -25,6 +25,7 @@ BYTES, A_REFERENCE = "bytes", "a reference"  # what was sent: the latency of byt
 MOVED, NOT_MOVED = "moved", "never moved"  # whether the bytes that a rate counts were moved
 
 _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # transports that may be zero copy
+
 # The names of transports that use no network card. They are only used if the log does not state the reach of the transport.
 _NAMED_AS_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
 
@@ -70,13 +71,15 @@ class Condition(NamedTuple):
 # These conditions are part of a row's name. If one side never states such a condition, its rows are still compared with rows that state it.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
-NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # not stated: unchanged network
-ACKNOWLEDGED: Basis = "pub-to-ack"  # the basis of the time until a broker acknowledged a message: no delivery
+# if not stated, the network was not changed
+NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")
+ACKNOWLEDGED: Basis = "pub-to-ack"  # the basis of the time until a broker acknowledged a message, which is not the time of a delivery
 _ACKNOWLEDGED_METRICS = ("acknowledged_rate", "acknowledged_goodput")
 SETTINGS = "settings"  # the settings of the transport, as a JSON object
 SETTING_PREFIX = "setting "  # the prefix of the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 LABELS = "labels"  # all labels of a side, as in the column ``labels``; each label is a separate condition (``label.plugin``)
+
 # A diff compares machines by their hardware (`MACHINE`), not by their names: two machines may have the same hardware.
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
@@ -124,7 +127,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "topics": Condition("topics", _LOAD),
         "partitions": Condition("partitions", _LOAD),
         "consumer_groups": Condition("consumer_groups", _LOAD),
-        # Only these three say what an acknowledgement is worth: a broker that acknowledges from memory is faster than one that waits for disks.
+        # Only these three conditions tell what a broker guarantees with an acknowledgement. A broker that does not wait for disks is faster.
         "acks": Condition("acks", _EVERYWHERE, lambda row, _: row.get("basis") == ACKNOWLEDGED or row["metric"] in _ACKNOWLEDGED_METRICS),
         "durability": Condition("durability", _EVERYWHERE),
         "replication_factor": Condition("replication", _EVERYWHERE),
@@ -206,7 +209,7 @@ def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[st
 
 
 def _value(name: str, conditions: Conditions, comparison: ComparisonKind) -> Any:  # noqa: ANN401 - conditions have many types
-    """Return the value of a condition. In a ranking, transports at the same share of their highest rates have the same load at different rates."""
+    """Return the value of a condition. In a ranking, equal shares of the highest rates are equal loads, so the offered rates are ignored."""
     if name == "offered_rate_per_s" and comparison == "ranking" and conditions["load_share"] is not None:
         return None
     return conditions[name]
@@ -218,7 +221,7 @@ def is_ranked_nowhere(conditions: Conditions) -> bool:
 
 
 def _differences(field: str, old: Conditions, new: Conditions, comparison: ComparisonKind, across: Collection[str]) -> Iterator[Difference]:
-    """Yield the differences in a condition: at most one, but one per label for labels, and one per setting for settings."""
+    """Yield the differences in a condition: at most one. For labels and settings: one for each label or setting that differs."""
     if field == LABELS:
         olds, news = labels_of(old[field]), labels_of(new[field])
         for label in sorted({*olds, *news} - {*across}):

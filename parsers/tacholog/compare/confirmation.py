@@ -1,8 +1,8 @@
 """The confirmation of a comparison: rows that are worse or better in the first pairs get their verdicts from new pairs alone.
 
-The first pairs chose the rows, so they show larger changes of these rows than there are, and cannot be used a second time. The new pairs were not
-used for the choice. So the p-values of the chosen rows are adjusted for the chosen rows only. Rows that look better are treated like rows that look
-worse: otherwise the verdicts would depend on which side is called old.
+The rows were chosen because of their changes in the first pairs. So the first pairs exaggerate these changes, and are not used a second time. The new
+pairs were not used for the choice. So the p-values of the chosen rows are adjusted for the chosen rows only. Rows that look better are treated like
+rows that look worse: otherwise the verdicts would depend on which side is called old.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _column(side: Dataset, name: str) -> pd.Series:
 
 
 def _is_equal(column: pd.Series, text: str | None) -> Flags:
-    """Whether each value of a column has this text; ``None``: the value is not stated. A column has few different values, so each is written once."""
+    """Whether each value of a column has this text; ``None``: the value is not stated. Each different value is converted to text only once."""
     codes, values = column.factorize()
     fits = [as_text(value) == text for value in values.tolist()]
     equal: Flags = np.array([*fits, text is None])[codes]  # a missing value has the code -1, the index of the last element
@@ -126,12 +126,12 @@ def _from_new_pairs(row: Row, candidates: Sequence[Row], again: Comparison) -> R
 
 
 def _is_same_row(again: RowKey, first: RowKey) -> bool:
-    """Whether two names are those of one row. With fewer rows, the new pairs need fewer conditions to distinguish them."""
+    """Whether two keys name the same row. The new pairs have fewer rows, so their keys may need fewer distinguishing conditions."""
     return msgspec.structs.replace(again, apart=()) == msgspec.structs.replace(first, apart=()) and {*again.apart} <= {*first.apart}
 
 
 def _without_result(row: Row, again: Comparison) -> Row:
-    """Return a row for which the new pairs have no value. A row of loss is also missing if no new run lost messages."""
+    """Return the result for a row without a value in the new pairs. A row of loss has no value there if no new run lost messages."""
     if isinstance(row, Loss):
         return Loss(key=row.key, verdict="no_change" if again.lossless else "insufficient", reasons=() if again.lossless else ("few_runs",))
     return ComparisonRow(key=row.key, verdict="insufficient", reasons=("few_runs",), unit=row.unit, better=row.better)
@@ -146,7 +146,7 @@ def _first_look(row: ComparisonRow | Loss, *, is_confirmed: bool) -> FirstLook:
 
 
 def _together(first: Input, again: Input) -> Input:
-    """Return a side with the runs of both looks."""
+    """Return a side with the runs of the first and of the new pairs."""
     return msgspec.structs.replace(
         first,
         runs=first.runs + again.runs,

@@ -1,6 +1,7 @@
-"""How small a change a machine can show: what comparisons of several numbers of pairs would find, computed from pairs of one build with itself.
+"""The smallest changes that comparisons on one machine detect, for several numbers of pairs.
 
-The functions of `tacholog.compare.power` compute it, as for the undecided rows of a comparison, and for ``tacholog ab --plan``.
+They are computed from pairs of one build with itself, by `tacholog.compare.power`. Comparisons use the same functions for undecided rows, and
+``tacholog ab --plan`` for its plan.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from tacholog.runs.disturbance import OTHERS, STEAL
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
 
-MAIN_PAIRS = 10  # the number of pairs in the first sentence
+MAIN_PAIRS = 10  # the number of pairs in the first sentence of the output
 PAIRS = (MIN_RUNS, MAIN_PAIRS, 20, 40)
-WANTED = 0.05  # the change for which the number of pairs is stated
+WANTED = 0.05  # the relative change for which the output states the needed number of pairs
 
 
 class NoiseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The noise of one row, and the changes of it that comparisons would find.
+    """The noise of one row, and the changes of this row that comparisons would detect.
 
-    ``pairs`` were measured. ``deviation`` is the standard deviation of the differences of pairs, as logarithms. ``threshold`` is the smallest
-    relative change that counts. ``detectable``: for each number of pairs, the smallest relative change that is detected in four cases of five; null:
-    none. ``needed`` is the number of pairs that detect a change of `WANTED`; null: no number up to `tacholog.compare.power.MOST_PAIRS`.
+    ``pairs`` is the number of measured pairs. ``deviation`` is the standard deviation of the differences of pairs, as logarithms. ``threshold`` is
+    the smallest relative change that counts. ``detectable``: for each number of pairs, the smallest relative change that is detected in four cases of
+    five; null: none. ``needed`` is the number of pairs that detect a change of `WANTED`; null: no number up to `tacholog.compare.power.MOST_PAIRS`.
     """
 
     key: RowKey
@@ -44,8 +45,8 @@ class NoiseRow(msgspec.Struct, frozen=True, kw_only=True):
 class MachineFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What can disturb measurements on a machine; null: not known.
 
-    ``other_load`` is how many processors other programs kept busy, ``steal_percent`` the share of the time that the host of a virtual machine gave to
-    others: each in the median run, and in the run with the most.
+    ``other_load``: how many processors other programs kept busy. ``steal_percent``: the share of the time that the host of a virtual machine gave to
+    others. Both are the median over the runs; ``most_other_load`` and ``most_steal_percent`` are the maximum.
     """
 
     name: str | None

@@ -101,11 +101,10 @@ class Override(RowFilter, frozen=True, kw_only=True, omit_defaults=True, forbid_
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The rules that decide which changes count. A thresholds file (TOML) may contain each of these fields.
 
-    ``thresholds_percent``: smaller changes do not matter. ``single_value_percent``: how much two single values may differ by chance,
-    as long as it was not measured. ``same_build_percent``: how much runs of one build differed between sessions (A/A).
-    ``loss_threshold_points``, ``single_loss_points``: the threshold, and the difference of single values, for the share of lost messages, in
-    percentage points. ``gate``: the few rows that matter most; they are tested separately from all other rows.
-    ``sizes``: only payloads of these sizes or ranges of sizes, as in ``1KiB`` and ``64B..4KiB``.
+    ``thresholds_percent``: smaller changes do not matter. ``single_value_percent``: how much two single values may differ by chance, if no band was
+    measured. ``same_build_percent``: how much runs of one build differed between sessions (A/A). ``loss_threshold_points``, ``single_loss_points``:
+    the threshold, and the difference of single values, for the share of lost messages, in percentage points. ``gate``: the few rows that matter most;
+    they are tested separately from all other rows. ``sizes``: only payloads of these sizes or ranges of sizes, as in ``1KiB`` and ``64B..4KiB``.
     """
 
     false_discovery_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
@@ -143,7 +142,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 def metric_asked(word: str) -> str:
-    """Return the name of a metric that a user asks for; if the user also asks for a statistic, the name, a colon and the statistic.
+    """Return the metric that a user asks for: its name, or ``name:statistic`` if the user also asks for a statistic.
 
     A user may write the title of a metric in tables (``payload received:mean``). A percentile alone (``p99``) means a percentile of the latency.
     """

@@ -71,7 +71,7 @@ def attainable(design: RunCounts, share: float) -> float:
     """Return the smallest adjusted p-value that a row can have if no other row changed.
 
     Args:
-        design: the numbers of the row.
+        design: the number of pairs or sessions of the row, and the number of rows.
         share: the share of the level for the test by the largest row.
     """
     by_rank = design.rows * least_p(design.old, design.new, design.paired) / (1 - share) if share < 1 else 1.0
@@ -103,7 +103,7 @@ def detectable(
 
     Args:
         deviation: standard deviation of the logarithms between runs (of the differences, if paired), shape (rows,).
-        design: the numbers of these rows.
+        design: the number of pairs or sessions of each row, and the number of rows.
         rate: the level of the comparison.
         threshold: the smallest shift that counts, as a logarithm, shape (rows,).
         hidden: the largest shift that rounding can hide, as a logarithm, shape (rows,).
@@ -190,7 +190,7 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
     # Flips of rows that did not change have the distribution of Student's t.
     spread, mean = noise.std(axis=1, ddof=1) / np.sqrt(pairs), noise.mean(axis=1)
     if pairs > _EVERY_SUBSET:
-        of_one = generator.beta(flips - allowed, allowed, draws)  # random probabilities of the flip that decides
+        of_one = generator.beta(flips - allowed, allowed, draws)  # the random probability of the flip that decides whether the row is significant
         return np.asarray(spread * student_t_two_sided_quantile(-np.expm1(np.log(of_one) / rows), pairs - 1) - mean)
     by_own_flips = _by_own_flips(noise, allowed)
     if rows == 1:
@@ -202,7 +202,7 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:
-    """Return ``allowed`` shifts for each row: at the k-th shift (from 0), at most k flips of the row itself reach its statistic.
+    """Return ``allowed`` shifts for each row. At the shift with index k, at most k flips of the row itself reach its statistic.
 
     A flip reaches the statistic if the sum of the flipped pairs, or the sum of the other pairs, is at most zero.
     """

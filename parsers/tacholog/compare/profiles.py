@@ -220,7 +220,7 @@ def is_same_build(old: Dataset, new: Dataset) -> bool:
 
 
 def is_same_control(old: Dataset, new: Dataset) -> bool:
-    """Whether the controls of both sides are the same program, or a side does not state it. Controls of two programs show nothing about the host."""
+    """Whether the controls of both sides are the same program; true if a side does not state it. Different controls show nothing about the host."""
     builds = [{program[0] for program in _programs(side, controls=True) if program} for side in (old, new)]
     return builds[0] == builds[1] or not all(builds)
 

@@ -81,10 +81,10 @@ class RowKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One side of a row: the number of runs with a value, the values from which the ratio was computed, and their median.
 
-    The median is always one of the values. Of an even number of values, it is the worse of the two middle values: the higher latency, the lower rate.
-    For metrics without a better direction, see `tacholog.schema.metrics`.
-    ``values`` contains the value of each run, in the order of ``runs`` of the comparison. If the row was tested, it contains the values of the pairs
-    in the order of the pairs (without runs that have no partner), or one value for each session: that of its median run.
+    The median is always one of the values. For an even number of values, it is the worse of the two middle values: the higher latency, or the lower
+    rate. For metrics without a better direction, see `tacholog.schema.metrics`. ``values`` contains the value of each run, in the order of ``runs``
+    of the comparison. If the row was tested, it contains the values of the pairs in the order of the pairs (without runs that have no partner), or
+    one value for each session: that of its median run.
     """
 
     runs: int
@@ -96,9 +96,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class FirstLook(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the first pairs showed of a row that was measured again, in new pairs (``tacholog ab --confirm``). The row itself has the new pairs alone.
+    """The result of the first pairs, for a row that was measured again in new pairs (``tacholog ab --confirm``).
 
-    ``confirmed``: whether the new pairs give the same verdict. ``difference`` is that of a row of loss, ``ratio`` that of any other row.
+    The values of the row itself are those of the new pairs only. ``confirmed``: whether the new pairs give the same verdict. A row of loss states
+    ``difference``; any other row states ``ratio``.
     """
 
     verdict: Verdict
@@ -131,12 +132,13 @@ ACKNOWLEDGED: AcknowledgementState = "acknowledged"
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An entry of ``known.toml``, in a row that it names, or among all entries.
+    """An entry of ``known.toml``: in a row that the entry names, or in the list of all entries.
 
     ``entry`` is its location: file and line. ``until`` is a day, or ``release`` and a release. The ``state`` of a row is ``acknowledged``: the row
     does not fail the comparison; ``grown``: its change is larger than ``at_most_percent`` (for loss ``at_most_points``); or ``expired``. The state of
-    an entry is the state of its worse rows. Without any, it is ``not_needed``: its rows are known not to be worse; ``no_verdict``: some of its rows
-    have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is only stated for an entry: the number of its worse rows, or of all.
+    an entry is the state of its worse rows. An entry without worse rows is ``not_needed``: it is known that none of its rows is worse;
+    ``no_verdict``: some of its rows have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is only stated for an entry: the number
+    of its worse rows; if none is worse, of all its rows.
     """
 
     entry: str

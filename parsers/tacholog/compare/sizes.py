@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tacholog.errors import TachologError
 
-#: The units of payload sizes, and of amounts of bytes.
+#: The units of payload sizes and of other amounts of bytes.
 SIZES: Mapping[str, float] = MappingProxyType(
     {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": float(1 << 20), "GiB": float(1 << 30)}
 )

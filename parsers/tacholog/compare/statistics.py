@@ -40,7 +40,7 @@ EXACT_RUNS = 40
 OUTER, INNER = 0.95, 0.90  # The confidence of the displayed interval, and of the interval that must be within the threshold for "no change".
 MIN_CLUSTER = 2
 _MEDIAN = 0.5
-MOST_PATTERNS = 2000  # of ties in one call; with more patterns, exact distributions take too long, and the normal approximation is good
+MOST_PATTERNS = 2000  # the most patterns of ties in one call; more would take too long, and the normal approximation is good then
 MOST_FLIPS = 4096  # the number of flips of 13 pairs; for more pairs, the flips are a random sample of this size
 _MOST_ELEMENTS = 1_000_000  # the largest number of elements of one matrix, whose 8 MB fit into the cache of a processor
 _DIGITS = 12  # Statistics are rounded, so that the order of their terms does not make equal statistics different.
@@ -82,7 +82,7 @@ def paired_shift(differences: Floats, hidden: RoundingRange | None = None) -> Sh
     walsh = np.sort(pair_averages(differences), axis=1)
     low, high = walsh, walsh
     if hidden is not None:
-        # Both ends of the interval increase with each difference. So the end for the smallest possible differences is below the true end.
+        # The larger a difference, the larger are both ends of the interval. So the smallest differences give the smallest lower end.
         low = np.sort(pair_averages(hidden.new_low - hidden.old_high), axis=1)
         high = np.sort(pair_averages(hidden.new_high - hidden.old_low), axis=1)
     inside = [inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
@@ -272,7 +272,7 @@ def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
 
 
 def same_build_band(deviation: Floats, sessions: int) -> Floats:
-    """Return how much the medians of two sessions of one build differ by chance at most, with probability 95 %, as a logarithm.
+    """Return a limit, as a logarithm: the medians of two sessions of one build differ by less with probability 95 %.
 
     Args:
         deviation: standard deviation of the session medians' logarithms, shape (rows,).
@@ -440,7 +440,7 @@ def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = Non
 
 
 def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
-    """Return the p-values from the indices of rows and their statistics, shape (rows, relabellings). The true labels are the first relabelling."""
+    """Return the p-values from the indices of rows and their statistics, shape (rows, relabellings). The first relabelling is the measured one."""
     p, largest = np.full(total, np.nan), np.zeros(0)
     true_statistics: list[tuple[Integers, Floats]] = []
     for rows, statistics in statistics_of_rows:
@@ -498,7 +498,7 @@ def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _signs(pairs: int) -> Floats:
-    """Return the flips, shape (flips, pairs). The first flip changes no sign."""
+    """Return the sign of each pair (1 or -1) under each flip, shape (flips, pairs). The first flip changes no sign."""
     if 2 ** (pairs - 1) <= MOST_FLIPS:
         return np.where((np.arange(2 ** (pairs - 1))[:, None] >> np.arange(pairs)) & 1, -1.0, 1.0)
     drawn = np.random.default_rng(1).integers(0, 2, (MOST_FLIPS, pairs)) * 2.0 - 1.0

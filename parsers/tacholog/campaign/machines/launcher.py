@@ -49,7 +49,7 @@ class _Usage:
 
 def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) -> tuple[int, int]:
     """Start the program in a new session. Return its process id, and 0 or the error number if it could not be executed."""
-    reader, writer = os.pipe()  # The child closes it when it executes the program.
+    reader, writer = os.pipe()  # The child closes the pipe when it executes the program.
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -121,7 +121,7 @@ def _wait(pid: int, stdin: int) -> bool:
     """Sleep until the process has ended or standard input closes. Return whether the process ended by itself."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     _signal.set_wakeup_fd(writer)
-    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)  # without a handler, Python writes nothing into the pipe
+    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)  # without a handler, Python would not write into the pipe when a child ends
     watched = select.poll()
     watched.register(reader, select.POLLIN)
     watched.register(stdin, select.POLLIN | select.POLLHUP)

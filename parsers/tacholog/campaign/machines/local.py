@@ -41,9 +41,9 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 _ASK_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 300.0
 _END_TIMEOUT_S = GRACE_S + 60.0  # the launcher waits for GRACE_S, and then ends the children
-_FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor
-_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor, so its counts are inexact
 _LISTENING = {"0A", "07"}  # the states of a listening TCP socket, and of an unconnected UDP socket
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 # With these prefixes, a daemon runs the process, and the kernel counts only the resources of the client of the daemon.
 _HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
 _READ_BYTES = 64 * 1024
@@ -312,7 +312,7 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the part of the file that was written since the last call contains the end of the text. The text may begin before this part."""
+        """Whether the process has written this text since the last call. The beginning of the text may be older."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()

@@ -10,7 +10,7 @@ import msgspec
 from tacholog.errors import TachologError
 
 EndCause = Literal["itself", "harness", "lost"]
-GRACE_S = 2.0  # between SIGTERM and SIGKILL
+GRACE_S = 2.0  # the time between SIGTERM and SIGKILL
 SOCKET_FILES = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 
 

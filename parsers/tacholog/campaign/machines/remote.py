@@ -245,7 +245,7 @@ class RemoteProcess:
         return size_bytes
 
     def _check_room(self) -> None:
-        """Refuse a log that may be cut off because the disk was full, because many programs do not notice a full disk."""
+        """Raise an error if the disk is full: the log may be cut off, and many programs do not notice a full disk."""
         code = self._machine.exit_code(["dd", "if=/dev/zero", "of=room", "bs=65536", "count=1"])
         self._connection.send("rm", "-f", "room")
         if code != 0:
@@ -261,7 +261,7 @@ class RemoteProcess:
 
 
 def _exit_status(code: str) -> int | None:
-    """Return an exit status as in manifests. A shell reports signal 9 as exit code 137; such codes are read as signals, which are more common."""
+    """Return the exit status for the manifest. A shell reports signal 9 as exit code 137. Such a code is read as a signal: the status is -9."""
     number = whole_number(code)
     if number is None:
         return None

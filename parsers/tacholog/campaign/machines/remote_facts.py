@@ -56,7 +56,7 @@ class HostFacts(msgspec.Struct, frozen=True):
         """Return the properties that may change between two runs."""
         with self.tree() as root:
             properties = host.environment(root, affinity=_single_numbers(self.answers.get("affinity", "")))
-        return {name: text for name, text in properties.items() if name != "tacholog_python"}  # of this machine, not of the host
+        return {name: text for name, text in properties.items() if name != "tacholog_python"}  # the Python of this machine, not of the host
 
     def moment(self) -> host.Moment:
         """Return the properties that change from second to second."""

@@ -26,17 +26,18 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.visible import drawn_in_line
 
 PERIOD_S = 4
-_REMOTE_LIMIT_S = 16  # the host checks this limit every PERIOD_S seconds, and ends all processes within 3 seconds, so at most after 23 seconds
+# The host checks this limit every PERIOD_S seconds, and then ends all processes within 3 seconds. So they end after at most 23 seconds.
+_REMOTE_LIMIT_S = 16
 _LIMIT_S = 20.0
-_FIRST_BEAT_S = 1.0  # the resources of a process that runs longer are sampled at least once
+_FIRST_BEAT_S = 1.0  # if a process runs longer than this, its resources are sampled at least once
 _CONNECT_TIMEOUT_S = 10
 _OPEN_TIMEOUT_S = 40.0  # long enough for the login, and for a slow start of the login shell
 _CLOSE_TIMEOUT_S = 6.0
-_STREAM_END_TIMEOUT_S = 3.0  # the wait for the end of its output after ssh has ended
-_LONGEST_LINE = 2**20  # the most bytes of a line of an answer; a broken or hostile host must not fill the memory
+_STREAM_END_TIMEOUT_S = 3.0  # how long to wait for the rest of the output after ssh has ended
+_LONGEST_LINE = 2**20  # the largest length of a line of an answer, in bytes; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # the wait for the answer to a request, or for the next part of a chunk, if the host still answers beats
-_MOST_ANSWERS = 16  # the most answers in the queue; only one request is pending at a time, so a host that sends more is broken or hostile
+_MOST_ANSWERS = 16  # the longest queue of answers; only one request is pending at a time, so a host that sends more is broken or hostile
 _LAST_ERROR_BYTES = 4096
 _WATCHDOG = Path(__file__).with_name("watchdog.sh")
 # Destinations for ssh. The user's configuration may insert them into a shell command (ProxyCommand), so special characters of a shell are forbidden.
@@ -57,7 +58,7 @@ class ConnectionLost(TachologError):
 
 
 def check_destination(name: str, destination: str) -> None:
-    """Refuse an ``ssh = ...`` of a campaign that is not the name of a host.
+    """Refuse the value of ``ssh = ...`` in a campaign if it is not the name of a host.
 
     Args:
         name: the name of the host in the campaign.
@@ -113,9 +114,9 @@ class Connection:
         except OSError as error:
             raise ConnectionLost(f"host {name}: ssh cannot be started: {error.strerror}") from error
         self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
-        os.set_blocking(self._stdin.fileno(), False)  # so that sending a beat never blocks
+        os.set_blocking(self._stdin.fileno(), False)  # a beat must never wait for the host
         self._error_reader = self._thread(self._read_errors)
-        self._reader = self._thread(self._read_answers)  # started last, because this thread waits at its end for the other thread
+        self._reader = self._thread(self._read_answers)  # this thread is started last: before it ends, it waits for the other thread
         try:
             self._open()
         except BaseException:
@@ -196,7 +197,7 @@ class Connection:
             self._lose(f"no answer within {timeout_s:g} s")
         self._is_waiting = False
         if answer is None:
-            self._answers.put(None)  # so that the next request fails too
+            self._answers.put(None)  # the next request must fail too
             raise ConnectionLost(self.reason)
         return answer
 
@@ -215,7 +216,8 @@ class Connection:
         self._ssh.wait()
         self._reader.join(_STREAM_END_TIMEOUT_S)
         for thread, stream in ((self._reader, self._stdout), (self._error_reader, self._stderr)):
-            if not thread.is_alive():  # otherwise a program that ssh started, such as the master of a shared connection, still uses the stream
+            # A running thread means that a program started by ssh still uses the stream, such as the master of a shared connection.
+            if not thread.is_alive():
                 stream.close()
 
     def _close_stdin(self) -> None:
@@ -288,7 +290,7 @@ class Connection:
         while len(chunk) < self._expected_bytes and (part := self._stdout.read(min(_READ_BYTES, self._expected_bytes - len(chunk)))):
             chunk += part
             self._last_answer = self._progress = time.monotonic()
-        if len(chunk) == self._expected_bytes:  # otherwise the connection has ended
+        if len(chunk) == self._expected_bytes:  # if the chunk is incomplete, the connection has ended
             self._expected_bytes = 0
             self._answers.put(chunk)
 

@@ -42,7 +42,7 @@ _DRIVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 IDLE_S = 0.2  # how long the load of other programs is measured, before each run and after the last run of a campaign with limits
 _LONGEST_LINE = 400
 _MOST_LINES = 200
-# chronyc and pmc wait long for a service that does not run; `timeout` is in coreutils and in busybox.
+# If their service does not run, chronyc and pmc wait long, so `timeout` ends them. It is in coreutils and in busybox.
 _REPORT = r"""
 limit=$(command -v timeout >/dev/null && echo timeout 5)
 { ip -o addr show 2>/dev/null || true; } | while read -r number device family address rest; do echo "address ${address%%/*}"; done
@@ -133,7 +133,8 @@ def device_in_table(table: str, address: str) -> str | None:
     """Return the interface of the most specific route to an address in ``/proc/net/route``, for machines without the program ``ip``."""
     if ":" in address:
         return None
-    packed = int.from_bytes(ipaddress.ip_address(address).packed, "little")  # the table's numbers are in the byte order of almost all machines
+    # The numbers of the table have the byte order of the machine, which is almost always little-endian.
+    packed = int.from_bytes(ipaddress.ip_address(address).packed, "little")
     routes = [match for line in table.splitlines() if (match := _ROUTE.fullmatch(line.rstrip()))]
     matching = [route for route in routes if packed & int(route["mask"], 16) == int(route["target"], 16)]
     return max(matching, key=lambda route: int(route["mask"], 16).bit_count())["device"] if matching else None

@@ -162,7 +162,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     is_short = _short_runs(cell, row, run, samples, columns["statistic"], least_runs)
     order = order[~is_short[order]]
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
-    source = order[starts]  # for each cell, the number from which its columns are taken
+    source = order[starts]  # for each cell, the index of the result from which its columns are taken
     mixed = np.zeros(len(run), bool)
     for name in policy.across:
         if name in columns:
@@ -240,13 +240,13 @@ def mark_names(bits: int) -> tuple[str, ...]:
 def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
     results = side.results
     keep = (results["scope"] == "summary").to_numpy(bool)
-    if policy.transports or policy.sizes:  # Controls are kept whatever their transport and size: each control shows whether the host changed.
+    if policy.transports or policy.sizes:  # Controls of all transports and sizes are kept, because each shows whether the host changed.
         texts = side.runs.reindex(columns=["labels"])["labels"]
         controls = side.runs["run"][[isinstance(text, str) and CONTROL in labels_of(text) for text in texts]]
         wanted = _of_sizes(results, policy)
         if policy.transports:
             wanted = wanted & results["transport"].isin(policy.transports).to_numpy(bool)
-        # Not in place: the array may be a read-only view of the table.
+        # This makes a new array, because the old array may be a read-only view of the table.
         keep = keep & (wanted | results["run"].isin(controls).to_numpy(bool))
     columns = ["run", *_COLUMNS, "value", "resolution", "bound", "samples", "marks"]
     return results[columns] if keep.all() else results.loc[keep, columns]
@@ -405,7 +405,7 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
         values_by_name = {name: [values[member] for member in members] for name, values in columns_by_name.items()}
         values_by_name = {name: values for name, values in values_by_name.items() if name in labels or len({*values}) > 1}
         named = [*labels, *(name for name in CONDITIONS if name in values_by_name)]
-        for name in OF_RUN:  # the machine and the tool only if the conditions do not distinguish two rows
+        for name in OF_RUN:  # if the conditions do not distinguish two rows, the machine or the tool may
             alike = len({tuple(values_by_name[field][index] for field in named) for index in range(len(members))}) < len(members)
             if alike and name in values_by_name:
                 named.append(name)
@@ -470,9 +470,10 @@ class CellPairs(NamedTuple):
 def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     """Pair the cells of both sides. This is an outer join, so no cell is lost.
 
-    Cells of one row under equal conditions are pairs. A remaining cell of a row is paired if each side has only one remaining cell of the row: first
-    under an equal workload (only the machine or the tool differs), then under any conditions, then with a different participant, and last without the
-    fields that one side never states. These pairs are judged later, and the comparison names their differences. Other cells were removed or added.
+    Cells of one row under equal conditions are pairs. If each side has only one remaining cell of a row, these two cells are paired too. This is done
+    in steps: under an equal workload (only the machine or the tool differs), under any conditions, with a different participant, and without the
+    fields that one side never states. These pairs are judged later, and the comparison names their differences. A cell without a partner was removed
+    or added.
 
     Args:
         cells: the numbers of both sides.
@@ -510,7 +511,7 @@ def _of_one_side(cells: CellTable, name: str) -> bool:
 
 
 def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """Return the codes. Rows with another data path than ``copy`` get unique codes, and so no partner: a log without a data path means a copy."""
+    """Return the codes, with unique codes for data paths other than ``copy``, so that they get no partner: a log without a data path means a copy."""
     if "data_path" not in silent:
         return codes
     special = by_word(cells.columns["data_path"], lambda word: word != "copy", unknown=False)

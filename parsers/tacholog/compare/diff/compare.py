@@ -210,7 +210,7 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
     """Return warnings about several logs without run.toml that state no message size: each log may have been measured with a different size."""
     counts = []
     for name, side in zip(names, (old, new), strict=True):
-        if "log" not in side.results:  # a saved dataset that was read without the names of its logs
+        if "log" not in side.results:  # the saved dataset was read without the names of its logs
             continue
         # A log without run.toml is a separate run, and its name is the path of the log.
         log_names = {*side.results["log"].unique()}
@@ -225,7 +225,7 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
 
 
 def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """Return a hint: a field for ``--across`` if no row is on both sides; the fields of the configuration if all rows differ in them."""
+    """Return hints about fields for ``--across``: a field if no row is on both sides, or the fields of the configuration in which all rows differ."""
     if both := [row for row in comparison.rows if row.old and row.new]:
         return _configuration_hint(both) if all(row.verdict == "not_comparable" for row in both) else ()
     keys_of_side = [[row.key for row in comparison.rows if row.verdict == verdict] for verdict in ("removed", "added")]
@@ -298,7 +298,8 @@ def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProbl
 def _judge(cells: CellTable, pairs: CellPairs, profiles: list[Profile], policy: Policy) -> tuple[list[Judgement], Integers]:
     """Judge the conditions of each pair. Pairs with the same conditions on both sides are judged once.
 
-    A row that only one side has is judged against the same row of the other side under different conditions, so that the comparison can name them.
+    If only one side has a row, it is judged against the same row of the other side under other conditions. So the comparison can name these
+    conditions.
 
     Returns:
         The judgements, and for each pair the index of its judgement.
@@ -427,7 +428,7 @@ def _settings(policy: Policy) -> Settings:
 def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
     runs = stated_of(dataset.runs, ("run", "system", "system_version", "release", "tool", "host", "published", "start_time"))
     controls = control_runs(dataset)
-    measured = [run for run in runs if run["run"] not in controls] or runs  # a control has a different version than the side
+    measured = [run for run in runs if run["run"] not in controls] or runs  # the version of a control is not the version of the side
 
     def distinct(column: str, rows: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
         return tuple(sorted({str(row[column]) for row in rows if row[column] is not None}))
@@ -461,9 +462,9 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
 
     - 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs (``inconclusive``).
       Rows that ``known.toml`` acknowledges do not count.
-    - 4: nothing was compared (a comparison of runs with themselves does not count), or no row of a gate was compared. For ``worse`` and
-      ``inconclusive``, also if no row was tested, because 0 would mean that the tests detected nothing. For ``differs``, also if no row was tested
-      and no row has a verdict on whether the measurements differ.
+    - 4: nothing was compared (a comparison of runs with themselves does not count), or no row of a gate was compared. With ``worse`` or
+      ``inconclusive``, the code is also 4 if no row was tested, because 0 would mean that the tests detected nothing. With ``differs`` alone, a
+      verdict on whether the measurements of a row differ is enough.
     - 5: numbers contradict each other, are impossible, or were measured while more than 1 % was lost (``implausible``).
     """
     implausible = any(

@@ -1,8 +1,8 @@
 """Controls: rows that no release changes, measured together with the other rows. They show whether the release or the host caused a change.
 
-If controls moved, the host changed. How much this explains of other rows is estimated from the mean and the scatter of the shifts of the controls:
-a row is called better or worse only if it is outside the prediction interval of one more control, at 95 % for all rows together.
-No value is divided by the value of a control, because the host may have a different effect on each row.
+If controls moved, the host changed. The mean and the scatter of their shifts show which shifts of other rows the host explains: a row is called
+better or worse only if its shift is outside the prediction interval of one more control, at 95 % for all rows together. No value is divided by the
+value of a control, because the host may have a different effect on each row.
 
 One test of all controls and their mean decides whether they moved: by pairs, by sessions, or by the runs of two blocks.
 """
@@ -157,7 +157,7 @@ def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
     """Test the controls that are medians, means or rates, by their layout; return ``None`` if no control can be tested."""
     estimates, old = controls.estimates, np.maximum(controls.pairs.old, 0)
     centre = by_word(controls.cells.columns["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
-    worse = np.where(controls.lower_is_better, 1.0, -1.0)  # the sign of a shift that is worse
+    worse = np.where(controls.lower_is_better, 1.0, -1.0)  # 1 if a positive shift is worse, else -1
     paired = np.flatnonzero(estimates.tested & estimates.paired & centre)
     if len(paired):
         return _by_pairs(estimates, paired, worse)
@@ -167,7 +167,7 @@ def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
 
 
 def _by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTest:
-    """Test the controls by flips of the pairs."""
+    """Test the controls by sign flips of the pairs: each flip exchanges old and new."""
     batches, means, total = [], [], len(estimates.tested)
     for batch in estimates.in_pairs:
         part = np.isin(batch.rows, rows)
@@ -181,7 +181,7 @@ def _by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTes
 
 
 def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlLayout) -> ControlTest:
-    """Test the controls by splits of the runs (or of the sessions) into sides of the same sizes."""
+    """Test the controls by splits: other divisions of the runs (or of the sessions) into two sides of the same sizes."""
     by_count: dict[int, list[int]] = defaultdict(list)
     for row, values_of_row in enumerate(runs.values):
         by_count[len(values_of_row)].append(row)
@@ -200,7 +200,8 @@ def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlL
 def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
     """Return the means of rows of the same runs, with the numbers of these runs, shape (1, runs) each.
 
-    All rows have the same weight, even noisy rows: the sum of squares of each row is scaled to 1. Relabelling the runs does not change it.
+    All rows have the same weight, even noisy rows: the sum of squares of each row is scaled to 1. Exchanging runs between the sides does not change
+    this sum.
     """
     size = np.sqrt((values**2).sum(axis=1, keepdims=True))
     scaled = np.divide(values, size, out=np.zeros_like(values), where=size > 0)

@@ -99,7 +99,7 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
 
 
 def _one_sided(old_first: int, pairs: int) -> bool:
-    """Whether one side ran first so often that the effect of running first alone could make a row significant (sign test)."""
+    """Whether one side ran first in too many pairs: an effect of running first could then make a row significant (sign test)."""
     rarer = min(old_first, pairs - old_first)
     count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
     return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)
@@ -145,7 +145,7 @@ def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions
 
 
 def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
-    """Return the position in the order of time for the index of each run; ``None`` if a run does not state its time."""
+    """Return the position of each run in time, by the index of the run; ``None`` if a run does not state its time."""
     moments = [_moment(run) for run in runs]
     if any(moment is None for moment in moments):
         return None

@@ -118,7 +118,7 @@ def estimate(
     """
     estimates = no_estimates(*_designs(cells, pairs, wanted, runs))
     numbers = _pair_numbers(estimates.designs)
-    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # the last element: no design
+    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # the last element is for rows without a design
     for batch in _batches(cells, pairs, estimates, ~confounded[estimates.design]):
         _test(batch, estimates, threshold[batch.rows], scale)
         if batch.paired:
@@ -248,7 +248,7 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
 
 
 def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """Return the range of each value that rounding allows; ``None`` if all values are exact."""
+    """Return for each value the range of true values that rounding allows; ``None`` if all values are exact."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))

@@ -225,7 +225,7 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
     shift = Shift(*(values[order] for values in _shift(arrays)))
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = cells.median[pairs.new] / cells.median[pairs.old]
-    quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # a reader would understand a ratio as a comparison
+    quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # no ratio here: a reader would understand it as a comparison
     ends = [np.exp(np.where(has_range, *pair)) for pair in zip((shift.low, shift.high), bounds(cells, pairs), strict=True)]
     decided = tested | by_value
     limits = np.expm1(np.where(out_of_turn, _side_limit(arrays)[order], np.where(by_value, arrays.limits.single[order], arrays.limits.least[order])))

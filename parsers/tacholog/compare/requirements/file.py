@@ -23,7 +23,7 @@ _BYTE_RATES = {"B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "GB/s": 8e9, "KiB/s": 8.0 *
 #: For each unit of the schema: the units that users may write, with the factor to the unit of the schema.
 UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
-        "ns": {"ns": 1.0, "us": 1e3, "\u00b5s": 1e3, "\u03bcs": 1e3, "ms": 1e6, "s": 1e9},  # the micro sign and the Greek letter
+        "ns": {"ns": 1.0, "us": 1e3, "\u00b5s": 1e3, "\u03bcs": 1e3, "ms": 1e6, "s": 1e9},  # the micro sign and the Greek letter mu look alike
         "bit_per_s": {**_RATES, **_BYTE_RATES},
         "messages_per_s": {"messages/s": 1.0, "msg/s": 1.0},
         "calls_per_s": {"calls/s": 1.0},
