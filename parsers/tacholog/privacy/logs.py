@@ -183,7 +183,7 @@ def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
     content = msgspec.json.encode(classes)
     there = sha256_of(folder_of_classes, name)
     if there == hashlib.sha256(content).hexdigest():
-        return  # Reading is much faster than writing, and each build saves the classes of all logs.
+        return  # An equal file is not written again: reading is much faster, and each build saves the classes of all logs.
     path = folder_of_classes / name
     if there is None:
         path.unlink(missing_ok=True)  # There may be a link in place of the file.

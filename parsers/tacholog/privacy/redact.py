@@ -313,7 +313,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     Args:
         runs: the run of each text.
         texts: the column.
-        is_plain: whether a text stays unchanged in every run, as most texts. Each distinct text is checked only once.
+        is_plain: returns whether a text stays unchanged in every run. Each distinct text is checked only once.
         redact: returns the replacement of a text of a run. It is called only once for each pair of run and text.
     """
     words = texts.astype("category").cat.remove_unused_categories()  # The categories may contain words of other runs.

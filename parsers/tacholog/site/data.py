@@ -193,6 +193,6 @@ def kept_requirements(folder: Path) -> RequirementFile | None:
 
 
 def releases_of_site(data: Dataset) -> Base:
-    """Return a function that returns the runs of the baseline release of a relative requirement, or no runs if the site lacks this release."""
+    """Return a function that relative requirements use: it returns the runs of a release, or no runs if the site lacks this release."""
     there = {str(name) for name in data.runs["release"].dropna()}
     return lambda name: of_release(data, name) if name in there else of_runs(data, ())

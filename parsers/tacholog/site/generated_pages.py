@@ -54,7 +54,7 @@ _USED_WITHOUT_MENUS: Mapping[str, tuple[str, ...]] = {
     "script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"),
     "css_files": ("tacholog.css",),
 }
-# `tacholog publish` puts the list of all versions in its place.
+# `tacholog publish` replaces this text by the list of all versions.
 _UNPUBLISHED = tag("p", "This site was not published yet. ", tag("a", "Its first page", href="../index.html"), ".")
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
 _PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
@@ -286,7 +286,7 @@ class GeneratedPages:
 
 
 def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Remove inline scripts. On pages without menus, also remove the files that they do not use, because there are thousands of these pages."""
+    """Remove inline scripts. There are thousands of pages without menus, so these pages also lose the files that they do not use."""
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():

@@ -49,7 +49,7 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     and sites above 1 GB.
     """
 
-    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # without infinity, because a limit must be a number
+    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # The upper bound excludes infinity.
     log_numbers: Annotated[int, msgspec.Meta(gt=0, le=10**9)] = 500_000
     file_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 50
     site_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 500
