@@ -64,7 +64,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# The fields that contain a version, and the fields that contain a digest: a version of four numbers is not an address, and a digest is no secret.
+# The fields that contain a version, and the fields that contain a digest: a version of four numbers is not an address, and a digest is not secret.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
 # Names that become parts of URLs. Links to them must stay valid, so only known names are replaced in them.

@@ -208,7 +208,7 @@ def _is_peer(word: str, before: list[str], after: str) -> bool:
 
 
 def may_hold_name(shape: str) -> bool:
-    """Whether a token of this shape (every digit written as 0) may be a name or announce a name. It is true if this is not certain."""
+    """Whether a token of this shape (every digit written as 0) may be a name or announce a name. In doubt, return True."""
     if len(shape) > LONGEST_TOKEN or "@" in shape or "\\" in shape or "~" in shape or "::" in shape:
         return not _FIGURES.fullmatch(shape)
     if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1 or "0x0" in shape:  # noqa: PLR2004

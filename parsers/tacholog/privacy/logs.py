@@ -131,7 +131,7 @@ class _LineRedactor:
         return self._shown_text(text, kind)
 
     def _shown_prefix(self, prefix: Prefix, text: str) -> str:
-        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line. A time or a log level is no name."""
+        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line. A time or a log level is not a name."""
         if self._privacy.unknown_lines == "withhold":
             return prefix.without_names(text, WITHHELD)
         return self._redactor.text(text)

@@ -91,7 +91,7 @@ def _rows(table: pd.DataFrame) -> list[Row]:
 def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
     """Collect the names in the lines of all logs and in the strings of all manifests.
 
-    Strings with a key that announces a name are also read as ``key=value``.
+    If the key of a string announces a name, the string is also read as ``key=value``.
     """
     names, host = redaction.names, {str(row["run"]): shown_host(str(row["host"]), ids) for row in rows}
     keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, run_logs in logs.items() if run in host for log in run_logs}

@@ -141,9 +141,10 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
 
 
 def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return the answer in sentences. ``loss`` gives one line on the largest loss of a test; it is empty if no rate has the mark for loss.
+    """Return the results of a test in sentences.
 
-    ``acknowledgements`` says only what an acknowledgement of the broker means; it is empty if the test has none.
+    For ``loss``, return one line on the largest loss of a test, or nothing if no rate has the mark for loss. For ``acknowledgements``, return what an
+    acknowledgement of the broker means, or nothing if the test has none.
 
     Raises:
         TachologError: there are no sentences on the test.
@@ -210,7 +211,7 @@ def rig_cost_of(page: Page, runs: Iterable[RunRow]) -> Html:
 
 
 def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
-    """Return the notes in the manifests of the runs, each once; with ``only_new``, without the notes that `evidence` shows.
+    """Return the different notes in the manifests of the runs. With ``only_new``, leave out the notes that `evidence` shows.
 
     If ``releases`` are named, only their runs are considered.
     """

@@ -352,7 +352,7 @@ class PageFrame:
 
 
 def _once(pattern: re.Pattern[str], text: str) -> str:
-    """Return the text with only the first match, because Sphinx and the theme both write the same element."""
+    """Remove all matches except the first one, because Sphinx and the theme both write the same element."""
     first = pattern.search(text)
     return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 

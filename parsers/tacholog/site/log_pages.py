@@ -246,7 +246,7 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
 class _Additions(NamedTuple):
     """Additions to lines: labels for lines that hold only a number, the numbers by their anchors, and formulas of computed numbers.
 
-    ``spans`` are the positions stated by the format, by anchor.
+    ``spans`` are the positions of numbers, by anchor, if the format states them.
     """
 
     labels: Mapping[int, str]

@@ -96,13 +96,13 @@ class Page:
         return self._data
 
     def part(self, wanted: Selection) -> View:
-        """Return a part of the data. Its selection is numbered even if nothing on the page needs an id, so that all pages number it alike."""
+        """Return a part of the data. Its selection always gets a number, so that all pages number the selections alike."""
         view = self.data.view.only(wanted)
         self.number(wanted)
         return view
 
     def number(self, wanted: Selection) -> int:
-        """Return the number of a selection among the selections of the page that have the same name in ids."""
+        """Return a number that makes the ids of a selection unique, if other selections of the page have the same name in ids."""
         return self._numbers.number(wanted)
 
     def anchor(self, subject: str, wanted: Selection) -> str:
@@ -120,7 +120,7 @@ class Page:
         return portions(self.data.view.only(msgspec.structs.replace(wanted, test=None)))[0]
 
     def series(self, part: View, wanted: Selection, test: str, *, best: bool) -> list[Series]:
-        """Return the series of a test to show. Each series keeps its colour among all series."""
+        """Return the series of a test that the page shows. Each series has the same colour as among all series."""
         return self.best(wanted).series_of(test, part.series()) if best else part.series()
 
     # Parts

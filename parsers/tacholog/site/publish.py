@@ -429,7 +429,7 @@ def _is_same_file(path: Path, handle: int) -> bool:
 
 
 def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
-    """Bring the owner's names into the new folder: copy files, and move folders. `_recover` can undo the moves."""
+    """Bring the owner's files and folders into the new folder: files are copied, folders are moved. `_recover` can undo the moves."""
     for name in owned:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             (folder / name).rename(fresh / name)

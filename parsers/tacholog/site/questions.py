@@ -35,7 +35,7 @@ class Alternative(NamedTuple):
 class AskedQuestion(NamedTuple):
     """A question of a site: its title, its answer, its page, and, for each chosen value, the pages that show the other values.
 
-    ``is_listed``: whether the list of questions contains it. The others are reached from another question.
+    ``is_listed``: whether the list of questions contains it. Otherwise another question links to it.
     """
 
     document: str
@@ -47,7 +47,7 @@ class AskedQuestion(NamedTuple):
 
 
 def questions_of(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
-    """Return the questions of a site in order: each stated or chosen question, followed by the questions for the values that it leaves out.
+    """Return the questions of a site in order: each stated or chosen question, then the questions on the values that its answer leaves out.
 
     Raises:
         UnreadableInput: a question of ``site.toml`` has no answer; the message names it.

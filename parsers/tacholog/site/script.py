@@ -12,13 +12,13 @@ from tacholog.privacy.settings import NUMBERED_PSEUDONYM
 from tacholog.runs.manifest import FLOOR, Command, Manifest, Readiness
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-# Words that are not a program at the beginning of a command: reserved words of the shell, and assignments.
+# If a command begins with one of these words, the word is not a program: reserved words of the shell, and assignments.
 _NO_PROGRAM = re.compile(r"case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while|[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
 # Readers may change only the duration, for a short first try.
 _SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
-# The known programs, whose output has a format here, and the servers of some of them. Any other program gets a warning, because it may do anything.
+# Programs whose output has a format in Tacholog, and the servers of some of them. Other programs get a warning, because they may do anything.
 _KNOWN = re.compile(
     r"perftest(?:-floor|_cpp|_java|_cs)?|(?:Throughput|Latency|Video)Test|ecal_(?:sample_)?latency_\w+|tips-ping-pong|perf_test|ddsperf|iperf3|qperf|sockperf"
     r"|iceperf-[a-z-]+|benchmark-[a-z-]+|nats(?:-server)?|redis-(?:server|benchmark)"
