@@ -154,7 +154,8 @@ def _content(root: Path) -> bytes:
 
 
 def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> None:
-    """Copy the requirements in a folder of runs to the folder of the dataset, redacted like the dataset. Without such a folder, there are none.
+    """Copy the requirements in a folder of runs to the folder of the dataset, redacted like the dataset. Without such a folder, delete
+    the copy of an earlier build.
 
     A file that has not changed keeps its modification time.
     """
@@ -187,7 +188,7 @@ def _redacted_entry(entry: Mapping[str, Any], redactor: Redactor) -> dict[str, A
 
 
 def kept_requirements(folder: Path) -> RequirementFile | None:
-    """Return the requirements stored with a dataset; ``None`` if there are none, or if a release to compare with has no name."""
+    """Return the requirements stored with a dataset; ``None`` if there are none."""
     path = folder / FILE
     return read_requirements(path) if path.is_file() else None
 
