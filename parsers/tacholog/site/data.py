@@ -156,7 +156,7 @@ def _content(root: Path) -> bytes:
 def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> None:
     """Copy the requirements in a folder of runs to the folder of the dataset, redacted like the dataset.
 
-    A file that has not changed keeps its modification time. Without a folder of runs, the copy of an earlier build is deleted.
+    A file that has not changed keeps its modification time. If ``root`` is ``None``, the copy of an earlier build is deleted.
     """
     target = folder / FILE
     if root is None:
