@@ -412,7 +412,7 @@ def test_changed_log_is_reported_by_its_digest_and_by_its_numbers(built: Path, t
 
     receipt = verify_site(site)
 
-    assert f"{raw.relative_to(site).as_posix()} is not the text that it is named after" in {one.reason for one in receipt.findings}
+    assert f"the name of {raw.relative_to(site).as_posix()} is not the SHA-256 of its text" in {one.reason for one in receipt.findings}
     assert any(one.place.startswith("rti/1.1/02/sub.log#L1:goodput") for one in receipt.findings)
     assert run(receipt.path).exit_code == 3
 

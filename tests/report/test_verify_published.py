@@ -134,7 +134,7 @@ def test_damaged_list_of_versions_and_table_that_belongs_to_no_version_are_repor
     findings = {one.place: one.reason for one in verify_site(copy).findings}
 
     assert "versions.json: this is no list of versions with their dates" in findings["versions"]
-    assert findings[RESULTS] == "it is that of no version in versions/"
+    assert findings[RESULTS] == "it differs from the file of each version in versions/"
 
 
 def test_number_under_a_masked_heading_is_accepted_only_if_its_line_prints_it(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# The fields that contain a version, and the fields that contain a digest: a version of four numbers is not an address, and a digest is no secret.
+# The fields that contain a version, and the fields that contain a digest: a version of four numbers is not an address, and a digest is not secret.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
 # Names that become parts of URLs. Links to them must stay valid, so only known names are replaced in them.
@@ -73,8 +73,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
 REPLACED = "replaced"  # This word replaces a redacted text that the field would not accept.
-_LABEL_NAME, _LABEL_VALUE = 64, 200  # the limits in characters, as in a manifest
-_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # the limits of a name or value to which a number may be appended
+_LABEL_NAME, _LABEL_VALUE = 64, 200  # the largest numbers of characters, as in a manifest
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # the same limits before a number is appended to the name or value
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
@@ -121,7 +121,7 @@ def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
 
 
 def with_published_labels(published: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
-    """Return a result of `published_manifest` with its labels redacted again, so that they differ from the labels of all other runs."""
+    """Return a published manifest with these labels, redacted so that they differ from the labels of all other runs."""
     return msgspec.structs.replace(published, labels=_labels(labels, redactor))
 
 
@@ -204,7 +204,7 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
 
 @lru_cache
 def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the type hints of the fields of a struct that do not accept every text."""
+    """Return the fields of a struct that accept only certain texts, each with its type hint."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}
 

@@ -208,7 +208,7 @@ def _is_peer(word: str, before: list[str], after: str) -> bool:
 
 
 def may_hold_name(shape: str) -> bool:
-    """Whether a token of this shape (every digit written as 0) may be a name or announce a name. It is true if this is not certain."""
+    """Whether a token of this shape (every digit written as 0) may be a name or announce a name. In doubt, return True."""
     if len(shape) > LONGEST_TOKEN or "@" in shape or "\\" in shape or "~" in shape or "::" in shape:
         return not _FIGURES.fullmatch(shape)
     if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1 or "0x0" in shape:  # noqa: PLR2004
@@ -236,7 +236,7 @@ MAC = re.compile(
     r"(?<![\w:.-])(?:[0-9A-Fa-f]{2}(?:(?:[:-][0-9A-Fa-f]{2}){19}|(?:[:-][0-9A-Fa-f]{2}){7}|(?:[:-][0-9A-Fa-f]{2}){5})"
     r"|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3})(?![\w:-])"
 )
-_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # a GUID of InfiniBand; a pointer has the same form, so it is replaced too
+_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # A GUID of InfiniBand. A pointer has the same form, so it is replaced too.
 # The name that systemd or rdma-core gives to a network card after its address: enx00e04c680123, wlx..., rocex525400c0fe123455.
 ADDRESS_IN_NAME = re.compile(
     r"(?<![^\W_])(?:en|ib|sl|wl|ww|roce|iw|opa|hfi|usnic)x(?P<address>[0-9a-f]{12}(?:[0-9a-f]{4})?)(?![^\W_])", re.IGNORECASE
@@ -268,7 +268,7 @@ _COMMON = ("/dev/", "/proc/", "/sys/", "/usr/", "/bin/", "/sbin/", "/lib/", "/li
 
 
 class NameSpan(NamedTuple):
-    """The span of a name in a text, and its kind. ``is_other_host``: whether another machine than the named machine wrote the text."""
+    """The span of a name in a text, and its kind. ``is_other_host``: whether it names another machine than the one that wrote the text."""
 
     start: int
     end: int
@@ -324,7 +324,7 @@ def _paths(word: str) -> Iterator[NameSpan]:
 
 
 def _is_common(path: str) -> bool:
-    """Whether every machine has this path, or the text is not a path, such as `/s` after a unit, or a single slash."""
+    """Whether a text is a path that every machine has, or not a path at all, such as a single slash or `/s` after a unit."""
     if path.startswith("/") and "/" not in path[1:]:
         return path.rstrip(".:") in ("/dev", "/proc", "/sys", "/usr", "/bin", "/tmp", "/etc", "/var") or is_public(path)  # noqa: S108
     return path.startswith((".", *_COMMON)) and all(map(is_public, path.split("/")))

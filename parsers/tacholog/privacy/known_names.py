@@ -14,12 +14,12 @@ _EVERYDAY = frozenset(
         *("localhost", "root", "user", "admin", "ubuntu", "debian", "fedora", "runner", "build", "test", "tests", "host", "node", "perf", "vm"),
         *("server", "perftest", "tacholog", "client", "publisher", "subscriber", "latency", "throughput", "pub", "sub", "both", "tcp", "udp"),
         *("shm", "none", "name"),
-        # Words in the log of a broker's server: the web site of the broker, its standard user, and what follows "user:".
+        # Words that brokers print in their logs: the name in the address of their web site, a standard user, and a word that follows "user:".
         *("rabbitmq", "redis", "nats", "kafka", "guest", "have"),
     )
 )
 _SHORTEST = 3
-NameList = list[tuple[str, str, bool]]  # the kind, the name, and whether another machine than the named machine wrote the text
+NameList = list[tuple[str, str, bool]]  # the kind, the name, and whether it names another machine than the one that wrote the text
 
 
 class Screening:
@@ -50,8 +50,9 @@ class KnownNames:
         self._keep = {folded(word) for word in privacy.keep}
         self.hosts = {folded(plain(name)): pseudonym for name, pseudonym in hosts.items()} if privacy.hosts == "pseudonym" else {}
         self._stated_hosts = frozenset(self.hosts)
-        self.own_names: dict[str, set[str]] = {}  # by pseudonym: the names of the machine in its own logs, because many machines are called "vm"
-        self._full: dict[str, set[str]] = {}  # each name with the longer names that it may abbreviate
+        # The names of each machine in its own logs, by its pseudonym. Many machines are called "vm", so a name alone identifies no machine.
+        self.own_names: dict[str, set[str]] = {}
+        self._full: dict[str, set[str]] = {}  # for each name, the longer names that it may stand for
         self.users: set[str] = set()
         self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
         self.originals: dict[str, list[str]] = {}  # the originals of each published label, in order of appearance
@@ -77,7 +78,7 @@ class KnownNames:
 
     def screening(self) -> Screening:
         """Return the screening for all names that were added so far."""
-        count = len(self.hosts) + len(self.users)  # Both sets only grow.
+        count = len(self.hosts) + len(self.users)  # Both sets only grow, so an equal count means that they have not changed.
         if self._screening is None or self._screening[0] != count:
             self._screening = count, Screening(self.everywhere())
         return self._screening[1]

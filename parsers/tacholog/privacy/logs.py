@@ -131,7 +131,7 @@ class _LineRedactor:
         return self._shown_text(text, kind)
 
     def _shown_prefix(self, prefix: Prefix, text: str) -> str:
-        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line. A time or a log level is no name."""
+        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line. A time or a log level is not a name."""
         if self._privacy.unknown_lines == "withhold":
             return prefix.without_names(text, WITHHELD)
         return self._redactor.text(text)
@@ -183,7 +183,7 @@ def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
     content = msgspec.json.encode(classes)
     there = sha256_of(folder_of_classes, name)
     if there == hashlib.sha256(content).hexdigest():
-        return  # Reading is much faster than writing, and each build saves the classes of all logs.
+        return  # An equal file is not written again: reading is much faster, and each build saves the classes of all logs.
     path = folder_of_classes / name
     if there is None:
         path.unlink(missing_ok=True)  # There may be a link in place of the file.

@@ -91,7 +91,7 @@ def _rows(table: pd.DataFrame) -> list[Row]:
 def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
     """Collect the names in the lines of all logs and in the strings of all manifests.
 
-    Strings with a key that announces a name are also read as ``key=value``.
+    If the key of a string announces a name, the string is also read as ``key=value``.
     """
     names, host = redaction.names, {str(row["run"]): shown_host(str(row["host"]), ids) for row in rows}
     keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, run_logs in logs.items() if run in host for log in run_logs}
@@ -313,7 +313,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     Args:
         runs: the run of each text.
         texts: the column.
-        is_plain: whether a text stays unchanged in every run, as most texts. Each distinct text is checked only once.
+        is_plain: returns whether a text stays unchanged in every run. Each distinct text is checked only once.
         redact: returns the replacement of a text of a run. It is called only once for each pair of run and text.
     """
     words = texts.astype("category").cat.remove_unused_categories()  # The categories may contain words of other runs.

@@ -76,7 +76,7 @@ _TAG = re.compile(r"<[^>]*>")  # `<` and `>` in the content are escaped as well
 _BETWEEN_TAGS = re.compile(r">[^<]*")
 _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 _WORDS = frozenset({"releases", "machines", "schema", "marks", "metrics", "conditions", "definitions", "statistics"})  # tables of words
-_WITH_ANCHORS = 20  # the number of portions whose ids load them from the page; for further portions, a page has only links
+_WITH_ANCHORS = 20  # The ids of this number of portions are on the page, so that links to them work. Of further portions, it has only links.
 
 
 def table(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
@@ -141,9 +141,10 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
 
 
 def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return the answer in sentences. ``loss`` gives one line on the largest loss of a test; it is empty if no rate has the mark for loss.
+    """Return the results of a test in sentences.
 
-    ``acknowledgements`` says only what an acknowledgement of the broker means; it is empty if the test has none.
+    For ``loss``, return one line on the largest loss of a test, or nothing if no rate has the mark for loss. For ``acknowledgements``, return what an
+    acknowledgement of the broker means, or nothing if the test has none.
 
     Raises:
         TachologError: there are no sentences on the test.
@@ -200,17 +201,17 @@ def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None
 
 
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Return what perftest itself took of each round trip in the sessions of the first numbers of a page; nothing if it was not measured."""
+    """Return how much of each round trip perftest itself took, in the sessions of the first numbers of a page; nothing if it was not measured."""
     return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
 
 
 def rig_cost_of(page: Page, runs: Iterable[RunRow]) -> Html:
-    """Return what perftest itself took of each round trip in the sessions of these runs; nothing if it was not measured."""
+    """Return how much of each round trip perftest itself took, in the sessions of these runs; nothing if it was not measured."""
     return rig_cost_words(rig_series(page.data.view, runs), page.links)
 
 
 def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
-    """Return the notes in the manifests of the runs, each once; with ``only_new``, without the notes that `evidence` shows.
+    """Return the different notes in the manifests of the runs. With ``only_new``, leave out the notes that `evidence` shows.
 
     If ``releases`` are named, only their runs are considered.
     """
@@ -323,7 +324,7 @@ def compare(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTH
 
 
 def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING, document: str = SIDE_BY_SIDE) -> Html:
-    """Return the tables of all machines with the part that the page ``document`` shows. If no other page shows the rest, it is folded here."""
+    """Return the part of the tables of all machines that the page ``document`` shows. If no other page shows the rest, it is folded here."""
 
     def make(part: View) -> Html:
         compared, anchor = side_by_side_of(part, pages), page.anchor("", wanted) or "beside"
@@ -359,7 +360,7 @@ def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
 def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title: str, *, has_anchors: bool) -> Html:
     words = f"release {portion.title}" if portion.is_release else portion.title
     name = page.part_name(words)
-    numbered = name.removeprefix(page.own_part_name(slug(words)))  # Releases `1-RC` and `1-rc` also get two parts.
+    numbered = name.removeprefix(page.own_part_name(slug(words)))  # `1-RC` and `1-rc` are two releases, so their parts need two names.
     suffix = f"{slug(portion.title)}-{numbered}" if numbered else slug(portion.title)
     content = portion_html(part, portion, wanted, page.links, suffix, page.table_part(part_of(name, RUNS)), page.number(wanted))
     body = join([content, portion_runs(part, portion, page.links, offered_log, _rest_of_runs(page, words))])

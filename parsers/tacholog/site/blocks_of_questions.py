@@ -36,7 +36,7 @@ def answer_loaded(_page: Page, asked: AskedQuestion) -> Html:
 
 
 def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
-    """Return what perftest itself took of each round trip in the sessions of the answer; nothing if it was not measured."""
+    """Return how much of each round trip perftest itself took, in the sessions of the answer; nothing if it was not measured."""
     return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
 
 
@@ -97,7 +97,7 @@ def question_as_toml(_page: Page, asked: AskedQuestion) -> Html:
     lines += [f"by = [{', '.join(map(_quoted, question.by))}]"] if question.by else []
     lines += [f"metric = {_quoted(question.metric)}"]
     lines += [f"where = {{ {', '.join(f'{_quoted(name)} = {_quoted(value)}' for name, value in question.where.items())} }}"] if question.where else []
-    return code(drawn("\n".join(lines)), "none")  # without colours, because they would split hostile words into elements
+    return code(drawn("\n".join(lines)), "none")  # No colours: they need an element for each word, and would split hostile text.
 
 
 def question_as_command(_page: Page, asked: AskedQuestion) -> Html:

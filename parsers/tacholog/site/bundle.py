@@ -22,7 +22,7 @@ from typing import NamedTuple
 from tacholog.errors import UnreadableInput
 
 _TIMEOUT_S = 20
-_RETRY_AFTER_S = 3600  # so that a build without network does not wait each time
+_RETRY_AFTER_S = 3600  # After a failure, builds do not try again for this time, so that they do not wait without a network.
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 

@@ -154,9 +154,9 @@ def _content(root: Path) -> bytes:
 
 
 def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> None:
-    """Copy the requirements in a folder of runs to the folder of the dataset, redacted like the dataset. Without such a folder, there are none.
+    """Copy the requirements in a folder of runs to the folder of the dataset, redacted like the dataset.
 
-    A file that has not changed keeps its modification time.
+    A file that has not changed keeps its modification time. If ``root`` is ``None``, the copy of an earlier build is deleted.
     """
     target = folder / FILE
     if root is None:
@@ -187,12 +187,12 @@ def _redacted_entry(entry: Mapping[str, Any], redactor: Redactor) -> dict[str, A
 
 
 def kept_requirements(folder: Path) -> RequirementFile | None:
-    """Return the requirements stored with a dataset; ``None`` if there are none, or if a release to compare with has no name."""
+    """Return the requirements stored with a dataset; ``None`` if there are none."""
     path = folder / FILE
     return read_requirements(path) if path.is_file() else None
 
 
 def releases_of_site(data: Dataset) -> Base:
-    """Return a function that returns the runs of the baseline release of a relative requirement, or no runs if the site lacks this release."""
+    """Return a function that relative requirements use: it returns the runs of a release, or no runs if the site lacks this release."""
     there = {str(name) for name in data.runs["release"].dropna()}
     return lambda name: of_release(data, name) if name in there else of_runs(data, ())

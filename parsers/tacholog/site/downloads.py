@@ -84,7 +84,7 @@ def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, f
 
 
 def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, column: str, numbered_files: Iterable[tuple[str, int]]) -> None:
-    """Write one file for each of the numbers in a column."""
+    """Write files by their names. Each file contains the rows that have one value of a column."""
     digests = files.digests(column)
     for name, number in numbered_files:
         if not former.has(name, digests[(number,)]):

@@ -54,7 +54,7 @@ _FILES = ((ALL, "application/vnd.apache.parquet"), (LATEST, "application/json"))
 RELEASES_FEED, CHANGES_FEED = "releases.atom", "changes.atom"
 _ATOM = "http://www.w3.org/2005/Atom"
 _COMPARISONS, _CHANGES = 10, 50  # the largest number of entries; each release needs a comparison
-_Moments = Mapping[tuple[str, str], str]  # by system and release
+_Moments = Mapping[tuple[str, str], str]  # by system and release: the start of the last run
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "https://tacholog.invalid/feed")
 
 
@@ -92,7 +92,7 @@ class LatestRequirement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """The content of the file. Fields may be added, but are not changed or removed unless ``schema`` gets another number."""
+    """The content of the file. Fields may be added. If a field is changed or removed, ``schema`` gets another number."""
 
     schema_: Literal["latest/1"] = "latest/1"
     generated_by: str
@@ -188,7 +188,7 @@ def _citation(released: str | None, systems: list[str], settings: SiteSettings) 
 
 
 def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, object]:
-    """Return the description for search engines of datasets. It is also a part of the first page, because they follow no link to it."""
+    """Return the description for search engines of datasets. The first page contains it too, because search engines follow no link to it."""
     there = list(runs)
     released, systems = _last_day(there), _systems(there)
     base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
@@ -282,7 +282,7 @@ def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[Fee
 
 
 def _change_entry(system: str, history: SystemHistory, change: HistoryChange, moment_and_page: tuple[str, str]) -> FeedEntry:
-    """Return the entry of a change. Its id contains only the kind and the time of the change, so it stays when later releases refine the size."""
+    """Return the entry of a change. Its id contains only the kind and the time of the change, so it stays when later releases change the size."""
     moment, page = moment_and_page
     before, release = history.releases[change.before], history.releases[change.release]
     row = {name: value for name, value in msgspec.to_builtins(change.line.key).items() if name != "system"}

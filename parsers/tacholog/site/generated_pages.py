@@ -54,7 +54,7 @@ _USED_WITHOUT_MENUS: Mapping[str, tuple[str, ...]] = {
     "script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"),
     "css_files": ("tacholog.css",),
 }
-# `tacholog publish` puts the list of all versions in its place.
+# `tacholog publish` replaces this text by the list of all versions.
 _UNPUBLISHED = tag("p", "This site was not published yet. ", tag("a", "Its first page", href="../index.html"), ".")
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
 _PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
@@ -288,7 +288,7 @@ class GeneratedPages:
 def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     """Remove inline scripts, and let the page be shown before its scripts run.
 
-    Pages without menus lose the files that they do not use, because there are thousands of these pages.
+    There are thousands of pages without menus, so these pages also lose the files that they do not use.
     """
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     for file in context["script_files"]:
@@ -357,7 +357,7 @@ class PageFrame:
 
 
 def _once(pattern: re.Pattern[str], text: str) -> str:
-    """Return the text with only the first match, because Sphinx and the theme both write the same element."""
+    """Remove all matches except the first one, because Sphinx and the theme both write the same element."""
     first = pattern.search(text)
     return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 

@@ -40,12 +40,12 @@ from tacholog.view.results import LogRow, ProblemRow, ResultRow, RunRow
 from tacholog.view.views import View, log_document, manifest_of
 
 SHOWN_LINES = 5000
-LINKED_LINES = 20_000  # further lines that are shown because numbers or problems link to them
+LINKED_LINES = 20_000  # the largest number of further lines that are shown because numbers or problems link to them
 _PLACES = 100  # the number of lines of a withheld range that have anchors, besides the first line
-WHOLE_CHARACTERS = 800  # longer lines are cut
-SHOWN_CHARACTERS = 240  # shown of a line that is cut
-BARE_CHARACTERS = 160  # shown of a result line without linked numbers, such as a histogram, because a site has thousands of them
-LINKED_CHARACTERS = 2000  # shown of a line that is cut, if it contains a linked number
+WHOLE_CHARACTERS = 800  # A line with more characters is cut.
+SHOWN_CHARACTERS = 240  # A cut line shows this number of characters.
+BARE_CHARACTERS = 160  # A result line without linked numbers, such as a histogram, shows fewer characters: a site has thousands.
+LINKED_CHARACTERS = 2000  # A cut line with a linked number shows at most this number of characters.
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 _State = tuple[int, ...]
@@ -246,7 +246,7 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
 class _Additions(NamedTuple):
     """Additions to lines: labels for lines that hold only a number, the numbers by their anchors, and formulas of computed numbers.
 
-    ``spans`` are the positions stated by the format, by anchor.
+    ``spans`` are the positions of numbers, by anchor, if the format states them.
     """
 
     labels: Mapping[int, str]

@@ -133,7 +133,7 @@ def _bring(source: Path, target: Path, part: Path) -> None:
 
 def _remove_empty(site: Path, name: str) -> None:
     for folder in [*Path(name).parents][:-1]:
-        with suppress(OSError):  # It is not empty.
+        with suppress(OSError):  # A folder that is not empty stays.
             (site / folder).rmdir()
 
 
@@ -150,7 +150,7 @@ def _below(site: Path) -> Iterator[str]:
 def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield each folder with its folders and its other files, as `os.walk` does. Names that the caller removes are skipped.
 
-    `os.walk` also asks the system whether each folder is a link, although the entry of the folder states it. That takes a third of its time.
+    `os.walk` also asks the system whether each folder is a link, although the entry of the folder states it. These calls take a third of its time.
     """
     to_do = [top]
     while to_do:

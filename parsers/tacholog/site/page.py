@@ -96,13 +96,13 @@ class Page:
         return self._data
 
     def part(self, wanted: Selection) -> View:
-        """Return a part of the data. Its selection is numbered even if nothing on the page needs an id, so that all pages number it alike."""
+        """Return a part of the data. Its selection always gets a number, so that all pages number the selections alike."""
         view = self.data.view.only(wanted)
         self.number(wanted)
         return view
 
     def number(self, wanted: Selection) -> int:
-        """Return the number of a selection among the selections of the page that have the same name in ids."""
+        """Return a number that makes the ids of a selection unique, if other selections of the page have the same name in ids."""
         return self._numbers.number(wanted)
 
     def anchor(self, subject: str, wanted: Selection) -> str:
@@ -110,7 +110,7 @@ class Page:
         return page_anchor(subject, *wanted.values(), number=self.number(wanted))
 
     def links_beside(self, wanted: Selection, test: str | None) -> Links:
-        """Return the links for a table next to the tables with all numbers of a test, as on the pages of a site."""
+        """Return the links of a table. If the tables with all numbers of its test are on the same page, it links to them."""
         others = msgspec.structs.replace(wanted, test=None)
         stands_beside = test and wanted.system and wanted.transport and not wanted.run
         return Links(self.links.logs, numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
@@ -120,7 +120,7 @@ class Page:
         return portions(self.data.view.only(msgspec.structs.replace(wanted, test=None)))[0]
 
     def series(self, part: View, wanted: Selection, test: str, *, best: bool) -> list[Series]:
-        """Return the series of a test to show. Each series keeps its colour among all series."""
+        """Return the series of a test that the page shows. Each series has the same colour as among all series."""
         return self.best(wanted).series_of(test, part.series()) if best else part.series()
 
     # Parts
@@ -248,7 +248,7 @@ def page_of_part(document: str, part: LoadedPart, content: str) -> str:
     """Return the content of the page of a part, below its heading. ``content`` is the piece of the part, with the addresses of the page."""
     link = tag("a", "The main page of these results", href=f"{PurePosixPath(document).name}.html")
     back = str(tag("p", link, " says how all of this was measured, and on which machines.", class_="tl-note"))
-    if "<h2" not in content:  # The end of a list is deep in its page. Here its headings come directly below the title.
+    if "<h2" not in content:  # The end of a list has headings of a low level. On its own page, they come directly below the title.
         content = content.replace("<h4 ", "<h2 ").replace("</h4>", "</h2>")
     # The data of figures are in the script of the part, compressed. Readers without JavaScript see the static figure.
     return back + _FIGURE.sub(f'<figure data-part="{part.name}.js"', _DRAWN_FROM.sub("", content))

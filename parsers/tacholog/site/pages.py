@@ -39,7 +39,7 @@ from tacholog.view.side_by_side import DOCUMENT as SIDE_BY_SIDE
 from tacholog.view.views import TESTS, Selection, View, marked_of
 from tacholog.visible import drawn
 
-_FORMER_ANCHOR = "fastest-by-size-one-machine-after-the-other"  # of the page that shows medians by size, before version 0.5
+_FORMER_ANCHOR = "fastest-by-size-one-machine-after-the-other"  # Before version 0.5, the anchor of the page with medians by size.
 # The pages that a site always or sometimes has: their titles, and whether a list of headings stands next to the page.
 _TITLES = {
     "systems": ("Systems and transports", False),
@@ -109,7 +109,7 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
 
 
 def _side_by_side_pages(view: View, shared: dict[str, Any], of_search: str) -> Iterator[SitePage]:
-    """Yield a page for each size, and one for each statistic. The first of each kind has an address of its own; people search for the first one."""
+    """Yield a page for each size, and one for each statistic. The first of each kind has a fixed address. Only the very first has search words."""
     for each in side_by_side_of(view, shared["pages"]).slices:
         is_first = each.document == SIDE_BY_SIDE
         title = "Side by side" if is_first else f"Side by side: {each.words}{'' if each.statistic is None else ', by size'}"
@@ -330,7 +330,7 @@ def _short_manifests(view: View) -> Mapping[str, _Stated]:
 
 
 def _has_library(view: View) -> bool:
-    """Whether any log names a library as its system, other than the system that its campaign names."""
+    """Whether any log of an own run names a library as its system, while its manifest names another system."""
     return any(not (run := view.runs[name]).published and run.system != manifest.system for name, manifest in _short_manifests(view).items())
 
 

@@ -42,7 +42,7 @@ _INDEX = "index.html"
 _OWNERS = (".git", "CNAME")  # these names belong to the owner of the folder and are not changed
 _ALLOWED = (*_OWNERS, ".nojekyll", ".tacholog-publish.lock", ".tacholog-publish.new")
 _GIT_TIMEOUT_S = 600
-_RAW_LOG = re.compile(r"raw/([0-9a-f]{2})/\1[0-9a-f]{62}\.gz")  # as `tacholog.render.tables.logs.raw_log_name` names them
+_RAW_LOG = re.compile(r"raw/([0-9a-f]{2})/\1[0-9a-f]{62}\.gz")  # the names that `tacholog.render.tables.logs.raw_log_name` returns
 _RAW_LINK = re.compile(r'(href=")((?:\.\./)*raw/[0-9a-f]{2}/[0-9a-f]{64}\.gz")')
 _NAMED_RAW_LOG = re.compile(_RAW_LOG.pattern.encode())
 _STYLE = Html("body{font:1.05rem/1.6 system-ui,sans-serif;max-width:44rem;margin:4rem auto;padding:0 1rem}")
@@ -103,7 +103,7 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
     stamp = finished(site)
     if (stamp.problems or stamp.altered) and not incomplete:
         raise UnreadableInput(f"{site}: {_incomplete(stamp)}")
-    # The list of versions is made here. That of a site which was not published has none.
+    # The list of versions of the site is left out: it names no version, and publishing makes a new list.
     return msgspec.structs.replace(stamp, files={name: digest for name, digest in stamp.files.items() if name != f"{VERSIONS}/{_INDEX}"})
 
 
@@ -233,7 +233,7 @@ def _pages(version: Path) -> Iterator[Path]:
 
 def _redirect(address: str, label: str) -> str:
     link = tag("a", f"It is kept as it was in {label}.", href=quote(address))
-    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), f"{quote(address)}#kept")  # tacholog.js reads it
+    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), f"{quote(address)}#kept")  # tacholog.js reads `#kept`
 
 
 def _index(labels: Mapping[str, str]) -> str:
@@ -277,7 +277,7 @@ def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False
 
 
 def _holds(target: Path, label: str, stamp: Stamp) -> bool:
-    """Return whether the newest content of a folder is that of a site, and also stored as this version."""
+    """Return whether a folder has the content of a site at its root, and also contains this version."""
     return (target / VERSIONS / label).is_dir() and all(sha256_of(target / name) == digest for name, digest in stamp.files.items())
 
 
@@ -337,7 +337,7 @@ def _restore(branch: str, target: Path) -> bool:
     """
     for remote, name in ((True, f"refs/remotes/origin/{branch}"), (False, f"refs/heads/{branch}")):
         if subprocess.run(["git", "rev-parse", "--verify", "--quiet", name], capture_output=True, check=False).returncode == 0:
-            archive = target.with_suffix(".zip")  # not tar, which Python unpacks safely only since version 3.11.4
+            archive = target.with_suffix(".zip")  # Not a tar file: Python unpacks tar files safely only since version 3.11.4.
             words = ["git", "archive", "--output", str(archive), name]
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_GIT_TIMEOUT_S)
             if done.returncode:
@@ -429,7 +429,7 @@ def _is_same_file(path: Path, handle: int) -> bool:
 
 
 def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
-    """Bring the owner's names into the new folder: copy files, and move folders. `_recover` can undo the moves."""
+    """Bring the owner's files and folders into the new folder: files are copied, folders are moved. `_recover` can undo the moves."""
     for name in owned:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             (folder / name).rename(fresh / name)

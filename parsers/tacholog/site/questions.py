@@ -35,7 +35,7 @@ class Alternative(NamedTuple):
 class AskedQuestion(NamedTuple):
     """A question of a site: its title, its answer, its page, and, for each chosen value, the pages that show the other values.
 
-    ``is_listed``: whether the list of questions contains it. The others are reached from another question.
+    ``is_listed``: whether the list of questions contains it. Otherwise another question links to it.
     """
 
     document: str
@@ -47,7 +47,7 @@ class AskedQuestion(NamedTuple):
 
 
 def questions_of(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
-    """Return the questions of a site in order: each stated or chosen question, followed by the questions for the values that it leaves out.
+    """Return the questions of a site in order: each stated or chosen question, then the questions on the values that its answer leaves out.
 
     Raises:
         UnreadableInput: a question of ``site.toml`` has no answer; the message names it.
@@ -66,7 +66,7 @@ def _asked(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
         except TachologError as error:
             if of_owner:
                 raise UnreadableInput(f"questions[{number}]: {error}") from error
-            # Nobody stated this question. The rule that chose it only counts results, and other pages have the numbers.
+            # A rule chose this question by counting results, so it may have no answer. Other pages have the numbers.
     return asked
 
 
@@ -102,7 +102,7 @@ def _with_alternatives(
 
 
 def _further(question: Question, choice: ChosenValue) -> Iterator[tuple[str, Question]]:
-    """Yield the questions that show more of a field: over the field, divided by the field, then one for each of its other values."""
+    """Yield further questions on a field: the metric over the field, then divided by the field, then for each other value of the field."""
     field = choice.field
     if field.kind == "number" and len({*field.values} - {None}) > 1:
         yield f"over {field.title}", msgspec.structs.replace(question, over=field.name)

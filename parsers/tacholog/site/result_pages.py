@@ -187,7 +187,7 @@ def _pair_order(pair: tuple[str, str]) -> tuple[object, ...]:
 
 
 def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str]], document: str) -> tuple[PagePart, ...]:
-    """Return the parts of a page. Their numbers are those that the blocks of the page assign, because both have the same order."""
+    """Return the parts of a page. The parts are in the order of the blocks of the page, so both assign the same numbers."""
     numbers = SelectionNumbers()
     selections = [msgspec.structs.replace(selection_of(fields, values), system=system, transport=transport) for system, transport in pairs]
     return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)
@@ -208,7 +208,7 @@ def csv_name(*values: str) -> str:
 
 
 def csv_names(pages: Collection[Values]) -> dict[Values, str]:
-    """Return the address of the CSV file for each page. The files of systems such as `X` and `x` are numbered."""
+    """Return the address of the CSV file for each page. Names that differ only in case, such as `X` and `x`, get numbers."""
     return {values: f"{DATA}/{name}.csv.gz" for values, name in numbered(pages).items()}
 
 

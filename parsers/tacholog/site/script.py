@@ -12,13 +12,13 @@ from tacholog.privacy.settings import NUMBERED_PSEUDONYM
 from tacholog.runs.manifest import FLOOR, Command, Manifest, Readiness
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-# Words that are not a program at the beginning of a command: reserved words of the shell, and assignments.
+# If a command begins with one of these words, the word is not a program: reserved words of the shell, and assignments.
 _NO_PROGRAM = re.compile(r"case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while|[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
 # Readers may change only the duration, for a short first try.
 _SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
-# The known programs, whose output has a format here, and the servers of some of them. Any other program gets a warning, because it may do anything.
+# Programs whose output has a format in Tacholog, and the servers of some of them. Other programs get a warning, because they may do anything.
 _KNOWN = re.compile(
     r"perftest(?:-floor|_cpp|_java|_cs)?|(?:Throughput|Latency|Video)Test|ecal_(?:sample_)?latency_\w+|tips-ping-pong|perf_test|ddsperf|iperf3|qperf|sockperf"
     r"|iceperf-[a-z-]+|benchmark-[a-z-]+|nats(?:-server)?|redis-(?:server|benchmark)"
@@ -59,11 +59,11 @@ def words_of(argv: Sequence[str]) -> str:
     duration = _duration_at(argv) if is_ours else None
     words = ["perftest", *argv[1:]] if is_ours and argv[0] == FLOOR else argv
     quoted = [f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(words)]
-    return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)  # after two quotes, any word can be a program's name
+    return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)  # After two quotes, the shell takes any word as a program.
 
 
 def is_perftest(argv: Sequence[str]) -> bool:
-    """Whether a command runs our own perftest, also as control."""
+    """Whether a command runs our own perftest, also as a control."""
     return bool(argv) and PurePath(argv[0]).name in {"perftest", FLOOR}
 
 
@@ -186,7 +186,7 @@ def processes_script(
     hosts = {host: f"HOST_{number}" for number, host in enumerate(dict.fromkeys(command.host for command in commands if command.host), 1)}
     yield "set -eu"
     for host, variable in hosts.items():
-        yield comment(f"Set {variable} to what ssh connects to for the machine {host}.")
+        yield comment(f"Set {variable} to the address of the machine {host} for ssh.")
         yield f": ${{{variable}:?}}"
     yield _HEAD
     ready = [command.ready for command in commands if command.ready]
@@ -198,7 +198,7 @@ def processes_script(
         yield from warning([*command.prefix, *command.argv])
         yield from _start(number, command, hosts, words)
     yield ""
-    yield "# What has to end by itself. At the end of the script, or if one of these fails, all others are ended."
+    yield "# Wait for the processes that end by themselves. After that, or if one of them fails, all other processes are ended."
     yield from (f"wait {_pid(number)}" for number, command in enumerate(commands, 1) if command.ends == "itself")
 
 

@@ -45,11 +45,11 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The largest log that a site shows: megabytes of (uncompressed) text, and count of numbers. A larger log is named, but not shown.
 
-    ``file_mb`` and ``site_mb`` are no limits: a larger file or site is only listed before it is published. Hosters refuse files above 50 or 100 MB
+    ``file_mb`` and ``site_mb`` are not limits: a larger file or site is only listed before it is published. Hosters refuse files above 50 or 100 MB
     and sites above 1 GB.
     """
 
-    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # without infinity, because a limit must be a number
+    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # The upper bound excludes infinity.
     log_numbers: Annotated[int, msgspec.Meta(gt=0, le=10**9)] = 500_000
     file_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 50
     site_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 500

@@ -278,9 +278,9 @@ def _below(folder: Path) -> Iterator[str]:
 
 
 def _file(path: str) -> str:
-    """Return the state of a file, and of the target if it is a link. It has more than the time of modification, which can be set back."""
+    """Return the state of a file, and of the target if it is a link. The modification time alone is not enough, because it can be set back."""
     try:
-        status = os.lstat(path)  # Without a `Path` for each of the thousands of files, because creating one takes as long as asking for the state.
+        status = os.lstat(path)  # Not with `Path`: there are thousands of files, and creating a `Path` takes as long as this call.
         states = [status, os.stat(path)] if stat.S_ISLNK(status.st_mode) else [status]  # noqa: PTH116 - as above
     except OSError:
         return f"{path} cannot be read"

@@ -38,7 +38,7 @@ from tacholog.visible import drawn
 _ICON = re.compile(r'\.fa-[a-z0-9-]+(?:,\.fa-[a-z0-9-]+)*\{--fa:"[^"]*"\}')
 _FONT = re.compile(r"@font-face\{[^}]*/fa-(?:brands|regular)-[^}]*\}")  # The theme itself uses only icons of the third font.
 _NEVER_LOADED = ("**/*.map", "scripts/fontawesome.js*", "webpack-macros.html", "copybutton_funcs.js", "vendor/fontawesome/webfonts/fa-[br]*")
-_STEMMERS = "*-stemmer.js"  # Sphinx also copies their content into language_data.js.
+_STEMMERS = "*-stemmer.js"  # No page needs these files: Sphinx also copies their content into language_data.js.
 LATEST_DIFF = f"{DOWNLOADS}/latest-diff.md"
 SCHEMA_FILE = f"{DOWNLOADS}/{SCHEMA.replace('/', '-')}.schema.json"
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tacholog.store.quality import RunContext
 
 _CLOCK_ERROR = ("clock_error", "max")
-_LARGE_CLOCK_ERROR = 0.1  # as a share of the latency
+_LARGE_CLOCK_ERROR = 0.1  # Above this share of a latency, the error of the clocks is large.
 _RESOURCES = "resources"  # The format of logs with resource usage. Such a log states no conditions, so its records get the conditions of the results.
 #: Called while a run is read. Its arguments: the index of the run, the name of the log, and the number of bytes of text that are read next.
 RunProgress = Callable[[int, str, int], object]
@@ -132,8 +132,8 @@ class _Assembly:
         self._record_parts: list[Words] = []
         self._number_parts: list[Words] = []
         self._record_count = 0
-        self._logs: list[tuple[int, str]] = []  # The number of the run and the name of each log.
-        self._contexts: list[RunContext] = []  # a context for each log
+        self._logs: list[tuple[int, str]] = []  # For each log: the number of its run, and its name.
+        self._contexts: list[RunContext] = []  # For each log: the facts that the quality rules need.
         self._runs = 0
 
     def add(self, task: RunTask, progress: Callable[[str, int], object]) -> RunRecord:
@@ -181,7 +181,7 @@ class _Assembly:
         records = joined_words(self._record_parts, RECORD_WIDTH)
         numbers = joined_words(self._number_parts, NUMBER_WIDTH)
         counts = [len(part[0]) for part in self._record_parts]
-        self._record_parts, self._number_parts = [], []  # The joined arrays are copies.
+        self._record_parts, self._number_parts = [], []  # The joined arrays contain all values, so the parts are released.
         columns = Columns(list(self._shapes), list(self._names), records, numbers)
         if not columns.number_count:
             return ""
@@ -191,7 +191,7 @@ class _Assembly:
         return write_part(folder, columns, self._logs, log_of)
 
     def _add_columns(self, log: str, columns: Columns) -> None:
-        """Add the columns of a log. The indexes of its shapes and names become indexes of the shapes and names of all logs."""
+        """Add the columns of a log. Its shapes and names are added to the lists of all logs, and its indexes refer to these lists."""
         import numpy as np
 
         records, numbers = columns.record_words, columns.number_words
@@ -274,7 +274,8 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
 def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | None, str | None], options: str | None) -> Row:
     """Return the row of a run. If the manifest does not state a value, the first log that states the value is used.
 
-    If the log names the system, this name has priority: perftest names the library of a middleware, and a campaign measures many systems.
+    The system that a log names has priority over the system in the manifest: perftest names the library of a middleware, and the runs of one
+    campaign may measure many systems.
     """
     measured = next((f for f in facts if f.system), None)
     stated_version = next((f.system_version for f in facts if f.system_version), None)

@@ -130,7 +130,7 @@ def joined_words(parts: Sequence[Words], width: int) -> Words:
 _BOUND_CODES: Mapping[str, int] = {bound: code for code, bound in enumerate(BOUNDS)}
 _RECORD = NumberArrays._fields.index("record")
 _NAN = float("nan")
-_HELD_NUMBERS = 50_000  # After this number of numbers was collected as objects, they are converted to arrays.
+_HELD_NUMBERS = 50_000  # The builder collects this number of numbers as objects, then converts them to arrays.
 
 
 class ShapeInLog(NamedTuple):

@@ -65,7 +65,7 @@ def _unique(rows: Iterable[Mapping[Any, Any]], folders: Mapping[str, Path], *, u
 
 
 def with_copies(data: Dataset) -> Dataset:
-    """Return the dataset with additional problems: one for each log of an own run that has the same text as a log of an earlier run.
+    """Return the dataset with a problem for each copied log: a log of an own run with the same text as a log of an earlier run.
 
     The problem names the earlier run, so the dataset must contain only runs whose names may be shown. Logs with one or two numbers are ignored,
     because they may be equal by chance.
@@ -79,7 +79,7 @@ def with_copies(data: Dataset) -> Dataset:
 
 def _copies(data: Dataset) -> list[Row]:
     own_runs = data.runs.loc[~data.runs["published"].astype(bool), "run"]
-    texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # A dataset of an older version has only the second column.
+    texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # Datasets of older versions have only `sha256`.
     logs = data.logs.assign(text_sha256=texts)[data.logs["run"].isin(own_runs) & texts.notna()]
     logs = logs[logs.duplicated("text_sha256", keep=False)]
     if logs.empty:

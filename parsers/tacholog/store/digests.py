@@ -38,7 +38,7 @@ class FileStamp(NamedTuple):
 
     Attributes:
         sha256: the SHA-256 of its content, if it is known.
-        size_bytes: its size; 0 if it is no regular file.
+        size_bytes: its size; 0 if it is not a regular file.
         key: the key under which the cache stores the SHA-256; empty if the SHA-256 must not be stored.
         state: its state. If the file changes, the state changes too.
         changed_ns: the time of its last change.

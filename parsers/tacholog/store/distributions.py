@@ -25,7 +25,7 @@ _WORD_BYTES = 8
 
 
 class NoDistribution(TachologError):
-    """The bytes are no packed distribution."""
+    """The bytes are not a packed distribution."""
 
 
 class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
@@ -43,7 +43,7 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
         """Return the bins as an array of shape (n, 3).
 
         Raises:
-            NoDistribution: the bytes are no packed distribution.
+            NoDistribution: the bytes are not a packed distribution.
         """
         import numpy as np
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 #: The type of a column of each kind. If all words of a column are known in advance, its type is an ENUM, which is several times as fast as texts.
 TYPES: Mapping[Kind, str] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "true or false": "BOOLEAN", "list": "BIGINT"}
-_MEMORY = "1GB"  # Without this limit, DuckDB takes up to 80 % of the memory of the machine.
-# Without this limit, a column of many different numbers gets a dictionary, which takes time and makes files larger. An ENUM always has a dictionary.
+_MEMORY = "1GB"  # Without this limit for memory, DuckDB takes up to 80 % of the memory of the machine.
+# Without the limit for dictionaries, a column of many different numbers gets a dictionary, which takes time and makes files larger. An ENUM always
+# has a dictionary.
 PARQUET = "FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 1000"
 _OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
@@ -73,22 +74,22 @@ def make_words(connection: duckdb.DuckDBPyConnection, name: str, words: Iterable
 
 
 def set_list(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Iterable[object]) -> str:
-    """Store values in a variable, and return the expression for the list of these values."""
+    """Store values in a variable, and return the SQL expression for the list of these values."""
     ask(connection, f"SET VARIABLE {quoted(name)} = $values::{type_}[]", {"values": list(values)})
     return f"getvariable({text(name)})"
 
 
 def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], position: str) -> str:
-    """Return the expression for the value at a position; the first position is 0. If all values are equal, the expression is a constant."""
+    """Return the SQL expression for the value at a position; the first position is 0. If all values are equal, it is a constant."""
     is_same = len({*values}) == 1
     listed = set_list(connection, f"values of {name}", type_, values[:1] if is_same else values)
     return f"{listed}[{1 if is_same else f'{position} + 1'}]"
 
 
 def opened_parquet(stream: BinaryIO, path: Path) -> str:
-    """Return the words that read an open Parquet file in a query: this file is read, even if another file is at its path by now.
+    """Return the SQL expression that reads an open Parquet file. This file is read, even if its path now leads to another file.
 
-    Windows has no path for an open file, so the file is opened again there.
+    On Windows, no path leads to an open file, so the file is opened again.
     """
     folder = Path("/dev/fd")
     return f"read_parquet({text(str(folder / str(stream.fileno()) if folder.is_dir() else path))})"

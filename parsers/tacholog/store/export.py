@@ -35,7 +35,7 @@ _HDR_HEAD = (
     '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
 )
 _HOW: Mapping[FileKind, str] = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": PARQUET}
-_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # the same texts as in `no_formula`
+_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # the texts that `no_formula` changes
 #: The id of a number, as an SQL expression over its columns. `number_id` makes the same id.
 ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
 
@@ -86,7 +86,7 @@ def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKi
         if kind == "csv" and column == "text" and any(no_formula(word) != word for word in words):
             value = f"CASE WHEN {_FORMULA.format(f'{value}::VARCHAR')} THEN '''' || {value} ELSE {value}::VARCHAR END"
         if kind == "csv" and column == "text" and "" in words:
-            value = f"nullif({value}::VARCHAR, '')"  # The engine would write an empty text in quotes.
+            value = f"nullif({value}::VARCHAR, '')"  # Without `nullif`, the engine would write an empty text as two quotes.
         if kind == "csv" and column == "true or false":
             value = f"CASE WHEN {value} THEN 'True' WHEN NOT {value} THEN 'False' END"
         yield f"{value} AS {quoted(name)}"
@@ -129,7 +129,7 @@ class TableFiles:
 
     def digests(self, *columns: str) -> dict[tuple[Any, ...], str]:
         """Return a digest for each combination of values of these columns. It is the digest of all rows with these values, in their order."""
-        # For an ENUM, the engine would hash the index of a word among all words of the column, which depends on other rows.
+        # Words are hashed as texts. For an ENUM, the engine would hash the index of a word in the list of all words, which depends on other rows.
         values = ", ".join(f"{quoted(name)}::VARCHAR" if kind == "text" else quoted(name) for name, (kind, _) in self._kinds.items())
         names, groups = text(" ".join(self._kinds)), ", ".join(map(quoted, columns))
         digest = f"sha256({names} || string_agg(hash({values})::VARCHAR, ' ' ORDER BY rowid))"
@@ -154,7 +154,7 @@ def _kinds_of(table: pd.DataFrame) -> dict[str, tuple[Kind, Collection[str]]]:
     for name, column in table.items():
         if str(name).startswith("."):
             continue
-        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # Flags are numeric, too.
+        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # For pandas, flags are numeric too.
         is_flag = pd.api.types.is_bool_dtype(column.dtype)
         words = frozenset(column.cat.categories if column.dtype == "category" else column.dropna().unique() if is_text else ())
         kinds[str(name)] = ("text" if is_text else "true or false" if is_flag else "number"), words

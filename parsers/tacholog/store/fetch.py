@@ -26,7 +26,7 @@ from tacholog.store.logs import open_named
 from tacholog.store.parts import Parts, put_part
 from tacholog.store.pool import Pool, PoolLost, Work
 
-SENT_BYTES = 1 << 20  # If the files of a run are larger, they are not sent to another machine.
+SENT_BYTES = 1 << 20  # If the files of a run have more bytes in total, they are not sent to another machine.
 _AT_ONCE = 1000  # the number of runs that are looked up together
 _CHUNK_RUNS = 32, 256  # The smallest and the largest number of runs in a chunk, so that each process reads several chunks.
 _CHUNKS_OF_PROCESS = 2
@@ -138,7 +138,7 @@ class RunFetcher:
         for run in runs:
             run.stored = self._from_index(run, entries.get(run.key))
             if run.stored is None and self._limits and run.key:
-                run.key = key_of(run.key, _encode(self._limits))  # With limits, reading a log may have another result.
+                run.key = key_of(run.key, _encode(self._limits))  # Limits may change the result of reading a log.
                 run.stored = self._from_index(run, self._cache.get(Kind.RUN, [run.key]).get(run.key), is_limited=True)
         return runs
 
@@ -181,7 +181,7 @@ class RunFetcher:
                 raise TachologError(f"{self._folder}: the numbers of the logs cannot be written there; make room")
         for run, record in zip(runs, records, strict=True):
             run.stored = self._stored(run, self.used[-1], part, record)
-        if len(self.used) == 1 and not is_code_changed():  # Otherwise the runs may have been read by other code than their keys name.
+        if len(self.used) == 1 and not is_code_changed():  # Changed code may have read the runs; their keys contain the old code.
             entries = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
             self._cache.put(Kind.RUN, {run.key: _encode(_IndexEntry(part, record)) for run, record in entries}, part)
 
@@ -345,7 +345,7 @@ def _why(error: BaseException) -> str:
 
 
 def _is_as_seen(run: _PendingRun, record: RunRecord) -> bool:
-    """Whether every log could be read, and still had the content that the key of the run names."""
+    """Whether every log could be read, and still had the content from which the key of the run was made."""
     return not record.is_lost and [log["sha256"] for log in record.logs] == run.logs
 
 

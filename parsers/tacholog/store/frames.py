@@ -261,7 +261,7 @@ def read_table(folder: Path, table: str, without: Collection[str] = (), *, wante
     """Read a saved table. If ``wanted`` is false, only its columns are read, without rows.
 
     Raises:
-        UnreadableInput: the file is no saved table, or a bin of a distribution does not have three numbers.
+        UnreadableInput: the file is not a saved table, or a bin of a distribution does not have three numbers.
         OSError: the file cannot be read.
     """
     import duckdb

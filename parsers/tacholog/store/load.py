@@ -68,7 +68,7 @@ def open_runs(
         wanted: a function that returns whether a run with this manifest is wanted; ``None`` if all runs are wanted.
 
     Raises:
-        UnreadableInput: a root is no folder, or is named twice.
+        UnreadableInput: a root is not a folder, or is named twice.
     """
     hosts: dict[str, Host] = {}
     problems: list[Row] = []

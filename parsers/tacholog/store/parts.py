@@ -101,7 +101,7 @@ def put_part(folder: Path, write: Callable[[Path], object]) -> str:
         os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # Logs may contain private data.
         write(made)
         with made.open("rb", buffering=0) as file:
-            os.fsync(file.fileno())  # Without this, a power failure may leave a file with the name of the part, but without its content.
+            os.fsync(file.fileno())  # Without `fsync`, a power failure may leave a file that has the name of the part, but not its content.
         name = _sha256(made)
         made.replace(folder / f"{name}.parquet")
     finally:
@@ -237,7 +237,7 @@ class Contents(NamedTuple):
         runs: the number of runs of each part.
         columns: the columns that at least one part has.
         words: the words of each column of words.
-        everywhere: the columns that have one word in every row of every part, each with this word.
+        everywhere: the columns in which all rows of all parts have the same word, each with this word.
     """
 
     runs: Mapping[str, int]

@@ -65,12 +65,12 @@ class Processes:
         """
         from pebble import ProcessPool
 
-        start = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"  # Windows has only the second.
+        start = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"  # Windows has only "spawn".
         if start == "forkserver":
             multiprocessing.set_forkserver_preload(["tacholog.store.preloaded"])
         self.processes = count
         self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context(start))
-        self.is_lost = False  #: whether no process could be started
+        self.is_lost = False  #: whether the system failed to start a process
         try:
             self._pool.schedule(os.getpid).result(_START_S)
         except Exception as error:  # noqa: BLE001 - whatever keeps the system from starting a process
@@ -161,7 +161,7 @@ class Cluster:
             # If the scheduler is lost, all tasks that waited for it are cancelled. It is not queried then, because that takes long.
             is_lost = type(raised).__name__.endswith("CancelledError") or not self._has_workers()
             error = PoolLost(str(raised)) if is_lost else raised
-        with self._lock:  # Not earlier: if the result is lost with its worker, only `_give_up` can complete the future.
+        with self._lock:  # The future stays until here, because `_give_up` completes it if its result is lost.
             if self._waiting.pop(answer, None) is None:
                 return
         if error is None:
@@ -212,7 +212,7 @@ def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
             signal.alarm(0)
 
 
-_WORTH_PROCESSES = 300, 10_000_000  # Logs, and bytes. Starting processes takes about as long as reading this number of logs or bytes.
+_WORTH_PROCESSES = 300, 10_000_000  # A number of logs, and of bytes. Reading that many takes about as long as starting processes.
 
 
 class LogCount(msgspec.Struct):

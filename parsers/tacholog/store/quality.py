@@ -26,11 +26,11 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LOSS_LIMIT = 0.01
-TIMEOUT_NS = (99.9e6, 100.2e6)  # After 200 ms, the tool assumes that an answer is lost. This range is half of this time, plus a small delay.
+TIMEOUT_NS = (99.9e6, 100.2e6)  # The tool gives up an answer after 200 ms. As a latency, this is half of 200 ms, plus a small delay.
 OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which may both have used a whole CPU.
-DELIVERY_MARGIN = 1.05  # The rounding error of the figures is at most 2 %, so this is certainly more.
-NO_MEMORY_BIT_PER_S = 1e12  # One core reads memory at less than half of this rate.
-STEPS_OF_CLOCK = 10  # With fewer steps, a difference of one step is more than 10 %.
+DELIVERY_MARGIN = 1.05  # Rounding changes the figures by at most 2 %, so a difference of 5 % has another cause.
+NO_MEMORY_BIT_PER_S = 1e12  # A higher goodput moved no bytes: one core reads memory at less than half of this rate.
+STEPS_OF_CLOCK = 10  # If a latency has fewer steps of the clock, one step is more than 10 % of it.
 GROWTH = 2  # The ratio of the medians at the largest and at the smallest size. Noise causes a smaller ratio, copying bytes a larger ratio.
 MIDDLES = ("p50", "mean", "typical", "min")
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
@@ -212,7 +212,7 @@ def _undersampled(table: _RuleTable) -> None:
     fewest = float(np.fmin.reduce(samples, initial=np.inf))
     for statistic in percentiles:
         share = 1 - float(statistic[1:]) / 100
-        if fewest * share < enough:  # Otherwise all records have enough samples.
+        if fewest * share < enough:  # Otherwise all records have enough samples for this percentile.
             positions = table.positions("latency", statistic)
             table.mark_positions("undersampled", positions[samples[table.numbers.record[positions]] * share < enough])
 
@@ -229,7 +229,7 @@ def _timeouts(table: _RuleTable) -> None:
 
 
 def _order(table: _RuleTable) -> None:
-    """Mark each pair of statistics in the wrong order: a lower statistic is larger than a higher statistic, by more than the rounding of both."""
+    """Mark each pair of statistics in the wrong order, such as a median above the 99th percentile. Rounding alone is not marked."""
     values = {name: value for name in ORDERED if ("latency", name) in table.codes and not np.isnan(value := table.exact("latency", name)).all()}
     if not values:
         return
@@ -253,7 +253,7 @@ def _clock(table: _RuleTable) -> None:
 
 
 def _near_resolution(table: _RuleTable) -> None:
-    """Mark latencies of less than ten steps of the clock, if the log states the step, and the number is no finer than it."""
+    """Mark latencies of fewer than ten steps of the clock. Only numbers whose resolution is not finer than the stated step are marked."""
     step = table.of_contexts(lambda context: context.clock_resolution_ns or None, "float64")
     if np.isfinite(step).any():
         steps = step[table.numbers.record]

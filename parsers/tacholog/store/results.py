@@ -167,7 +167,7 @@ FROM numbers n LEFT JOIN repeated r USING ("group", label, {SETTING}, metric, st
 
 
 def _release(row: Row) -> tuple[str | None, str | None]:
-    """Return the system and the release of a run; twice ``None`` if the run is not published."""
+    """Return the system and the release of a run; both are ``None`` if the run is not published."""
     return (row["system"], row["release"]) if row["published"] and row["release"] else (None, None)
 
 

@@ -225,7 +225,7 @@ def _kept_from_older(site: Path) -> tuple[set[str], list[Mismatch]]:
         return set(), []
     newest = [version for version in versions if sha256_of(version / ALL) == sha256_of(site / ALL)]
     if not newest:
-        return set(), [Mismatch(place=ALL, reason=f"it is that of no version in {VERSIONS}/")]
+        return set(), [Mismatch(place=ALL, reason=f"it differs from the file of each version in {VERSIONS}/")]
     names = {path.relative_to(site).as_posix() for path in (site / DATA).rglob("*.gz")}
     ours = {name for name in names if any((version / name).is_file() for version in newest)}
     return {name for name in names - ours if any(sha256_of(version / name) == sha256_of(site / name) for version in versions)}, []

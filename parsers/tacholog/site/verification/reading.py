@@ -57,7 +57,7 @@ class OfferedLogs:
         return self._are_masked[key]
 
     def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
-        """Return, by run and log, the ids of numbers that readers do not find although their lines contain them, in logs with masked text.
+        """Return the ids of numbers in logs with masked text, by run and log. Readers do not find these numbers, but their lines contain them.
 
         Args:
             offered: the numbers that the site offers.
@@ -87,7 +87,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield line.number, line.shown  # The prefix of the lines may be withheld, so it is not compared.
 
 
-_MOST_READ = 2**28  # the limit in bytes for a file that is read as a whole, such as a page
+_MOST_READ = 2**28  # The limit in bytes for a file that is read as a whole, such as a page.
 # Compressed data can expand a thousandfold. The texts of real sites expanded 56-fold.
 _LEAST_UNPACKED, _MOST_TIMES = 2**26, 200
 _MOST_UNPACKED = 2**32

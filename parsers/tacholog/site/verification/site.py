@@ -121,12 +121,12 @@ def _altered(site: Path) -> Iterator[Mismatch]:
     """Yield the logs that the site itself marks as altered after they were recorded. The numbers of the site are those of the altered logs."""
     for run, log, count in altered_numbers(site, ALTERED):
         numbers = f"{count} numbers are" if count > 1 else "1 number is"
-        yield Mismatch(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
+        yield Mismatch(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} from the changed log")
 
 
 def _printed_words(log: tuple[str, str], count: int) -> str:
     numbers = f"{count} numbers stand" if count > 1 else "1 number stands"
-    why = "what else is said of them could not be read again, because privacy masks or withholds text of this log"
+    why = "only their values were checked, because privacy masks or withholds other text of this log"
     return f"{'/'.join(log)}: {numbers} on the lines that the site names; {why}"
 
 
@@ -145,7 +145,7 @@ def _changed(site: Path) -> tuple[list[Mismatch], list[str]]:
         if labels:
             notes.append(f"only the newest version was checked; pass {site / VERSIONS}/LABEL to check another: {', '.join(labels)}")
         return [], notes
-    return [Mismatch(place=name, reason="the file is not as it was built") for name in changed_files(site, read_stamp(site))], []
+    return [Mismatch(place=name, reason="added, removed or changed after the build") for name in changed_files(site, read_stamp(site))], []
 
 
 def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[str, str], list[Mismatch]]:
@@ -181,7 +181,7 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
     except UnreadableInput as error:
         return f"its page: {error}"
     if named is None:
-        return "its page leads to no text"
+        return "its page has no link to its text"
     raw_site, raw, sha256 = _place_of_raw_logs(site), raw_log_name(named[1]), hashlib.sha256()
     if not is_there(raw_site, raw):
         return f"{raw} is not there"
@@ -192,7 +192,7 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
                 text.write(piece)
     except UnreadableInput as error:
         return f"{raw}: {error}"
-    return None if sha256.hexdigest() == named[1] else f"{raw} is not the text that it is named after"
+    return None if sha256.hexdigest() == named[1] else f"the name of {raw} is not the SHA-256 of its text"
 
 
 def _place_of_raw_logs(site: Path) -> Path:
