@@ -127,5 +127,5 @@ def test_failure_message_about_declared_states_names_the_format() -> None:
         check_states("qperf", LATENCIES)
 
     first, second, *_ = str(failed.value).splitlines()
-    assert first == "STATES of qperf is not what the results of its samples state:"
+    assert first == "STATES of qperf does not match the results of its samples:"
     assert second == "  no sample has a result of the test throughput: add one, or leave throughput out"

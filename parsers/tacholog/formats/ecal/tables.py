@@ -134,7 +134,7 @@ class DocumentedTables:
         if not all(_LAYER.fullmatch(column.transport or "") for column in self._columns):
             return "the table's heading is garbled"
         if not self._unit_in_prose and not all(column.has_unit for column in self._columns):
-            return "neither the table's heading nor the text before it says the unit"
+            return "neither the table's heading nor the text before it states the unit"
         return None
 
     def _samples_at(self, payload_bytes: int) -> int | None:

@@ -38,7 +38,7 @@ from tacholog.formats.kit import (
 
 Expression = Callable[[Cells], Any]
 
-NOT_FOLLOWING = "the rate is not bytes over time"
+NOT_FOLLOWING = "the rate is not the bytes divided by the time"
 _LETTERS = {"": "0", "K": "1", "M": "2", "G": "3", "T": "4"}
 _IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. If old versions receive a damaged time stamp, they print a jitter of years.
 _SHORTEST_S = 0.02  # Start and end are rounded. The rate of an interval that is not longer than this rounding error is not checked.

@@ -82,7 +82,7 @@ def check_states(name: str, logs: Sequence[Path]) -> None:
         return
     if (declared := states_of(name)) is None:
         raise AssertionError('STATES is no mapping from tests to States, such as {"latency": States(always="basis definition")}')
-    _expect_no_fault(f"STATES of {name} is not what the results of its samples state", faults_of_states(declared, results_of(name, logs)))
+    _expect_no_fault(f"STATES of {name} does not match the results of its samples", faults_of_states(declared, results_of(name, logs)))
 
 
 def _expect_no_fault(what_is_wrong: str, faults: Sequence[str]) -> None:
@@ -414,7 +414,7 @@ def format_tests(
     )
     for words_of_test, kind, check in kinds:
         tests |= {words_of_test.format(change): test(changed(check, change), seeds) for change in kind}
-    return type(f"TestsOf_{name}", (), {"__doc__": f"What holds for every format, of {name}.", **tests})
+    return type(f"TestsOf_{name}", (), {"__doc__": f"The tests that every format must pass, for {name}.", **tests})
 
 
 def _lines(log: bytes) -> tuple[bytes, ...]:
