@@ -342,7 +342,7 @@ ZERO_MESSAGES = "demand payload_bytes=64 demand=0 recovery_time_ns=0 received=0 
         (LATENCY, "transport=udp", "transport=udp reach=moon", "2: config line: Invalid enum value 'moon' - at `$.reach`"),
         (LATENCY, " duration_s=0.02 ", " duration_s=9999999999999999999 ", "2: config line: duration_s=9999999999999999999 is too large"),
         ("keyed-mock.log", "instances_heard=9", "instances_heard=11", "10: throughput line: messages of 11 of 10 instances were received"),
-        ("throughput-nats.log", "messages=710 ", "messages=0 ", "24: cost line: the cost of no messages"),
+        ("throughput-nats.log", "messages=710 ", "messages=0 ", "24: cost line: the number of messages is 0"),
         ("throughput-nats.log", " sides_ns=41084000 companion_ns=130000000", "", "24: cost line is cut short or garbled"),
         (
             "sustain-of-sockperf.log",

@@ -118,7 +118,7 @@ def test_unknown_definition_of_a_format_is_named_once_with_its_first_line() -> N
     assert faults_of_definitions({"qperf-latency"}, results) == []
     assert faults_of_definitions({"qperf-rate"}, results) == ["tcp-lat-plain.log:2: 'qperf-latency' is none of DEFINITIONS (qperf-rate)"]
     assert faults_of_definitions({"one"}, [results[0]._replace(definition=None)]) == [
-        "tcp-lat-plain.log:2: none is stated: name one of DEFINITIONS (one)"
+        "tcp-lat-plain.log:2: no definition is stated: name one of DEFINITIONS (one)"
     ]
 
 

@@ -119,8 +119,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 class _Pings:
     """The results of pingers and pongers. A result has two lines; the first line waits here for the second line.
 
-    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then the next line of a
-    result has no other line that belongs to it. So each record waits for one more line, and it is broken if it is next to such a line.
+    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then another first or
+    second line remains without its partner. So each record waits for the next line of a result, and is broken if that line has no partner.
     """
 
     def __init__(self) -> None:
@@ -242,7 +242,7 @@ def _seconds(statistic: str, cell: Cell) -> Number:
 
 
 def _deviation(cell: Cell) -> Number:
-    """Return a standard deviation with six significant digits. The tool prints ``nan`` if rounding made the difference under its root negative."""
+    """Return a standard deviation with six significant digits. The tool prints ``nan`` if rounding makes the variance negative."""
     if "nan" in cell:
         return impossible("latency", "std", cell=cell)
     value = Decimal(cell)

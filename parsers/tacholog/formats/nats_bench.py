@@ -259,7 +259,7 @@ class _BenchReport:
         self._clients: list[Line] = []  # lines of clients whose kind is unknown so far
         self._last_client = 0
         self._of_clients = ""  # the kind of the clients on the next lines
-        self._of_calls = ""  # the kind of the clients whose common times may be on the next line
+        self._of_calls = ""  # the kind of the clients; the next line may have the times of all these clients together
         self._has_calls = False  # whether the rows of the CSV file have times
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -287,7 +287,7 @@ class _BenchReport:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Finding]:
-        """Leave the report. The lines of clients whose kind no line states are broken."""
+        """Leave the report. A client's line is broken if no other line states the kind of the client."""
         for client in self._clients:
             yield Finding(client, Broken("no line says what this client did"))
         self._clients, self._last_client, self._of_clients, self._of_calls = [], 0, "", ""
@@ -350,7 +350,7 @@ class _BenchReport:
     def _records(self, line: Line, cells: dict[str, Cell], label: str, client: str | None, samples: int | None) -> Iterator[Finding]:
         """Yield the records of a client, or of all clients together.
 
-        Rates are one record. Times until the acknowledgement are another record, because it has a basis.
+        Times until the acknowledgement are a separate record, because they have a basis.
         """
         kind = _KINDS[label]
         fits = self._fits(label, cells)
@@ -445,7 +445,7 @@ def _calls(kind: _Kind, cells: Mapping[str, Cell], step: float = 10.0) -> Iterat
 
 
 def _time(metric: str, statistic: str, cell: Cell, marks: tuple[str, ...] = (), step: float = 10.0) -> Number:
-    """Return a time in microseconds. Text has at most two decimals; further decimals are cut off, and so are trailing zeros."""
+    """Return a time in microseconds. Text has at most two decimals, without trailing zeros; further decimals are cut off."""
     return printed(metric, statistic, round(_value(cell) * MICROSECOND, 3), step, marks, cell=cell)
 
 

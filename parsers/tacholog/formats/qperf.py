@@ -235,7 +235,7 @@ def _samples(rows: dict[str, FigureRow]) -> int | None:
 
 
 def _complete(rows: dict[str, FigureRow]) -> bool:
-    """Whether no row is missing of the rows that the tool always prints together: size and time with other parameters, and a rate with counts."""
+    """Whether all rows are present that the tool always prints together: size and time with other parameters, and a rate with counts."""
     defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
     counted = any(name.endswith("_msgs") for name in rows)
     return defaults and (not counted or "msg_rate" in rows)
@@ -472,7 +472,7 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
 
 
 def _lasting(names: set[str]) -> list[str]:
-    """Return the names of the figures that are never 0: the tool always prints them. If there is only one direction, the names are without it."""
+    """Return the names of the figures that are never 0: the tool always prints them. If there is only one direction, the names do not contain it."""
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
     return sorted(never_zero if len(directions) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in never_zero))

@@ -56,7 +56,7 @@ EXPANDS_TABS = True
 DIALECTS = (
     Dialect("2.22", "2.19 and later: latencies of the whole test", "logs recorded with 2.22.1"),
     Dialect("2.1", "2.1 to 2.18: rates of the whole test only", "published logs"),
-    Dialect("max", "newer: /max behind the percentiles", "a published line"),
+    Dialect("max", "newer: /max after the percentiles", "a published line"),
     Dialect("compact", "2.19 and later with --metrics-format compact", "logs recorded with 2.22.1"),
     Dialect("csv", "all, with --output-file", "files recorded with 2.22.1"),
 )
@@ -290,5 +290,5 @@ def _statistic(name: str) -> str:
 
 
 def _rate(metric: str, cell: Cell) -> Number:
-    """Return a rate. From 10 on, its decimals are cut off; a rate of exactly 0 is printed without decimals."""
+    """Return a rate. The tool cuts off the decimals of rates from 10 on, and prints a rate of exactly 0 without decimals."""
     return printed(metric, "mean", float(cell.replace(",", ".")), unit_of_last_decimal(cell), zero_is_exact=cell == "0", cell=cell)

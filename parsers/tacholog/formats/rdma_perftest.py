@@ -138,7 +138,7 @@ class _Banner(NamedTuple):
 
     @property
     def side(self) -> Side | None:
-        """The side that prints the log: the client prints the depth of its send queue, the server that of its receive queue."""
+        """The side that prints the log: the client prints the depth of its send queue, the server prints the depth of its receive queue."""
         if self.verb is None or self.is_both_ways:
             return "both" if self.is_both_ways else None
         return "publisher" if "TX depth" in self.options else "subscriber" if "RX depth" in self.options else None

@@ -209,7 +209,7 @@ class _CommandReport:
         return _FOLLOWS.get(self._kind, ("title",))
 
     def _fits(self, kind: str, cells: Mapping[str, Cell]) -> bool:
-        """Whether a row of a distribution is not below the row before it."""
+        """Whether the values of a row of a distribution are at least those of the row before it; true for other lines."""
         if kind not in ("row", "old row") or self._kind != kind:
             return True
         return all(float(cells[name]) >= float(self._cells[name]) for name in ("percent", "value", "count", "slowest") if name in cells)

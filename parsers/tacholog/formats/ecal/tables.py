@@ -48,7 +48,7 @@ class DocumentedTables:
         self._trouble: str | None = None  # The reason why no row of the table can be a record.
         self._unit_in_prose = False
         self._samples: tuple[int, int | None, int] | None = (
-            None  # The number of samples up to a size, the size, the number above it. If the size is None, the first number is for all sizes.
+            None  # The number of samples up to a size, this size, the number of samples above it. Without a size, the first number is for all.
         )
 
     def take(self, line: Line) -> Iterator[Finding]:

@@ -121,7 +121,7 @@ class PercentileTable:
         count = int(total["count"]) if total else 0
         if not _is_complete(self._rows, count):
             return Broken("a row of the table is missing, repeated or out of order")
-        unit, fine = self._unit or 1.0, 2 / int(buckets["sub"])  # The width of a bucket, as a share of its value, is at most this.
+        unit, fine = self._unit or 1.0, 2 / int(buckets["sub"])  # The largest width of a bucket, as a share of its value.
         footers = {name: Cell(match[name], match.start(name), line.number) for name, match, line in self._of_footers(mean, largest)}
         numbers = [_scaled("mean", float(footers["mean"]), 0.0, footers["mean"], unit)]
         if largest["total"]:  # The Python library does not scale the deviation.
@@ -150,7 +150,10 @@ def _is_complete(rows: Sequence[_PercentileRow], total: int) -> bool:
 
 
 def _follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> bool:
-    """Whether each level follows from the level before it. ``are_halved``: the step is halved each time the distance to 100 % is halved."""
+    """Whether each level follows from the level before it.
+
+    ``are_halved``: each time the distance to 100 % has halved, the step is halved; otherwise each step is a fixed share of the distance.
+    """
     ticks = round(1 / (2 * rows[1].level)) if len(rows) > 1 and 0 < rows[1].level < 1 else 1
     level = 0.0  # The printed level is not used, because the C port prints only six decimals.
     for before, row in pairwise(rows):

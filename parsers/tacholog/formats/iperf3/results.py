@@ -188,7 +188,8 @@ RECEIVED = _rule(
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
 # The sender counted the bytes; the receiver counted the losses and measured the jitter.
 BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
-BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # First retransmissions, then datagrams: only blanks after the count differ.
+# Rows with retransmissions must be before rows with datagrams: only the blanks after the count differ.
+BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)
 
 
 SERVER_TO_CLIENT = "server to client"  # The participant of data from the server. Data from the client has no participant.

@@ -82,7 +82,7 @@ STATES = {
     "demand": States(always=f"{_ALWAYS} demand recovery_time_ns", sometimes="placement"),
     "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s placement"),
     "sustain": States(
-        always="transport load_mode basis goal definition planned_duration_s tool_version",  # of a search with another tool
+        always="transport load_mode basis goal definition planned_duration_s tool_version",  # the conditions of a search with another tool
         sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup "
         "placement payload_bytes settings",
     ),

@@ -280,7 +280,7 @@ def _cost(fields: Fields) -> Iterator[Number]:
     """Yield the processor time that the sides and the broker used for each message that arrived, on average. It belongs to the throughput result."""
     messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
     if messages == 0:
-        raise ValueError("the cost of no messages")
+        raise ValueError("the number of messages is 0")
     yield Number(metric="cpu_per_message", statistic="mean", value=used_ns / messages)
 
 

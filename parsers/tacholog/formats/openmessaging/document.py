@@ -53,7 +53,7 @@ class ResultDocument:
         self._part: str | None = None
         self._values: dict[str, list[JsonMember]] = {}
         self._counts: dict[str, int] = {}
-        self._settings: dict[str, str] = {}  # One of them is the number of subscribers of a topic.
+        self._settings: dict[str, str] = {}  # For example, the number of subscribers of a topic.
         self._payload_bytes: int | None = None
         self._is_sustained = True
         self._has_delay = False  # whether the document states delays of the publish call, as documents since August 2022 do

@@ -95,7 +95,7 @@ def faults_of_definitions(definitions: Collection[str], results: Iterable[Result
     first = {result.definition: result.log_line for result in reversed([*results]) if result.definition not in definitions}
     declared = f"DEFINITIONS ({', '.join(definitions) or 'which is empty'})"
     return [
-        f"{log_line}: {f'{definition!r} is none' if definition else 'none is stated: name one'} of {declared}"
+        f"{log_line}: {f'{definition!r} is none' if definition else 'no definition is stated: name one'} of {declared}"
         for definition, log_line in first.items()
     ]
 
@@ -301,13 +301,13 @@ def check_bulk(name: str, log: bytes) -> None:
     events, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
     for event, expected_event in zip(events, expected, strict=False):
         if event._replace(lines=tuple(event.lines)) != expected_event._replace(lines=tuple(expected_event.lines)):
-            raise AssertionError(f"read in bulk, the log yields\n{event}\nand line by line\n{expected_event}")
+            raise AssertionError(f"read in bulk, the log yields\n{event}\nbut read line by line\n{expected_event}")
         if _positions(event) != _positions(expected_event):
             raise AssertionError(
-                f"read in bulk, the numbers of\n{event}\nare at\n{_positions(event)}\nand line by line at\n{_positions(expected_event)}"
+                f"read in bulk, the numbers of\n{event}\nare at\n{_positions(event)}\nbut read line by line at\n{_positions(expected_event)}"
             )
     if len(events) != len(expected) or at_once.account != one_by_one.account:
-        raise AssertionError(f"read in bulk, the log has the account\n{at_once.account}\nand line by line\n{one_by_one.account}")
+        raise AssertionError(f"read in bulk, the log has the account\n{at_once.account}\nbut read line by line\n{one_by_one.account}")
 
 
 def _positions(event: Event) -> list[tuple[int | None, int | None]]:
