@@ -15,8 +15,8 @@ broker's confirm: it is no delivery. All statistics, including the minimum, are 
 add ``/max``. The ``µ`` may be printed as ``micro-`` or in another encoding; ``0/0/0/0/0`` means that there was no latency. In some versions, the time
 of the whole test starts later than its messages. Then the rates of the whole test can be higher than the rates of all seconds.
 
-CSV and versions before 2.19 state no latency of the whole test, and it cannot be computed from seconds, so it is marked as unknown. Conditions are
-not printed: the manifest or ``--set`` must state the size, the number of producers and consumers, the rate and the kind of queue.
+CSV and versions before 2.19 state no latency of the whole test, and it cannot be computed from seconds, so it is marked as unknown.
+Conditions are not printed: the manifest or ``--set`` must state the size, the number of producers and consumers, the rate and the kind of queue.
 Source: com.rabbitmq.perf.metrics and Stats of rabbitmq/rabbitmq-perf-test, 2.1 to 2.22; samples in tests/formats/rabbitmq_perftest/.
 """
 
