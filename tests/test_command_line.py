@@ -103,11 +103,11 @@ def test_binary_file_is_refused_with_a_short_message(tmp_path: Path, data: bytes
     [
         (
             "hello world\n",
-            f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)",
+            f"no format fits: none of the {len(formats())} is similar ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)",
         ),
         (
             "Client of iperf 2.1, TCP port 5001\n",
-            f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)",
+            f"no format fits: none of the {len(formats())} is similar ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)",
         ),
         ("[ ID] Interval       Transfer     Bandwidth\n", "no format fits: iperf3 wants '[ ID] Interval "),
         ("[ ID] Interval       Transfer     Bandwidth\n", " (the log has 'Interval       Transfer')\n"),

@@ -215,7 +215,7 @@ def test_report_builds_a_site_of_the_good_runs(place: Place, tmp_path: Path) -> 
         ("import sys; sys.exit(0)", "sometool: of somebodys 1.5 cannot be loaded: SystemExit: 0"),
         ("from tacholog.formats.lines import Line", "No module named 'tacholog.formats.lines'; all that formats need is in tacholog.formats.kit"),
         ("SYSTEM = 5\n" + MODULE.replace("SYSTEM, TOOL", "_, TOOL"), "sometool: of somebodys 1.5 is no format: its SYSTEM is no str"),
-        (MODULE.replace('(Dialect("1", "1", "none"),)', "(5,)"), "is no format: its DIALECTS are not all Dialects of three texts"),
+        (MODULE.replace('(Dialect("1", "1", "none"),)', "(5,)"), "is no format: its DIALECTS must all be Dialects with three texts"),
         (MODULE.replace("return Detected(", "return ("), None),
         (MODULE.replace("return Detected(", "return sys.exit("), None),
         (MODULE.replace("return Detected(", "raise MemoryError("), None),

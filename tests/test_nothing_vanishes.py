@@ -333,8 +333,8 @@ def odd(folder: Path, metric: str = "latency", value: str = "5.0", definition: s
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"value": 'float("nan")'}, "the format odd of tacholog-odd 1 says that latency p50 is nan, which it cannot be"),
-        ({"value": "-1.0"}, "the format odd of tacholog-odd 1 says that latency p50 is -1, which it cannot be"),
+        ({"value": 'float("nan")'}, "the format odd of tacholog-odd 1 says that latency p50 is nan, which is impossible"),
+        ({"value": "-1.0"}, "the format odd of tacholog-odd 1 says that latency p50 is -1, which is impossible"),
     ],
     ids=["no number", "negative"],
 )

@@ -55,7 +55,7 @@ def test_log_that_only_looks_similar_has_no_format(text: str) -> None:
         detect(text)
 
     hint = "('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)"
-    assert str(refused.value) == f"no format fits: none of the {len(formats())} is near it {hint}"
+    assert str(refused.value) == f"no format fits: none of the {len(formats())} is similar {hint}"
 
 
 def test_prose_that_quotes_a_tool_has_no_format() -> None:

@@ -142,7 +142,7 @@ def test_file_of_latencies_with_a_damaged_line_gives_no_statistics() -> None:
     log = read_text("2\n1\nx3\n4\n", "ecal")
 
     assert log.records == []
-    assert log.broken == ["text:3: not a whole number of microseconds: statistics of this file would lack it"]
+    assert log.broken == ["text:3: not a whole number of microseconds: without it, the statistics of this file would be wrong"]
 
 
 def test_latency_below_zero_is_impossible() -> None:
@@ -217,7 +217,7 @@ def test_rows_of_a_table_that_has_two_columns_with_the_same_heading_are_broken()
 def test_table_without_a_unit_is_broken() -> None:
     log = read_text("|Payload Size (kB)|Win10 AMD64|\n|---:|---:|\n| 1 | 13 |\n", "ecal")
 
-    assert log.broken == ["text:3: neither the table's heading nor the text before it says the unit"]
+    assert log.broken == ["text:3: neither the table's heading nor the text before it states the unit"]
 
 
 def test_old_senders_state_round_trips_and_their_receivers_state_one_way_latencies() -> None:
@@ -405,14 +405,14 @@ def test_block_is_broken_if_a_row_that_its_record_needs_is_missing_or_truncated(
     log = read_text(RECEIVED[: RECEIVED.index(end) + len(end)], "ecal")
 
     assert log.records == []
-    assert log.broken == ["text:2: a row of this block is cut short or garbled, or there twice"]
+    assert log.broken == ["text:2: a row of this block is cut short, garbled or repeated"]
 
 
 def test_count_of_sent_messages_is_refused_if_digits_may_be_missing_at_its_end() -> None:
     text = (LOGS / "latency-5.10.log").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex("Messages sent           : 100") + len("Messages sent           : 100")], "ecal")
 
-    assert log.broken[-1].endswith("a row of this block is cut short or garbled, or there twice")
+    assert log.broken[-1].endswith("a row of this block is cut short, garbled or repeated")
 
 
 def test_mean_of_zero_round_trips_is_impossible() -> None:

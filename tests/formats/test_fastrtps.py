@@ -283,7 +283,7 @@ def test_table_with_decimal_commas_is_refused_with_advice() -> None:
     log = read(LOGS / "latency-decimal-commas.csv")
 
     assert log.records == []
-    assert log.broken[0].endswith("a table with decimal commas: its cells cannot be told apart; export it again with decimal points")
+    assert log.broken[0].endswith("a table with decimal commas: its cells cannot be separated; export it again with decimal points")
 
 
 def test_file_of_one_message_size_has_minimum_and_average() -> None:
@@ -318,7 +318,7 @@ def test_table_with_fewer_quoted_rates_than_headings_is_broken() -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace(',"77.165"', ""), "fastrtps")
 
     assert log.records == []
-    assert log.broken == ["text:2: there are not as many values as headings, or one is garbled"]
+    assert log.broken == ["text:2: the numbers of values and headings differ, or a value is garbled"]
 
 
 @pytest.mark.parametrize("heading", ["0 bytes; demand 200", "16 bytes; demand 0"])
@@ -326,7 +326,7 @@ def test_quoted_heading_with_zero_bytes_or_messages_is_broken(heading: str) -> N
     log = read_text((LOGS / "throughput-all.csv").read_text().replace("16 bytes; demand 200", heading), "fastrtps")
 
     assert log.records == []
-    assert log.broken == ["text:2: a heading with a message size or a demand that cannot be"]
+    assert log.broken == ["text:2: a heading with an impossible message size or demand"]
 
 
 def test_run_in_which_the_tool_prints_an_error_is_failed() -> None:
@@ -423,7 +423,7 @@ def test_truncated_last_row_of_a_throughput_table_is_refused_if_its_complete_cel
 def test_table_with_decimal_commas_is_refused_also_if_a_spreadsheet_changed_the_heading_50_percent() -> None:
     log = read(LOGS / "latency-decimal-commas-dual-host.csv")
 
-    why = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
+    why = "a table with decimal commas: its cells cannot be separated; export it again with decimal points"
     assert log.broken == [f"latency-decimal-commas-dual-host.csv:{line}: {why}" for line in range(2, 13)]  # Line 13 contains a single letter.
     assert (log.records, log.unknown) == ([], [])
 

@@ -41,12 +41,12 @@ def test_row_of_a_csv_file_becomes_one_record_with_the_numbers_of_both_tables() 
 def test_row_below_the_header_of_the_other_table_is_broken() -> None:
     log = read_text(LOG.replace(RATES, DROPS), "fastrtps")
 
-    assert log.broken == ["text:7: a row of this table is cut short, garbled or of another one"]
+    assert log.broken == ["text:7: the row is cut short, garbled, or belongs to another table"]
     assert len(log.records) == 1
 
 
 def test_second_row_of_a_table_is_broken() -> None:
-    assert read_text(LOG.replace(RATES, RATES + RATES), "fastrtps").broken == ["text:8: a second row: this table has one"]
+    assert read_text(LOG.replace(RATES, RATES + RATES), "fastrtps").broken == ["text:8: a second row: this table has only one row"]
 
 
 @pytest.mark.parametrize("printed", ["        nan", "      -1.00"])

@@ -191,7 +191,7 @@ def test_number_in_the_list_of_benchmarks_is_broken() -> None:
     text = report(ITERATION).replace('"benchmarks": [\n', '"benchmarks": [\n    1, 1,\n')
 
     log = read_text(text, "google_benchmark")
-    assert [problem.reason for problem in log.problems] == ["a value in the place of a result"]
+    assert [problem.reason for problem in log.problems] == ["a value instead of a result"]
     assert len(log.records) == 1
 
 

@@ -118,10 +118,10 @@ def test_latency_below_zero_is_impossible_and_unknown() -> None:
 @pytest.mark.parametrize(
     ("text", "reasons"),
     [
-        (RESULT, ["1: a result without the line before it that says what it is of"]),
+        (RESULT, ["1: the first line of this result is missing"]),
         (
             PINGS + "\n" + RESULT,
-            ["1: a line without the result that belongs to it", "3: a result without the line before it that says what it is of"],
+            ["1: the result after this line is missing", "3: the first line of this result is missing"],
         ),
         (PINGS + RESULT.rstrip("\n"), ["1: a round trip that is cut short or garbled"]),
         (PINGS + RESULT.replace("=1996", "=199"), ["1: the result contradicts itself"]),
@@ -129,12 +129,18 @@ def test_latency_below_zero_is_impossible_and_unknown() -> None:
         (PINGS + RESULT.replace("max=0.008", "max=0.000"), ["1: the result contradicts itself"]),
         (PINGS + RESULT.replace("mean=0.0", "mean=0.9"), ["1: the result contradicts itself"]),
         (PINGS + RESULT.replace("=0.00142221", "=1.42221"), ["1: the result contradicts itself"]),
-        (PINGS.replace("=100 ", "=0 ") + RESULT, ["1: a message size or rate that cannot be"]),
+        (PINGS.replace("=100 ", "=0 ") + RESULT, ["1: an impossible message size or rate"]),
         (
             PINGS + RESULT + RESULT,
-            ["1: two results for one line that says what they are of", "3: a result without the line before it that says what it is of"],
+            ["1: two results follow the first line of one result", "3: the first line of this result is missing"],
         ),
-        (PINGS + PINGS + RESULT, ["1: a line without the result that belongs to it", "2: a result behind two lines that each wait for one"]),
+        (
+            PINGS + PINGS + RESULT,
+            [
+                "1: the result after this line is missing",
+                "2: two lines before this result need a result: it is unknown which of them this result belongs to",
+            ],
+        ),
     ],
 )
 def test_result_that_is_damaged_or_contradictory_or_lacks_the_line_with_its_conditions_is_broken(text: str, reasons: list[str]) -> None:
@@ -247,9 +253,9 @@ def test_command_with_unknown_shell_syntax_is_stored_as_text(command: str, tmp_p
             "60ms - 80us for messages (100B-10MB)\nmulticast",
             "30: a range that ends below its start",
         ),
-        ("UDP multicast,    \n(rmcast)", "UDP multicast, yes\n(rmcast)", "30: a result beside a name that is no transport's, or out of its column"),
-        ("(rmcast)  ", "(rmcas)   ", "30: a result beside a name that is no transport's, or out of its column"),
-        ("reliable UDP    ", "reliable UDP", "30: a result beside a name that is no transport's, or out of its column"),
+        ("UDP multicast,    \n(rmcast)", "UDP multicast, yes\n(rmcast)", "30: a result next to an unknown transport, or in the wrong column"),
+        ("(rmcast)  ", "(rmcas)   ", "30: a result next to an unknown transport, or in the wrong column"),
+        ("reliable UDP    ", "reliable UDP", "30: a result next to an unknown transport, or in the wrong column"),
     ],
 )
 def test_damaged_row_of_the_performance_sample_is_broken(old: str, new: str, reason: str) -> None:

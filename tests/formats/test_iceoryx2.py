@@ -78,7 +78,7 @@ def test_line_is_broken_if_its_latency_is_not_its_time_divided_by_twice_its_iter
 
     assert read_text(f"{line}\n", "iceoryx2").broken == []
     for old, new in (("23397", "23398"), ("20000,", "2000,"), ("20000,", "0,"), ("0.935897869", "0.835897869")):
-        assert read_text(f"{line.replace(old, new)}\n", "iceoryx2").broken == ["text:1: the latency is not the time over twice the iterations"]
+        assert read_text(f"{line.replace(old, new)}\n", "iceoryx2").broken == ["text:1: the latency is not the time divided by twice the iterations"]
 
 
 def test_last_line_without_a_line_end_is_broken_because_digits_of_its_size_may_be_missing() -> None:

@@ -168,12 +168,12 @@ def test_reason_for_a_missing_table_names_no_transport_if_its_heading_is_missing
 @pytest.mark.parametrize(
     ("lost", "reason"),
     [
-        ("******      ICEORYX       ********\n", "no heading above the table says which way was measured"),
+        ("******      ICEORYX       ********\n", "no heading above the table states which transport was measured"),
         (
             "|------------------:|---------------------:|\n",
-            "the rule below the table's head is missing, so that rows may be lost, or be of another table",
+            "the rule below the table's head is missing: rows may be lost, or belong to another table",
         ),
-        ("2000 round trips for each payload.\n", "row outside of its table, so that what it measured is not known"),
+        ("2000 round trips for each payload.\n", "a row outside of its table: it is unknown what it measured"),
     ],
 )
 def test_reason_of_a_broken_row_names_what_is_missing_above_the_row(lost: str, reason: str) -> None:

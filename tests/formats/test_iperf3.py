@@ -341,7 +341,7 @@ def test_rows_are_broken_if_the_outputs_of_a_client_and_of_a_server_are_interlea
     log = read_text("".join([*client[:4], *server[: opening + 3], *client[4:], *server[opening + 3 :]]))
 
     assert [record.scope for record in log.records] == ["interval"]
-    assert {problem.reason.partition(":")[0] for problem in log.problems} == {"a row of a client or of a server"}
+    assert {problem.reason.partition(":")[0] for problem in log.problems} == {"the lines of a client and of a server are mixed"}
 
 
 def test_client_log_without_its_last_line_is_truncated(changed: Changed) -> None:
@@ -351,8 +351,8 @@ def test_client_log_without_its_last_line_is_truncated(changed: Changed) -> None
 @pytest.mark.parametrize(
     ("name", "old", "new", "broken"),
     [
-        ("tcp.log", "18.7 Gbits", "28.7 Gbits", "4: the rate is not bytes over time"),
-        ("tcp.log", "18.7 Gbits", "18.7 Mbits", "4: the rate is not bytes over time"),
+        ("tcp.log", "18.7 Gbits", "28.7 Gbits", "4: the rate is not the bytes divided by the time"),
+        ("tcp.log", "18.7 Gbits", "18.7 Mbits", "4: the rate is not the bytes divided by the time"),
         ("tcp.log", "   47    895 KBytes", "", "4: a row that does not fit its header"),
         ("tcp.log", "18.7 Gbits/sec", "18.7 Gbi", "4: a row that is cut short or garbled"),
         ("tcp.log", "[  5]   0.00-1.00", "[  6]   0.00-1.00", "4: a row that does not fit its header"),
@@ -407,7 +407,7 @@ def test_several_results_on_one_line_of_json_are_refused(tmp_path: Path) -> None
     log = read(tmp_path / "some.log", "iperf3")
 
     assert log.records == []
-    assert log.broken == ["some.log:2: several results on one line: print the JSON with a member a line"]
+    assert log.broken == ["some.log:2: several results on one line: print the JSON with one member on each line"]
 
 
 def test_json_without_its_end_is_truncated(tmp_path: Path) -> None:
@@ -563,7 +563,7 @@ def test_old_udp_row_is_broken_if_no_line_states_whether_the_row_is_an_interval_
     log = changed("iperf3/udp-3.0-summary.log", "Test Complete. Summary Results:\n", "")
 
     assert log.records == []
-    assert log.broken == ["text:2: a row of which nothing says whether it is an interval or a summary"]
+    assert log.broken == ["text:2: it is unknown whether this row is an interval or a summary"]
 
 
 def test_number_of_sent_datagrams_is_not_read_from_an_old_summary() -> None:
@@ -704,7 +704,7 @@ def test_old_udp_summary_of_a_sender_is_broken_and_not_read_as_an_interval_of_a_
     log = read_text(text[: text.index("[ ID]")] + text[text.rindex("[ ID]") :], "iperf3")
 
     assert log.records == []
-    assert log.broken == ["text:4: a row of which nothing says whether it is an interval or a summary"]
+    assert log.broken == ["text:4: it is unknown whether this row is an interval or a summary"]
 
 
 def test_json_from_version_3_17_on_is_read_although_both_sums_state_the_side_of_the_sender() -> None:
@@ -831,7 +831,7 @@ def test_column_of_round_trips_does_not_affect_intervals() -> None:
 def test_summary_row_without_the_word_sender_or_receiver_is_broken_and_not_read_as_an_interval() -> None:
     log = read(LOGS.parent / "iperf3_samples" / "udp-summary-without-word.log", "iperf3")
 
-    assert log.broken == ["udp-summary-without-word.log:15: a summary that does not say whose it is, or is cut short"]
+    assert log.broken == ["udp-summary-without-word.log:15: a summary that does not state its side, or is cut short"]
     assert {values_of(record)["duration", "total"] for record in log.records if record.scope == "interval"} == {1.1e9}
     assert [rate(record) for record in summaries(log)] == [2.79e9]
 
@@ -863,7 +863,7 @@ def test_loss_is_unknown_if_no_message_arrived_in_a_test_that_did_not_end(change
         log = changed("iperf3/udp-total-loss.log", "iperf Done.\n", end)
 
         assert [record.side for record in summaries(log)] == ["publisher"]
-        assert log.broken == ["text:10: nothing received in a test that did not end: the receiver's figures may never have arrived"]
+        assert log.broken == ["text:10: nothing received, and the end of the test is missing: the receiver's figures may never have arrived"]
 
 
 def test_all_datagrams_are_lost_if_the_single_row_for_both_sides_states_no_received_datagrams() -> None:

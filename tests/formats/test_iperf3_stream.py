@@ -71,4 +71,4 @@ def test_garbled_event_is_broken_and_affects_no_other_event(old: str, new: str, 
 
 
 def test_event_without_a_line_end_is_broken_because_it_may_be_truncated() -> None:
-    assert read_text(STREAM.removesuffix("\n")).broken == ["text:5: the log ends within this event, or it is too long a line"]
+    assert read_text(STREAM.removesuffix("\n")).broken == ["text:5: the log ends within this event, or the line is too long"]

@@ -341,8 +341,8 @@ ZERO_MESSAGES = "demand payload_bytes=64 demand=0 recovery_time_ns=0 received=0 
         (LATENCY, "start time=", ZERO_MESSAGES + "start time=", "6: demand line: bursts of no messages"),
         (LATENCY, "transport=udp", "transport=udp reach=moon", "2: config line: Invalid enum value 'moon' - at `$.reach`"),
         (LATENCY, " duration_s=0.02 ", " duration_s=9999999999999999999 ", "2: config line: duration_s=9999999999999999999 is too large"),
-        ("keyed-mock.log", "instances_heard=9", "instances_heard=11", "10: throughput line: 11 of 10 instances were heard"),
-        ("throughput-nats.log", "messages=710 ", "messages=0 ", "24: cost line: the cost of no messages"),
+        ("keyed-mock.log", "instances_heard=9", "instances_heard=11", "10: throughput line: messages of 11 of 10 instances were received"),
+        ("throughput-nats.log", "messages=710 ", "messages=0 ", "24: cost line: the number of messages is 0"),
         ("throughput-nats.log", " sides_ns=41084000 companion_ns=130000000", "", "24: cost line is cut short or garbled"),
         (
             "sustain-of-sockperf.log",
@@ -465,7 +465,7 @@ def test_result_with_an_unknown_key_is_broken_and_not_mixed_with_another_result(
     changed.write_text((LOGS / name).read_text().replace(f" {key}=", f" p_{key}="))
     log = read(changed)
 
-    assert f"latency line is of something this version does not know: p_{key}=" in log.broken[-1]
+    assert f"latency line has a value that this version does not know: p_{key}=" in log.broken[-1]
     assert "latency" not in {record.test for record in log.records if record.samples and record.conditions.definition != "perftest-sending"}
 
 

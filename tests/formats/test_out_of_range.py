@@ -60,7 +60,7 @@ def test_number_out_of_range_affects_at_most_its_own_result(name: str, seed: int
 @pytest.mark.parametrize(
     ("name", "sample", "old", "new", "reason"),
     [
-        ("performance_test", "layout.json", '"latency_n":1000.0', '"latency_n":9e300', "the number of samples is about 2^1000, which it cannot be"),
+        ("performance_test", "layout.json", '"latency_n":1000.0', '"latency_n":9e300', "the number of samples is about 2^1000, which is impossible"),
         ("native", "latency-udp.log", "samples=", "samples=9223372036854775808", None),
     ],
 )

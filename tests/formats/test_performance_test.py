@@ -448,16 +448,16 @@ def test_json_has_the_conditions_of_the_run_and_the_same_summaries_as_text() -> 
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('"latency_n":998.0,', "", "an object of the list is garbled, or has not the members that the tool prints"),
-        ('"latency_n":998.0', '"latency_m":998.0', "an object of the list is garbled, or has not the members that the tool prints"),
-        ('"latency_n":998.0', '"latency_n": "998"', "an object of the list is garbled, or has not the members that the tool prints"),
+        ('"latency_n":998.0,', "", "an object of the list is garbled, or lacks members that the tool prints"),
+        ('"latency_n":998.0', '"latency_m":998.0', "an object of the list is garbled, or lacks members that the tool prints"),
+        ('"latency_n":998.0', '"latency_n": "998"', "an object of the list is garbled, or lacks members that the tool prints"),
         # Written in full, these numbers have so many digits that parsing would take hours.
-        ('"latency_n":998.0', '"latency_n":9.5e100000000', "an object of the list is garbled, or has not the members that the tool prints"),
-        ('"latency_n":998.0', '"latency_n":9.5e-100000000', "an object of the list is garbled, or has not the members that the tool prints"),
+        ('"latency_n":998.0', '"latency_n":9.5e100000000', "an object of the list is garbled, or lacks members that the tool prints"),
+        ('"latency_n":998.0', '"latency_n":9.5e-100000000', "an object of the list is garbled, or lacks members that the tool prints"),
         (
             '"latency_mean":6.51230484968938e-05',
             '"latency_mean":1e999999999999999999',
-            "an object of the list is garbled, or has not the members that the tool prints",
+            "an object of the list is garbled, or lacks members that the tool prints",
         ),
     ],
 )
@@ -479,7 +479,7 @@ def test_json_that_ends_early_is_read_up_to_its_end() -> None:
 def test_json_without_its_header_is_refused_because_its_conditions_are_unknown() -> None:
     log = read_text(JSON.replace('"rate":1000', '"rate";1000'), "performance_test")
 
-    assert (log.records, log.broken) == ([], ["text:1: the JSON says in a garbled way what was run"])
+    assert (log.records, log.broken) == ([], ["text:1: the description of the run in the JSON is garbled"])
 
 
 def test_json_of_an_hour_is_read_even_though_it_is_a_single_line() -> None:

@@ -236,7 +236,7 @@ def test_block_with_a_count_of_another_test_is_broken(old: str, new: str) -> Non
 def test_block_with_a_message_size_of_zero_bytes_is_broken() -> None:
     log = read_text(PLAIN.replace("150 K/sec", "0.0 K/sec").replace("100 bytes", "0.0 bytes"), "qperf")
 
-    assert [str(broken) for broken in log.broken] == ["text:1: a message of no bytes, of which qperf prints no row"]
+    assert [str(broken) for broken in log.broken] == ["text:1: a message size of 0, which qperf does not print"]
 
 
 def test_block_gives_no_record_if_its_last_row_has_no_line_end() -> None:

@@ -131,7 +131,7 @@ def test_columns_that_touch_each_other_are_separated_by_their_decimals(changed: 
             "write-lat.log",
             "1.42           1.93         1.47                1.47             0.00            1.57                    1.93",
             "3810.00 14672.00 3856.50 3900.45 512.09 4011.00 14672.00",
-            "whole or half numbers only: cycles (-C), whose length is not printed",
+            "only whole or half numbers: they may be cycles (-C), and the length of a cycle is not printed",
         ),
         ("write-bw-gbits.log", "0.213070", "0.313070", "the bandwidth is not the message rate times the size"),
         ("write-bw-gbits.log", "111.71 ", "11171 ", "the row is garbled, or of another table"),

@@ -88,9 +88,9 @@ def test_old_report_has_the_rate_and_the_maximum_that_was_cut_off() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("  throughput summary: 41322.31", "  throughput summary: 71428.57", "the rate is not that of the requests and the time"),
+        ("  throughput summary: 41322.31", "  throughput summary: 71428.57", "the rate does not match the requests and the time"),
         ("(cumulative count 5000)\n\nSummary", "(cumulative count 4000)\n\nSummary", "the rows of a distribution contradict each other"),
-        ("50.000% <= 0.127", "50.000% <= 0.128", "the distribution is not that of the summary"),
+        ("50.000% <= 0.127", "50.000% <= 0.128", "the distribution does not match the summary"),
         ("0.159     0.024", "0.159     0.224", "latencies that do not ascend"),
         ("  64 bytes payload\n", "", "the next line of the report is missing or garbled"),
     ],

@@ -67,9 +67,9 @@ def test_run_without_results_has_no_records_of_resources() -> None:
         (USED.removesuffix(" ."), "the line of a process is cut short or garbled"),
         (USED.replace("user_ns=5000", "user_ns=-1"), "user_ns=-1 is no number"),
         (USED.replace("user_ns", "new_ns"), "a process with new_ns, which this version does not know"),
-        (USED.replace("process=a ", ""), "the line of a process names none"),
+        (USED.replace("process=a ", ""), "the line of a process does not name the process"),
         (USED.replace("latency", "speed"), "the line of a process names a test or a side that this version does not know"),
-        (USED.replace("process=a", "process=a payload_bytes=0"), "a message of no bytes"),
+        (USED.replace("process=a", "process=a payload_bytes=0"), "a message size of 0"),
     ],
 )
 def test_incomplete_or_unknown_line_is_broken(line: str, reason: str) -> None:

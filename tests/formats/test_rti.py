@@ -129,7 +129,7 @@ def test_latency_that_is_printed_as_zero_is_below_one_microsecond() -> None:
 def test_impossible_message_size_is_refused(size: str) -> None:
     line = f"Length: {size} Packets: 5 Packets/s(ave): 5 Mbps(ave): 5.0 Lost: 0 (0.00%)\n"
 
-    assert read_text(line, "rti").broken == ["text:1: a message size that cannot be"]
+    assert read_text(line, "rti").broken == ["text:1: an impossible message size"]
 
 
 def test_count_of_lost_samples_without_percentage_at_the_end_of_a_log_is_broken_because_it_may_be_truncated() -> None:

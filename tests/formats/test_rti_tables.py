@@ -81,7 +81,7 @@ def test_latencies_of_a_high_resolution_build_are_read_with_three_decimals() -> 
 def test_row_of_a_run_without_samples_is_broken_because_its_message_size_is_0() -> None:
     log = read(LOGS / "csv-no-samples-pub.csv")
 
-    assert log.broken == ["csv-no-samples-pub.csv:2: a message size that cannot be"]
+    assert log.broken == ["csv-no-samples-pub.csv:2: an impossible message size"]
     assert log.account.status == "empty"
 
 
@@ -290,7 +290,7 @@ def test_json_intervals_are_refused_if_their_minimum_shows_that_they_have_anothe
     log = read_text(text[: text.index("\t\t\t],")].rstrip() + ",\n" + later[later.index("\t\t\t\t{") :], "rti")
 
     assert [record.scope for record in log.records] == ["interval", "interval"]
-    assert log.broken[0].startswith("text:20: minimum or maximum go back")
+    assert log.broken[0].startswith("text:20: the minimum grew or the maximum shrank")
 
 
 def test_json_of_a_publisher_that_continues_the_json_of_a_subscriber_is_refused() -> None:
@@ -298,7 +298,7 @@ def test_json_of_a_publisher_that_continues_the_json_of_a_subscriber_is_refused(
 
     log = read_text(subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :], "rti")
 
-    assert log.broken == ["text:26: this object is another program's than those before it"]
+    assert log.broken == ["text:26: another program printed this object than the objects before it"]
 
 
 def test_two_merged_documents_of_json_are_refused() -> None:
@@ -395,7 +395,7 @@ def test_raw_latencies_become_intervals_of_a_thousand_samples_and_a_summary() ->
 def test_raw_latencies_with_a_missing_value_have_no_summary() -> None:
     log = read_text((LOGS / "latency-file.csv").read_text().replace("\n77, 20\n", "\n"), "rti")
 
-    missing = "samples are missing from these: there can be no statistics of them"
+    missing = "samples are missing here: the statistics cannot be computed"
     assert log.broken == [f"text:2: {missing}", f"text:79: {missing}"]
     assert [(record.scope, record.samples) for record in log.records] == [("interval", 205)]
 
@@ -615,7 +615,7 @@ NOT_FITTING, MISPLACED = "a row that does not fit the table's columns", "cells o
         ("page-micro-3.0.3.txt", "64 | 32 | 0.8 | 31 | 334 | 32 | 33 |", "64 | 32 | 0.8 | 31 | 334 | 33 |", NOT_FITTING, 13),
         ("page-micro-3.0.3.txt", "170759 | 87.4", "170759 | 97.4", "rate, size and Mbps contradict each other", 13),
         ("lite-sub.csv", LITE, LITE.replace("195.", "185."), "size, samples, time and Mbps contradict each other", 1),
-        ("lite-sub.csv", LITE, LITE.replace("1024", "0"), "a message size that cannot be", 1),
+        ("lite-sub.csv", LITE, LITE.replace("1024", "0"), "an impossible message size", 1),
         ("lite-pub.csv", "1024,714285,21,18,93,0,0,0", "1024,714285,0,0,0,0,0,0", "no latency was measured", 4),
     ],
 )

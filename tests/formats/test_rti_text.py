@@ -118,8 +118,8 @@ def test_interval_with_a_larger_minimum_than_the_interval_before_is_broken() -> 
 
     assert [record.payload_bytes for record in log.records] == [64]
     assert [text.partition(": ")[2] for text in log.broken] == [
-        "minimum or maximum go back: this interval is of another size than those before it",
-        "no head says of which size this interval is",
+        "the minimum grew or the maximum shrank: this interval belongs to another size than the intervals before it",
+        "no head states the size of this interval",
     ]
 
 
@@ -134,7 +134,7 @@ def test_last_percentiles_of_the_java_version_are_impossible_if_they_equal_the_s
 
 
 RATES = "Length: {}  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%)\n"
-NO_SUMMARY = "no summary of latencies stands before this line"
+NO_SUMMARY = "there is no summary of latencies before this line"
 
 
 @pytest.mark.parametrize(
@@ -143,15 +143,17 @@ NO_SUMMARY = "no summary of latencies stands before this line"
         pytest.param(COST, f"1: {NO_SUMMARY}", id="time of serialisation without a summary"),
         pytest.param(SUMMARY.format(64) + SUMMARY.format(128) + COST, f"3: {NO_SUMMARY}", id="time of serialisation where not each summary has one"),
         pytest.param(SUMMARY.format(64) + COST + SUMMARY.format(128) + COST, None, id="time of serialisation after each summary"),
-        pytest.param(SECOND, "1: no head says of which size this interval is", id="interval without a header"),
+        pytest.param(SECOND, "1: no head states the size of this interval", id="interval without a header"),
         pytest.param(HEAD.format(1024) + SECOND, None, id="interval below its header"),
         pytest.param(
-            HEAD.format(1024) + HEAD.format(64) + SECOND, "7: two sizes at once: whose interval this is cannot be told", id="two merged logs"
+            HEAD.format(1024) + HEAD.format(64) + SECOND,
+            "7: two sizes are mixed: it is unknown to which size this interval belongs",
+            id="two merged logs",
         ),
         pytest.param(HEAD.format(64) + SECOND, "4: rate, size and Mbps contradict each other", id="interval with a rate of another size"),
         pytest.param(
             HEAD.format(1024) + SECOND + SECOND.replace(" (0.00%)", ""),
-            "5: two sizes at once: whose interval this is cannot be told",
+            "5: two sizes are mixed: it is unknown to which size this interval belongs",
             id="interval printed in another form",
         ),
         pytest.param(SUMMARY.format(64).replace("50%     19", "50%     91"), "1: the statistics contradict each other", id="median above p90"),

@@ -112,7 +112,7 @@ def test_message_size_is_the_recommended_size_if_the_note_with_the_size_is_missi
     note = "sockperf: \x1b[2;35mNOTE: test was performed, using msg-size=1400. For getting maximum throughput consider using --msg-size=1472\x1b[0m\n"
 
     log = changed("sockperf/throughput-udp.log", note, "")
-    assert log.broken == ["text:8: bandwidth is not rate times size"]
+    assert log.broken == ["text:8: the bandwidth is not the rate times the size"]
 
     text = (LOGS / "throughput-udp.log").read_text().replace(note, "").replace("515.849 MBps (4126.791 Mbps)", "542.378 MBps (4339.026 Mbps)")
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
@@ -228,8 +228,8 @@ def test_log_of_a_server_gives_no_records() -> None:
         ("sockperf: ---> percentile 90.000 =    1.942\n", "", "10: percentiles are missing, or not those of the tool"),
         ("   1.942", "   8.942", "10: minimum, percentiles, mean and maximum are out of order"),
         ("Latency is 3.761", "Latency is 3.762", "10: the summary is another's"),
-        ("(std-dev=57.581)", "(std-dev=57.581", "10: a result that does not go on to its end"),
-        ("sockperf: # dropped", "sockperf: Test ended\nsockperf: # dropped", "10: a result that does not go on to its end"),
+        ("(std-dev=57.581)", "(std-dev=57.581", "10: the rest of this result is missing"),
+        ("sockperf: # dropped", "sockperf: Test ended\nsockperf: # dropped", "10: the rest of this result is missing"),
     ],
 )
 def test_result_with_contradictory_or_missing_statistics_is_broken(changed: Changed, old: str, new: str, broken: str) -> None:
@@ -242,9 +242,9 @@ def test_result_with_contradictory_or_missing_statistics_is_broken(changed: Chan
 @pytest.mark.parametrize(
     ("old", "new", "broken"),
     [
-        ("772987 messages", "77298 messages", "8: rate is not messages over time"),
+        ("772987 messages", "77298 messages", "8: the rate is not the messages divided by the time"),
         ("4126.791", "4126.891", "8: bits are not eight times the bytes"),
-        ("515.849", "516.849", "8: bandwidth is not rate times size"),
+        ("515.849", "516.849", "8: the bandwidth is not the rate times the size"),
     ],
 )
 def test_contradicting_rates_are_broken(changed: Changed, old: str, new: str, broken: str) -> None:

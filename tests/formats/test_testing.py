@@ -118,7 +118,7 @@ def test_unknown_definition_of_a_format_is_named_once_with_its_first_line() -> N
     assert faults_of_definitions({"qperf-latency"}, results) == []
     assert faults_of_definitions({"qperf-rate"}, results) == ["tcp-lat-plain.log:2: 'qperf-latency' is none of DEFINITIONS (qperf-rate)"]
     assert faults_of_definitions({"one"}, [results[0]._replace(definition=None)]) == [
-        "tcp-lat-plain.log:2: none is stated: name one of DEFINITIONS (one)"
+        "tcp-lat-plain.log:2: no definition is stated: name one of DEFINITIONS (one)"
     ]
 
 
@@ -127,5 +127,5 @@ def test_failure_message_about_declared_states_names_the_format() -> None:
         check_states("qperf", LATENCIES)
 
     first, second, *_ = str(failed.value).splitlines()
-    assert first == "STATES of qperf is not what the results of its samples state:"
+    assert first == "STATES of qperf does not match the results of its samples:"
     assert second == "  no sample has a result of the test throughput: add one, or leave throughput out"

@@ -103,7 +103,7 @@ def test_tabs_instead_of_blanks_change_no_number_or_the_message_names_the_tabs(n
             message = "" if numbers(log) == numbers(read(path, name)) else " ".join(problem.reason for problem in log.problems)
             if not message:
                 continue
-        assert "tabs stand" in message
+        assert "there are tabs" in message
 
 
 def with_tabs(text: str) -> str:

@@ -82,7 +82,7 @@ class Account(msgspec.Struct):
 
 
 def _common(runs: Sequence[Facts]) -> Facts:
-    """Return the facts that all runs of a log share. The status and the reason are those of the run that ended worst."""
+    """Return the facts that all runs of a log share. The status and the reason come from the run with the worst ending."""
     first, *others = runs
     if not others:
         return first

@@ -4,8 +4,7 @@ A format declares shapes of lines (`tacholog.formats.kit.Bulk`). If consecutive 
 lines (`tacholog.formats.kit.Lines`), and the numbers become arrays without an object for each line. Either ``parse`` reads the sequence itself, or
 the format has a rule or a function that makes the records. With a rule or a function, ``parse`` reads only the first and the last line of the
 sequence, like any other line. The first line gives the record that all other records resemble. The last line leaves the format in the same state as
-if it had read all lines. A doubtful line ends its sequence and is read like any other line, so this module never decides anything that the format
-would decide differently.
+if it had read all lines. A doubtful line ends its sequence and is read like any other line, so the records are the same as without this module.
 
 `Scan.batches` yields a `RecordBlock` for many records and an `Event` for a single record. Blocks and single records become the same columns in
 `tacholog.store`.

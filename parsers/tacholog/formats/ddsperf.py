@@ -59,14 +59,16 @@ DIALECTS = (
     Dialect("2019", "before 0.5: neither rates of ten seconds nor context switches", "published logs of July 2019"),
 )
 DEFINITIONS = {
-    "ddsperf-ping": "Half of a round trip to one peer, on the clock of the side that asks. Percentiles are over the first 20000 samples of a "
-    "second; a ping may have to wait behind data.",
-    "ddsperf-one-way": "From the source timestamp of a sample to its receipt, on two clocks: good only if they are synchronised or the same.",
-    "ddsperf-subscriber": "Samples that a subscriber received from all publishers in one second, bytes including the topic's fixed part "
-    "(12 bytes or more); lost ones by sequence number. A summary is the mean of whole seconds, those between them without any sample too.",
+    "ddsperf-ping": "Half of a round trip to one peer, on the clock of the side that sends the ping. Percentiles are of the first 20000 samples of "
+    "a second. A ping may wait behind data.",
+    "ddsperf-one-way": "From the source timestamp of a sample to its receipt, on two clocks. It is valid only if the clocks are synchronised, or "
+    "are the same clock.",
+    "ddsperf-subscriber": "Samples that a subscriber received from all publishers in one second. Bytes include the topic's fixed part (12 bytes or "
+    "more). Lost samples are counted by sequence number. A summary is the mean of whole seconds, including seconds without any sample between "
+    "them.",
     "ddsperf-publisher": "Samples that a publisher wrote in one second, received or not. The size is not printed.",
-    "ddsperf-process": "Processor time in user and system mode of all threads that the tool lists, each rounded to a percent; "
-    "largest resident set so far.",
+    "ddsperf-process": "Processor time in user and system mode of all threads that the tool lists, each rounded to one percent; and the largest "
+    "resident set so far.",
 }
 STATES = {
     "latency": States(always="basis definition payload_bytes"),
@@ -188,7 +190,7 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
 
 
 def _result(line: Line, report: str) -> Record | Broken | Literal["nothing yet"] | None:
-    """Return the result in a report; ``None`` if the report is no result."""
+    """Return the result in a report; ``None`` if the report has no result."""
     for mark, pattern, read in _KINDS:
         if mark.match(report):
             match = pattern.fullmatch(report)
@@ -211,7 +213,7 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
     if size == 0 and total == 0 and delta == 0:
         return "nothing yet"
     if size == 0 or delta > total or lost > total_lost:
-        return Broken("more in one second than in all, or a size that cannot be")
+        return Broken("the counts contradict each other, or the size is impossible")
     rate, goodput = float(round(float(cells["rate"]) * 1e3)), float(round(float(cells["goodput"]) * 1e6))
     numbers = (
         printed("message_rate", "mean", rate, 10.0, zero_is_exact=delta == 0, cell=cells["rate"]),
@@ -233,7 +235,7 @@ def _latency(cells: Mapping[str, Cell]) -> Record | Broken:
     values = {name: float(round(float(cells[name]) * MICROSECOND)) for name in ("mean", "min", "p50", "p90", "p99", "max")}
     mean, *ordered = values.values()
     if size == 0 or samples == 0 or any(low > high for low, high in pairwise(ordered)) or not ordered[0] <= mean <= ordered[-1]:
-        return Broken("statistics that no distribution can have")
+        return Broken("the statistics contradict each other")
     return replace(
         _INTERVAL,
         test="latency",

@@ -1,18 +1,18 @@
-"""emqtt-bench: each second, a line for each counter that changed, of a publisher (``pub``) or a subscriber (``sub``).
+"""emqtt-bench: each second, it prints a line for each counter that changed, as a publisher (``pub``) or a subscriber (``sub``).
 
     1s pub total=8 rate=2.84/sec                   sent(4003): total=234403, rate=98373(msg/sec)
     6s publish_latency avg=1ms
     6s recv total=52 rate=50.00/sec                recv(4003): total=234403, rate=98373(msg/sec)
 
-The lines on the right are those of old versions. Each line is about all clients of the process, and about the time since the last line of its
-counter; in old versions, about one second. ``recv`` is what subscribers received, ``pub`` (old: ``sent``) what publishers sent, ``pub_succ`` what the
+Old versions print the lines on the right. Each line covers all clients of the process, and the time since the previous line of its counter; in old
+versions, one second. ``recv`` counts received messages, ``pub`` (old: ``sent``) counts sent messages, and ``pub_succ`` counts messages that the
 broker acknowledged (QoS 1 and 2). In version 0.6, ``pub`` counts a message of QoS 0 twice, and the log states neither version nor QoS.
 
-A summary is computed from the lines after the first, which includes the time of connecting. ``publish_latency`` (with ``--payload-hdrs=ts``) is the
-sum of all latencies above zero over the number of all messages of its second, cut off to milliseconds; it compares the clocks of two processes. Its
-mean over the test is weighted by messages. Failures and overruns are facts. If a client ended, the run has failed.
+A summary is computed from all lines except the first, which includes the time of connecting. ``publish_latency`` (with ``--payload-hdrs=ts``) is the
+sum of all latencies above zero, divided by the number of all messages of its second, and cut off to milliseconds. It is measured with the clocks of
+two processes. Its mean over the test is weighted by messages. Failures and overruns are facts. If a client ended, the run has failed.
 
-Conditions are not printed, neither the size nor the QoS, the rate or the number of clients: the manifest, or ``--set``, must state them.
+Conditions are not printed: the manifest or ``--set`` must state the size, the QoS, the rate and the number of clients.
 Source: src/emqtt_bench.erl of emqx/emqtt-bench, 0.4 to 0.4.32, and notes on 0.6.3; samples in tests/formats/emqtt_bench/.
 """
 
@@ -49,11 +49,11 @@ DIALECTS = (
     Dialect("old", "before 0.4.4: 'sent(4003): total=...'", "published lines"),
 )
 DEFINITIONS = {
-    "emqtt-published": "Messages that all publishers of the process sent since the last line. Version 0.6 counts those of QoS 0 twice.",
-    "emqtt-acknowledged": "Messages of QoS 1 or 2 that the broker acknowledged since the last line.",
-    "emqtt-received": "Messages that all subscribers of the process received since the last line.",
-    "emqtt-latency": "From the time that the publisher wrote into the message until the subscriber handled it, on the system clocks of both: the sum "
-    "of those above zero over the number of all, cut off to milliseconds.",
+    "emqtt-published": "Messages that all publishers of the process sent since the previous line. Version 0.6 counts messages of QoS 0 twice.",
+    "emqtt-acknowledged": "Messages of QoS 1 or 2 that the broker acknowledged since the previous line.",
+    "emqtt-received": "Messages that all subscribers of the process received since the previous line.",
+    "emqtt-latency": "From the time that the publisher wrote into the message until the subscriber handled the message, on the system clocks of "
+    "both. The mean is the sum of the latencies above zero, divided by the number of all messages, cut off to milliseconds.",
 }
 STATES = {"throughput": States(always="definition"), "latency": States(always="basis definition")}
 _MS = 1e6
@@ -101,7 +101,7 @@ def system_of(_head: str) -> None:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield an interval record for each line, and the summaries of the lines of each counter."""
+    """Yield an interval record for each line, and a summary for each counter."""
     counters = _Counters()
     for line in lines:
         text = line.text.rpartition("\r")[2].rstrip()
@@ -124,12 +124,12 @@ class _Counters:
     def __init__(self) -> None:
         self._totals: dict[str, int] = {}
         self._tallies: dict[str, Tally] = {}
-        self._latency: tuple[Line, str, Record] | None = None  # of a second, until the messages of the second are known
+        self._latency: tuple[Line, str, Record] | None = None  # the latency of the current second; it waits for the number of messages of this second
         self._lines = 0
         self._is_partial = False
 
     def take(self, line: Line, text: str, shift: int) -> Finding:
-        """Return what is on a line."""
+        """Return the finding on a line."""
         counter, latency = _NEW.fullmatch(text) or _OLD.fullmatch(text), _LATENCY.fullmatch(text)
         if line.whole and latency:
             cell = Cell.named(latency, shift)["mean"]
@@ -155,7 +155,7 @@ class _Counters:
         self._totals[name] = total
         if name in _FACTS:
             return Facts(environment={f"emqtt_{name}": str(cells["total"])})
-        if name not in _COUNTERS or (name == "pub" and "sent" in self._totals):  # Old versions count the same messages as sent and as pub.
+        if name not in _COUNTERS or (name == "pub" and "sent" in self._totals):  # Old versions count each message twice: as sent and as pub.
             return None
         if total <= before or rate == 0:
             self._is_partial = True

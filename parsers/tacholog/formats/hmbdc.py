@@ -54,16 +54,17 @@ DIALECTS = (
     Dialect("sample", "perf-sample.txt of 14-2 to 17-6", "the published pages"),
 )
 DEFINITIONS = {
-    "hmbdc-rtt": "Round trip from the pinger's send until it has the ponger's answer, on the pinger's clock. Pings leave on a schedule that does not "
-    "wait for answers, so time spent queueing counts. Replies to pings from before the count began are in it: more may be received than were sent.",
-    "hmbdc-one-way": "From the pinger's send until the ponger's receipt, by the system clocks of both, which the tool does not check. "
-    "One figure for all pings of all clients and sizes that the ponger answered.",
-    "hmbdc-sample": "'1-way latency' as the performance sample states it: rounded figures over a range of message sizes. "
-    "Which statistic they are, and how they follow from the round trips that the tool prints, is not stated.",
+    "hmbdc-rtt": "Round trip from the pinger's send until it has the ponger's answer, on the pinger's clock. Pings are sent on a schedule that does "
+    "not wait for answers, so time in queues counts. Answers to pings from before the start of the count are included, so more may be received "
+    "than were sent.",
+    "hmbdc-one-way": "From the pinger's send until the ponger's receipt, on the system clocks of both. The tool does not check that the clocks "
+    "agree. One figure covers all pings that the ponger answered, of all clients and sizes.",
+    "hmbdc-sample": "'1-way latency' as the performance sample states it: rounded figures over a range of message sizes. The sample does not state "
+    "which statistic they are, or how they were computed from the round trips that the tool prints.",
     "hmbdc-sample-12-41": "'Latency performance' as the oldest performance sample states it: rounded figures over a range of message sizes. "
     "It does not say whether they are one-way.",
-    "hmbdc-sample-reference": "TCP's latency as qperf measures it, which is the mean of half a round trip, rounded: "
-    "the sample gives it for comparison, and it is not hmbdc's.",
+    "hmbdc-sample-reference": "The latency of TCP as qperf measures it: the mean of half a round trip, rounded. The sample states it for "
+    "comparison; it is not a latency of hmbdc.",
 }
 STATES = {
     "latency": States(always="definition", sometimes="transport data_path reliability offered_rate_per_s load_mode basis payload_bytes"),
@@ -118,8 +119,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 class _Pings:
     """The results of pingers and pongers. A result has two lines; the first line waits here for the second line.
 
-    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then the next line of a
-    result has no other line that belongs to it. So each record waits for one more line, and it is broken if it is next to such a line.
+    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then another first or
+    second line remains without its partner. So each record waits for the next line of a result, and is broken if that line has no partner.
     """
 
     def __init__(self) -> None:
@@ -154,19 +155,19 @@ class _Pings:
             self.unanswered |= isinstance(what, Record) and not what.samples
             yield self._record
         if self._first:
-            yield Finding(self._first, Broken("a line without the result that belongs to it"))
+            yield Finding(self._first, Broken("the result after this line is missing"))
         self._record, self._first, self._logged, self._doubted = None, None, 0, False
 
     def _result(self, line: Line) -> Iterator[Finding]:
         first, self._first = self._first, None
         if first is None:
             if self._record:
-                self._record = self._record._replace(what=Broken("two results for one line that says what they are of"))
+                self._record = self._record._replace(what=Broken("two results follow the first line of one result"))
             yield from self.close()
-            yield Finding(line, Broken("a result without the line before it that says what it is of"))
+            yield Finding(line, Broken("the first line of this result is missing"))
             return
         what = _one_way(first, line) if first.text.startswith(_ONE_WAY[:24]) else _round_trip(first, line)
-        doubtful = Broken("a result behind two lines that each wait for one")
+        doubtful = Broken("two lines before this result need a result: it is unknown which of them this result belongs to")
         self._record = Finding(first, doubtful if self._doubted else what, (line,))
 
 
@@ -184,7 +185,7 @@ def _round_trip(first: Line, line: Line) -> Record | Broken:
     if match is None or not line.whole:
         return Broken("a round trip that is cut short or garbled")
     if pings and (int(pings["size"]) == 0 or int(pings["rate"]) == 0):
-        return Broken("a message size or rate that cannot be")
+        return Broken("an impossible message size or rate")
     cells = Cell.named(match, line=line.number)
     numbers = _numbers(cells)
     if numbers is None or int(match["received"]) != int(match["samples"] or 0):
@@ -241,7 +242,7 @@ def _seconds(statistic: str, cell: Cell) -> Number:
 
 
 def _deviation(cell: Cell) -> Number:
-    """Return a standard deviation with six significant digits. The tool prints ``nan`` if rounding made the difference under its root negative."""
+    """Return a standard deviation with six significant digits. The tool prints ``nan`` if rounding makes the variance negative."""
     if "nan" in cell:
         return impossible("latency", "std", cell=cell)
     value = Decimal(cell)
@@ -401,7 +402,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
     name, notes = _column(block, 0, _NOTES), _column(block, _NOTES, _RESULT)
     transport = _TRANSPORTS.get(name)
     if transport is None or any(_slipped(line) for line in block):
-        spoiled = Broken("a result beside a name that is no transport's, or out of its column")
+        spoiled = Broken("a result next to an unknown transport, or in the wrong column")
         return [Finding(line, spoiled) for line in block if _has_result(line)]
     reference = transport.block == 0
     measured = Conditions(basis="one-way", definition="hmbdc-sample") if says_one_way else Conditions(definition="hmbdc-sample-12-41")

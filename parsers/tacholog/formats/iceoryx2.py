@@ -30,12 +30,13 @@ DIALECTS = (
 )
 _CUT = "the mean of half a round trip, cut to whole nanoseconds"
 DEFINITIONS = {
-    "iceoryx2-publish-subscribe": f"Time of all iterations, divided by twice their number: {_CUT}. Both sides poll, in two threads of one process; "
-    "the payload is neither written nor read unless the benchmark is asked to.",
-    "iceoryx2-event": f"Time of all notifications there and back, divided by twice their number: {_CUT}. Both sides wait blocking.",
+    "iceoryx2-publish-subscribe": f"Time of all iterations, divided by twice their number: {_CUT}. Both sides poll, in two threads of one process. "
+    "The payload is neither written nor read, unless an option of the benchmark requests it.",
+    "iceoryx2-event": f"Time of all notifications there and back, divided by twice their number: {_CUT}. Both sides block while they wait.",
     "iceoryx2-request": f"Time of all requests there and back (two services), divided by twice their number: {_CUT}.",
     "iceoryx2-response-stream": f"Time of all responses there and back (two open requests), divided by twice their number: {_CUT}.",
-    "iceoryx2-queue": f"Time of pushing into a queue between two threads and back, divided by twice the iterations: {_CUT}. Indices, no payload.",
+    "iceoryx2-queue": f"Time of all pushes into a queue between two threads and back, divided by twice the iterations: {_CUT}. The queue holds "
+    "indices, no payload.",
 }
 STATES = {
     "latency": States(always="transport load_mode basis definition", sometimes="payload_bytes"),
@@ -86,7 +87,7 @@ def _result(line: Line) -> Record | Broken:
     # The tool converts the time to a floating-point number before it prints it, so it may be wrong by a nanosecond.
     means = {(duration_ns + slip) // (2 * iterations) for slip in (-1, 0, 1)} if iterations else set()
     if iterations is not None and latency_ns not in means:
-        return Broken("the latency is not the time over twice the iterations")
+        return Broken("the latency is not the time divided by twice the iterations")
     if match["size"] == "0":
         return Broken("a sample of 0 bytes")
     if match["unit"] and not match["size"] and conditions.definition == "iceoryx2-publish-subscribe":

@@ -35,13 +35,13 @@ SYSTEM = "iceoryx"
 TOOL = "iceperf"
 EXPANDS_TABS = True
 DIALECTS = (
-    Dialect("kilobytes-0.16", "0.16: no heading, for there is one way only", "a posted log"),
+    Dialect("kilobytes-0.16", "0.16: no heading, because there is only one transport", "a posted log"),
     Dialect("kilobytes", "0.17 to 2.0", "a log recorded with 2.0.3, a posted log, an early manual"),
     Dialect("units", "2.95 and later: from 16 bytes, with the unit in the cell", "from source only"),
 )
 DEFINITIONS = {
-    "iceperf-mean": "Time of all round trips of a size, divided by twice their number: the mean of half a round trip, of which two significant "
-    "digits are printed. Allocating and sending is in it, writing the payload is not.",
+    "iceperf-mean": "Time of all round trips of a size, divided by twice their number: the mean of half a round trip, with two significant digits. "
+    "The time includes allocating and sending a message, but not writing its payload.",
 }
 STATES = {
     "latency": States(always="transport data_path payload_touched load_mode basis definition payload_bytes"),
@@ -190,10 +190,10 @@ def _row(line: Line, section: _Section) -> Record | Broken:
 
 def _why_lost(section: _Section) -> str:
     if section.name is None:
-        return "no heading above the table says which way was measured"
+        return "no heading above the table states which transport was measured"
     if section.stage == _Stage.HEADER:
-        return "the rule below the table's head is missing, so that rows may be lost, or be of another table"
-    return "row outside of its table, so that what it measured is not known"
+        return "the rule below the table's head is missing: rows may be lost, or belong to another table"
+    return "a row outside of its table: it is unknown what it measured"
 
 
 def _bytes_of(measuring: str) -> int:

@@ -1,24 +1,24 @@
-"""Apache Kafka's own tools: kafka-producer-perf-test, kafka-consumer-perf-test, and kafka-e2e-latency (EndToEndLatency). They print text only.
+"""Apache Kafka's own tools: kafka-producer-perf-test, kafka-consumer-perf-test, and kafka-e2e-latency (EndToEndLatency). They print only text.
 
-The producer prints a line every five seconds, and one for the whole test, in newer versions a second one without the warm-up::
+The producer prints a line every five seconds, and a line for the whole test. Newer versions print a second such line, without the warm-up::
 
     999600 records sent, 199920.0 records/sec (19.07 MB/sec), 10.3 ms avg latency, 490.0 ms max latency.
     1000000 records sent, 233699.462491 records/sec (22.29 MB/sec), 866.05 ms avg latency, 1652.00 ms max latency, 827 ms 50th, ...
     990000 steady state records sent, ...
 
-The consumer prints columns, the end-to-end tool two lines::
+The consumer prints a row of columns, and the end-to-end tool prints two lines::
 
     2024-08-06 18:54:43:339, 2024-08-06 18:54:57:295, 4882.8306, 349.8732, 10000037, 716540.3411, 3856, 10100, 483.4486, 990102.6733
     Avg latency: 1.0493 ms
     Percentiles: 50th = 0, 99th = 3, 99.9th = 7
 
-"MB" are 2^20 bytes. The locale decides whether decimals have a point or a comma. Latencies of the producer last until the acknowledgement: they are
-no delivery. All percentiles are whole milliseconds: those of the producer are of at most 500,000 samples, those of the end-to-end tool are cut off,
-not rounded, so a printed 0 is "less than 1 ms". Old consumers print a time since 1970 as the time of the rebalance, and then a negative fetch time:
-the rates without the rebalance are then impossible.
+"MB" are 2^20 bytes. The decimal sign (point or comma) depends on the locale. Latencies of the producer end at the acknowledgement, not at a delivery.
+All percentiles are whole milliseconds. Percentiles of the producer are of at most 500,000 samples. Percentiles of the end-to-end tool are cut off,
+not rounded, so a printed 0 is "less than 1 ms". Some old consumers print the time since 1970 as the time of the rebalance, and a negative fetch time.
+Then the rates without the rebalance are impossible.
 
-Conditions are the transport, and the size, acks and the load, if the log has the command of the tool: the tools do not print them, nor batches and
-other settings. Otherwise the manifest must state them. The rows of the consumer state the start of the run.
+Conditions are the transport and, if the log contains the command of the tool, the size, acks and the load. Otherwise the manifest must state them,
+because the tools print none of their options. The rows of the consumer state the start of the run.
 Source: ProducerPerformance.java, ConsumerPerformance.java and EndToEndLatency.java of apache/kafka; published lines, see the README of
 tests/formats/kafka/.
 """
@@ -62,25 +62,25 @@ DIALECTS = (
     Dialect("end-to-end", "all", "published lines, logs recorded with 4.3.1"),
 )
 DEFINITIONS = {
-    "kafka-producer": "From before the producer's send, which may wait for room in its buffer, until the acknowledgement was handled, in whole "
-    "milliseconds. Percentiles are of at most 500,000 of the records. Rates are of acknowledged records, from the start of the first.",
-    "kafka-producer-steady": "As that of all records, but without the first ones, the warm-up.",
-    "kafka-consumer": "What a consumer received, from its start until the last message: joining its group is part of the time.",
+    "kafka-producer": "From before the producer's send until the acknowledgement was handled, in whole milliseconds. The send may wait for room in "
+    "the producer's buffer. Percentiles are of at most 500,000 records. Rates are of acknowledged records, from the start of the first send.",
+    "kafka-producer-steady": "As kafka-producer, but without the first records, which are the warm-up.",
+    "kafka-consumer": "What a consumer received, from its start until the last message. The time includes joining its group.",
     "kafka-consumer-fetch": "What a consumer received, over the time in which it was a member of its group.",
-    "kafka-end-to-end": "From before the send of a message until a consumer in the same process received it; the send waits for the acknowledgement. "
-    "Percentiles are cut off to whole milliseconds.",
+    "kafka-end-to-end": "From before the send of a message until a consumer in the same process received it. The send waits for the "
+    "acknowledgement. Percentiles are cut off to whole milliseconds.",
 }
 _CONDITIONS = "acks load_mode offered_rate_per_s payload_bytes"
 STATES = {
     "latency": States(always="transport basis definition", sometimes=f"{_CONDITIONS} warmup partitions replication_factor"),
     "throughput": States(always="transport definition", sometimes=f"{_CONDITIONS} warmup"),
 }
-_MEBIBYTE, _MILLISECOND = 8.0 * (1 << 20), 1e6  # in bits, because the tools divide by 1024 twice; in nanoseconds
+_MEBIBYTE, _MILLISECOND = 8.0 * (1 << 20), 1e6  # A mebibyte in bits, because "MB" is 1024 * 1024 bytes; a millisecond in nanoseconds.
 _SAMPLED = 500_000
-_LONGEST = 8000  # in characters: a longer command is cut
+_LONGEST = 8000  # In characters. A longer command is cut.
 _LINES_BETWEEN = 20  # Old versions print a blank line between the mean and the percentiles.
 _NO_PERCENTILES = "the percentiles that follow this mean are missing"
-_D = r"[0-9]{1,15}+[.,][0-9]"  # A number with decimals has a point or a comma. No tool groups thousands.
+_D = r"[0-9]{1,15}+[.,][0-9]"  # The decimal sign is a point or a comma. No tool prints thousands separators.
 _PRODUCED = rf"(?P<count>[0-9]{{1,18}}+)(?P<steady> steady state)? records sent, (?P<rate>{_D}{{1,6}}) records/sec \((?P<goodput>{_D}{{2}}) MB/sec\)"
 _INTERVAL = re.compile(rf"{_PRODUCED}, (?P<mean>{_D}) ms avg latency, (?P<max>{_D})(?: ms)? max latency\.")
 _SUMMARY = re.compile(
@@ -136,7 +136,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record of rates and one of latencies for each line of a producer, a record of rates for a consumer, and one of latencies end to end."""
+    """Yield two records (rates and latencies) for each line of a producer, a record of rates for a consumer, and a record of end-to-end latencies."""
     command = _Command()
     mean: Line | None = None
     has_start = has_step = False
@@ -179,11 +179,11 @@ class _Command:
         self.conditions = Conditions()
         self.payload_bytes: int | None = None
         self.warmup: str | None = None
-        self._begun = ""  # a command whose line ended with a backslash
-        self._next = 0  # the number of the line on which it goes on
+        self._begun = ""  # the start of a command whose line ended with a backslash
+        self._next = 0  # the number of the line that continues the command
 
     def take(self, line: Line) -> bool | Facts:
-        """Read a line; return whether it is known, or the facts that it states. Nothing before a command applies to its results."""
+        """Read a line. Return whether it is known, or the facts that it states. A new command replaces what earlier lines stated."""
         text = line.text.rstrip()
         if created := _CREATED.fullmatch(text):
             return Facts(conditions=Conditions(partitions=int(created[1]), replication_factor=int(created[2])))
@@ -281,7 +281,7 @@ def _consumed(line: Line, text: str, conditions: Conditions) -> Iterator[Finding
         _number("message_rate", "mean", cells["rate"], 1.0, is_exact_zero=exact),
         _number("goodput", "mean", cells["goodput"], _MEBIBYTE, is_exact_zero=exact),
     )
-    # The counts of an interval are those since the start.
+    # In an interval row, the counts are totals since the start, so they are left out.
     counts = (
         counted("messages_received", count, cell=cells["count"]),
         _number("bytes_received", "total", cells["mebibytes"], _MEBIBYTE / 8, is_exact_zero=exact),

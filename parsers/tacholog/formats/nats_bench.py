@@ -1,6 +1,6 @@
-"""nats bench of the NATS command line: rates of publishers and subscribers, and since 0.3 how long each call of a client took.
+"""nats bench of the NATS command line: rates of publishers and subscribers, and since 0.3 the times of their calls.
 
-A line states the options. Until 0.1, one process has publishers and subscribers; later, it has clients of one kind::
+A line states the options. Up to 0.1, a process has publishers and subscribers. In later versions, it has clients of only one kind::
 
     23:38:08 Starting pub/sub benchmark [msgs=1,000,000, msgsize=16 B, pubs=1, subs=2, js=false]
     NATS Pub/Sub stats: 7,123,965 msgs/sec ~ 108.70 MB/sec
@@ -11,20 +11,20 @@ A line states the options. Until 0.1, one process has publishers and subscribers
     NATS Core NATS publisher stats: 14,786,683 msgs/sec ~ 226 MiB/sec ~ 0.07us
     NATS Core NATS publisher stats: 3,224,372 msgs/sec ~ 394 MiB/sec ~ min: 0us ~ avg: 0.21us ~ max: 205.08us ~ P50: 0.08us ~ ... ~ P99.9: 21.41us
 
-Several clients have a line each, and then one together (``aggregated stats:``). ``--csv`` writes a row for each client.
+If there are several clients, each has a line, and a last line is for all together (``aggregated stats:``). ``--csv`` writes a row for each client.
 
-"MB" of old versions are 2^20 bytes. The first line of old versions adds the messages sent to those received: it is left out. The time behind the
-rate of 0.2 is one divided by the rate. That of newer versions is the duration of the client's call: of a publish call into a buffer
-(``send_call``), of a request and its answer, or until the server acknowledged; never a delivery. Of fetches and batched gets, the call that is timed
-returns before the messages are there: these times are left out. A subscriber in a process of its own does not look at the sizes of messages, but
-prints its own option. If that is the default (128 B) or not known, the size is unknown, and the rate in bytes, computed from it, is left out. The
-standard deviation of times is wrong (it subtracts a mean in microseconds from nanoseconds) and is left out. ``MsgCount`` in CSV counts the messages
-of the connection in both directions: it is left out. CSV states neither the kind of the clients nor the size, which is computed from bytes and rates
-if only one size is possible.
+"MB" of old versions are 2^20 bytes. The first line of old versions is left out: it is the sum of sent and received messages. In 0.2, the time after
+the rate is one divided by the rate. In newer versions, it is the duration of the client's call: a publish call into a buffer (``send_call``), a
+request and its answer, or the time until the server acknowledged. It is never the time of a delivery. Fetches and batched gets return before the
+messages arrive, so their times are left out. A subscriber in a separate process prints the size in its own options, not the size of the received
+messages. If this is the default (128 B) or unknown, the size is unknown, and the rate in bytes is left out, because the tool computes it from this
+size. The standard deviation of times is wrong (the tool subtracts a mean in microseconds from nanoseconds) and is left out. ``MsgCount`` in CSV is
+left out, because it counts the messages of the connection in both directions. CSV states neither the kind of the clients nor the size. The size is
+computed from bytes and rates, if only one size is possible.
 
-Conditions are those in the line of options: the size, if it is printed in bytes, the number of publishers and subscribers, whether there is one
-subject (``topics``), memory as storage (``durability``), replicas, and the load; all other options that change it,
-and the kind of the clients, are settings.
+Conditions are on the line of options: the size, if it is printed in bytes; the number of publishers and subscribers; one subject (``topics``);
+memory as storage (``durability``); replicas; and the load. All other options that change how messages are sent, and the kind of the clients, are
+settings.
 Source: cli/bench_command.go and internal/bench/stats.go of nats-io/natscli, bench/bench.go of nats-io/nats.go; samples in tests/formats/nats_bench/.
 """
 
@@ -72,13 +72,13 @@ DIALECTS = (
     Dialect("csv", "all, with --csv", "files recorded with 0.4.0"),
 )
 DEFINITIONS = {
-    "nats-bench-publisher": "Messages that a client handed to its connection, over the time until the last was flushed to the server. Who received "
-    "them is not measured. send_call: each publish call, which fills a buffer.",
-    "nats-bench-publisher-or-requester": "Messages that a client published or requested, over the time until the last was flushed; the log does not "
-    "say whether it waited for answers or acknowledgements. send_call: each call of the client.",
-    "nats-bench-subscriber": "Messages that a client received, over the time from its first to its last message.",
-    "nats-bench-acknowledged": "From the call that publishes a message until it returns with the server's acknowledgement. Rates are of acknowledged "
-    "messages.",
+    "nats-bench-publisher": "Messages that a client handed to its connection, divided by the time until the last message was flushed to the server. "
+    "The receipt of the messages is not measured. send_call: the time of each publish call, which fills a buffer.",
+    "nats-bench-publisher-or-requester": "Messages that a client published or requested, divided by the time until the last message was flushed. "
+    "The log does not state whether the client waited for answers or acknowledgements. send_call: the time of each call of the client.",
+    "nats-bench-subscriber": "Messages that a client received, divided by the time from its first to its last message.",
+    "nats-bench-acknowledged": "From the call that publishes a message until the call returns with the server's acknowledgement. Rates are of "
+    "acknowledged messages.",
     "nats-bench-batch": "From the first publish call of a batch until the server has acknowledged the whole batch.",
     "nats-bench-request": "From a request until its answer, on the clock of the client, which sends one request at a time.",
 }
@@ -90,7 +90,7 @@ STATES = {
 
 
 class _Kind(NamedTuple):
-    """What clients of one kind measure: the metrics of their rates, and what the times of their calls cover."""
+    """A kind of client: the metrics of its rates, and the basis of the times of its calls."""
 
     definition: str
     side: Side
@@ -174,7 +174,7 @@ _HEAD = LineStart(
 _OTHER = LineStart(r" {0,24}(?!NATS )[A-Z]\w{1,40} Pub/Sub stats: ")  # Centrifuge measures itself with a copy of the tool.
 _UNITS = {"B": 1, **{f"{prefix}{end}": 1 << shift for prefix, shift in zip("KMGT", (10, 20, 30, 40), strict=True) for end in ("B", "iB")}}
 _CALL_STATISTICS = ("min", "mean", "max", "p50", "p90", "p99", "p99_9")
-#: Options that change how messages are sent or received. Others name something, or are conditions.
+#: Options that change how messages are sent or received. Other options are conditions, or only name something.
 _SETTINGS = frozenset(
     [
         *("ack", "acked", "acks", "batch", "consumerbatch", "dedup", "dedup-window", "dedupwindow"),
@@ -197,7 +197,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record of rates for each client and for all together, and a record of latencies for those that wait for an answer."""
+    """Yield a record of rates for each client and for all clients together, and a record of latencies for clients that wait for an answer."""
     report = _BenchReport()
     for line in lines:
         yield from report.take(line)
@@ -249,14 +249,17 @@ def _count(text: str | None) -> int | None:
 
 
 class _BenchReport:
-    """The results of one benchmark. A line says who measured: before the lines of the clients in old versions, behind them in new ones."""
+    """The results of one benchmark.
+
+    A line states the kind of its clients. In old versions it is before the lines of the clients, in new versions after them.
+    """
 
     def __init__(self) -> None:
         self._options = _Options()
-        self._clients: list[Line] = []  # lines of clients of which it is not known what they did
+        self._clients: list[Line] = []  # lines of clients whose kind is unknown so far
         self._last_client = 0
-        self._of_clients = ""  # what the clients on the next lines did
-        self._of_calls = ""  # what all clients together did whose times may follow
+        self._of_clients = ""  # the kind of the clients on the next lines
+        self._of_calls = ""  # the kind of the clients; the next line may have the times of all these clients together
         self._has_calls = False  # whether the rows of the CSV file have times
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -284,7 +287,7 @@ class _BenchReport:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Finding]:
-        """Leave the report. Clients of which no line said what they did are broken."""
+        """Leave the report. A client's line is broken if no other line states the kind of the client."""
         for client in self._clients:
             yield Finding(client, Broken("no line says what this client did"))
         self._clients, self._last_client, self._of_clients, self._of_calls = [], 0, "", ""
@@ -329,12 +332,12 @@ class _BenchReport:
         yield from self.close()
         is_single = self._options.number_of(label) == 1 if stats["old"] else not stats["together"]
         self._of_clients, self._of_calls = "" if is_single else stats["old"] or "", "" if is_single else stats["label"] or ""
-        # Publishers share the messages. Whether subscribers do, only the lines of the clients say.
+        # The publishers together send this number of messages. Subscribers may share the messages, or each may receive all of them.
         samples = self._options.messages if is_single or _KINDS[label].side == "publisher" else None
         yield from self._records(line, Cell.named(stats), label, None if is_single else "all", samples)
 
     def _fits(self, label: str, cells: Mapping[str, Cell]) -> bool:
-        """Whether the options are those of clients of this kind, and bytes are messages times their size."""
+        """Whether the options belong to clients of this kind, and the rate in bytes is the message rate times the size."""
         if label not in (self._options.label, "Pub", "Sub"):
             return False
         size = self._options.payload_bytes
@@ -345,7 +348,10 @@ class _BenchReport:
         return abs(_value(cells["rate"]) * size - _value(cells["goodput"]) * unit) <= step + size
 
     def _records(self, line: Line, cells: dict[str, Cell], label: str, client: str | None, samples: int | None) -> Iterator[Finding]:
-        """Yield the records of a client, or of all together: rates, and the times until the server acknowledged, which have another basis."""
+        """Yield the records of a client, or of all clients together.
+
+        Times until the acknowledgement are a separate record, because they have a basis.
+        """
         kind = _KINDS[label]
         fits = self._fits(label, cells)
         options = self._options if fits else _Options()
@@ -384,7 +390,7 @@ class _BenchReport:
                 ),
             )
         if not rates and not calls:
-            yield Finding(line, None)  # Times of calls that return before their messages are there.
+            yield Finding(line, None)  # The calls return before their messages arrive, so their times are left out.
 
 
 def _rates(kind: _Kind, cells: Mapping[str, Cell], statistic: str) -> Iterator[Number]:
@@ -431,7 +437,7 @@ def _conditions(kind: _Kind, label: str, options: _Options) -> Conditions:
 
 
 def _calls(kind: _Kind, cells: Mapping[str, Cell], step: float = 10.0) -> Iterator[Number]:
-    """Yield the times of the calls, unless the calls return before their messages are there."""
+    """Yield the times of the calls, except of calls that return before their messages arrive."""
     metric = "send_call" if kind.has_send_calls else "latency" if kind.basis else None
     for name in _CALL_STATISTICS:
         if metric and name in cells:
@@ -439,7 +445,7 @@ def _calls(kind: _Kind, cells: Mapping[str, Cell], step: float = 10.0) -> Iterat
 
 
 def _time(metric: str, statistic: str, cell: Cell, marks: tuple[str, ...] = (), step: float = 10.0) -> Number:
-    """Return a time in microseconds. In text, all decimals after the second are cut off, and zeros at the end too."""
+    """Return a time in microseconds. Text has at most two decimals, without trailing zeros; further decimals are cut off."""
     return printed(metric, statistic, round(_value(cell) * MICROSECOND, 3), step, marks, cell=cell)
 
 
@@ -448,13 +454,13 @@ def _value(cell: str) -> float:
 
 
 def _ascend(cells: Mapping[str, Cell]) -> bool:
-    """Whether minimum, percentiles and maximum ascend, if there are any, and the mean is among them."""
+    """Whether minimum, percentiles and maximum ascend, and the mean is between minimum and maximum. Missing statistics are ignored."""
     values = [_value(cells[name]) for name in ("min", "p50", "p90", "p99", "p99_9", "max") if name in cells]
     return all(low <= high for low, high in pairwise(values)) and ("mean" not in cells or values[0] <= _value(cells["mean"]) <= values[-1])
 
 
 def _size(total: int, rate: int, bytes_per_s: float) -> int | None:
-    """Return the message size: a divisor of all bytes for which the rate, which was cut off to a whole number, is the printed one.
+    """Return the message size: it divides the total bytes, and it matches the printed rate, which is cut off to a whole number.
 
     ``None`` if several sizes are possible.
     """

@@ -51,11 +51,11 @@ SYSTEM = "Sockets"
 TOOL = "qperf"
 DIALECTS = (Dialect("0.4", "0.4", "real logs of 0.4.11"),)
 DEFINITIONS = {
-    "qperf-latency": "Time of the test over the messages that both sides received in a ping-pong with one message outstanding: the mean of half "
-    "a round trip. Nothing else of the distribution is measured. The message rate is its reciprocal.",
-    "qperf-one-sided": "Time of the test over its operations, which the remote side takes no part in.",
-    "qperf-bandwidth": "Message bytes received over the time of the test, or sent over it where the tool says 'send'.",
-    "qperf-both-ways": "Message bytes of both directions together over the time of the test.",
+    "qperf-latency": "Time of the test, divided by the messages that both sides received in a ping-pong with one message outstanding: the mean of "
+    "half a round trip. No other statistic of the latency is measured. The message rate is its reciprocal.",
+    "qperf-one-sided": "Time of the test, divided by its operations. The remote side takes no part in them.",
+    "qperf-bandwidth": "Received message bytes, divided by the time of the test. If the tool says 'send', sent message bytes are counted instead.",
+    "qperf-both-ways": "Message bytes of both directions together, divided by the time of the test.",
 }
 STATES = {
     "latency": States(always="transport load_mode basis definition", sometimes="settings planned_duration_s payload_bytes tool_version"),
@@ -66,7 +66,7 @@ _TEST = re.compile(
     r"[ \t]{0,40}+(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
     r"(?:rc|uc)_rdma_(?:read|write|write_poll)_(?:bw|lat)|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)):"
 )
-_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # Such a line may be the rest of a test's name. Any other unknown line affects no other line.
+_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # Such a line may be the rest of a test's name. Other unknown lines affect no other line.
 _ERROR = re.compile(
     r"server: ?.{0,200}|(?:[\w.:-]{1,64}: )?(?:failed to|unable to|cannot|could not) .{1,200}|"
     r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}|\w{1,40}: bad test; try: qperf --help tests"
@@ -142,7 +142,7 @@ class _FigureBlock:
         if not self._lines:
             yield Finding(header, None if test == "quit" else Facts(status="failed", reason=f"{test} gave no figures"))
         elif self._garbled or not is_whole(self._rows):
-            yield Finding(header, Broken("rows of this test are missing, garbled, or another's"), tuple(self._lines))
+            yield Finding(header, Broken("rows of this test are missing or garbled, or belong to another test"), tuple(self._lines))
         elif test == "conf":
             yield Finding(header, None)
             for row in self._rows:
@@ -168,7 +168,7 @@ def _record(test: str, rows: list[FigureRow]) -> Record | Broken:
     digits = precision(rows)
     size = by_name.get("msg_size")
     if size and size.number == 0:
-        return Broken("a message of no bytes, of which qperf prints no row")
+        return Broken("a message size of 0, which qperf does not print")
     is_latency = "latency" in by_name
     return Record(
         test="latency" if is_latency else "throughput",
@@ -235,7 +235,7 @@ def _samples(rows: dict[str, FigureRow]) -> int | None:
 
 
 def _complete(rows: dict[str, FigureRow]) -> bool:
-    """Whether rows are complete that the tool always prints together: size and time with other parameters, and a rate with counts."""
+    """Whether all rows are present that the tool always prints together: size and time with other parameters, and a rate with counts."""
     defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
     counted = any(name.endswith("_msgs") for name in rows)
     return defaults and (not counted or "msg_rate" in rows)
@@ -472,7 +472,7 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
 
 
 def _lasting(names: set[str]) -> list[str]:
-    """Return the names of the figures that are never 0: the tool always prints them. If there is only one direction, the names are without it."""
+    """Return the names of the figures that are never 0: the tool always prints them. If there is only one direction, the names do not contain it."""
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
     return sorted(never_zero if len(directions) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in never_zero))

@@ -9,14 +9,14 @@ As in ``html/examples/various-result.js``::
         "recv-bytes-rate":0.0, "send-bytes-rate":0.0, "recv-msg-rate":20796.0, "send-msg-rate":24175.0
       },{
 
-Latencies are whole microseconds, cut off; those of zero and below are dropped. The rate of bytes is that of messages times the size, so it states the
-size, unless it is 0. A scenario that varies something has an object ``data`` with the results for each value.
+Latencies are whole microseconds, cut off. Latencies of zero and below are dropped. The rate of bytes is the rate of messages times the size. So the
+size can be computed, unless both rates are 0. A scenario with a varied value has an object ``data`` with the results for each value.
 
-A summary is computed from the samples after the third, as the tool leaves out the first three too. The totals that the file states for each scenario
-are not read: newer versions divide by nanoseconds as if they were milliseconds, so that their rates are a millionth of the true ones.
+A summary is computed without the first three samples, which the tool leaves out of its totals, too. The totals that the file states for each scenario
+are not read: newer versions divide by nanoseconds instead of milliseconds, so their rates are a millionth of the true rates.
 
-Conditions are the size, and as a setting the scenario with the value that it varies. Only the specification says what a scenario is: the manifest, or
-``--set``, must state producers, consumers, confirms and the kind of queue.
+Conditions are the size, and the setting ``scenario``: the name of the scenario and its varied value. The file does not describe the scenario, so the
+manifest or ``--set`` must state producers, consumers, confirms and the kind of queue.
 Source: SimpleScenarioStats.java of rabbitmq/rabbitmq-perf-test, and its html/; samples in tests/formats/rabbitmq_multi/.
 """
 
@@ -53,8 +53,8 @@ DIALECTS = (Dialect("json", "1.x and 2.x", "published files"),)
 DEFINITIONS = {
     "rabbitmq-published": "Messages that the producers handed to their channels, in each second or over the whole test.",
     "rabbitmq-received": "Messages that the consumers received, in each second or over the whole test.",
-    "rabbitmq-multi-latency": "From the time that the producer wrote into the message until the consumer handled it, cut off to microseconds. "
-    "Those of zero and below are dropped.",
+    "rabbitmq-multi-latency": "From the time that the producer wrote into the message until the consumer handled the message, cut off to "
+    "microseconds. Latencies of zero and below are dropped.",
 }
 STATES = {
     "latency": States(always="basis definition settings", sometimes="payload_bytes"),
@@ -83,7 +83,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Scenarios(Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]]):
-    """The functions that read samples, by their paths: any name may be that of a scenario. And the scenario that is being read."""
+    """A mapping from the path of a sample to the function that reads it, and the current scenario. The name of a scenario may be any text."""
 
     def __init__(self) -> None:
         self._path = ""
@@ -164,7 +164,7 @@ def _records(item: JsonObject, rates: Mapping[str, Number | None]) -> Iterator[R
 
 
 def _size(item: JsonObject) -> int | None:
-    """Return the message size, by which the tool multiplied each rate of messages to get that of bytes."""
+    """Return the message size: the rate of bytes divided by the rate of messages; ``None`` if it is unknown."""
     rates = [(item.real(f"{name}-msg-rate"), item.real(f"{name}-bytes-rate")) for name in ("send", "recv")]
     ratios = [of_bytes / messages for messages, of_bytes in rates if messages and of_bytes]
     size = round(ratios[0]) if ratios and 0 < ratios[0] < COUNT_LIMIT else 0

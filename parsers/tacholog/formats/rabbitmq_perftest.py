@@ -1,6 +1,6 @@
-"""RabbitMQ PerfTest: rates and latencies of each second, and of the whole test at its end. As text, in columns (``-mf compact``), or in a CSV file.
+"""RabbitMQ PerfTest: rates and latencies of each second, and of the whole test. They are text, columns (``-mf compact``), or a CSV file.
 
-The last lines are about the whole test. Compact lines have no ``id``, but a head with the names of the columns::
+The last lines are about the whole test. Compact lines have no ``id``, but are below a head with the names of the columns::
 
     id: test-095630-764, time 1.028 s, sent: 2002 msg/s, confirmed: 1969 msg/s, nacked: 0 msg/s, received: 1969 msg/s, min/median/75th/95th/99th \
 consumer latency: 131/5193/9468/30381/42229 µs, confirm latency: 79/2874/7195/23363/26217 µs
@@ -9,14 +9,14 @@ consumer latency: 131/5193/9468/30381/42229 µs, confirm latency: 79/2874/7195/2
     time               sent    confirmed       nacked     received       consumer latency        confirm latency
     1.006s       1681 msg/s   1628 msg/s      0 msg/s   1615 msg/s 1533/39884/51222/76942/132565 µs 134/14963/24150/34005/35843 µs
 
-The consumer latency is a delivery: one clock, in nanoseconds within a process or a machine, or in milliseconds with ``-ms``. Latencies of zero and
-below are dropped: with ``-ms`` all below a millisecond, so these numbers have a mark. The confirm latency lasts until the broker's confirm: it is no
-delivery. All statistics, the minimum too, are of a reservoir of 1028 latencies that prefers the newest. Newer versions add ``/max``. The ``µ`` may be
-printed as ``micro-`` or in another encoding; ``0/0/0/0/0`` means that there was no latency. The rates at the end count from a later start than the
-messages of some versions, and can then be above those of all seconds.
+The consumer latency is the time of a delivery. Its clock counts nanoseconds within a process or a machine, or milliseconds with ``-ms``. Latencies of
+zero and below are dropped, so these numbers have a mark. With ``-ms``, these are all latencies below a millisecond. The confirm latency ends at the
+broker's confirm: it is no delivery. All statistics, including the minimum, are of a sample of 1028 latencies that prefers the newest. Newer versions
+add ``/max``. The ``µ`` may be printed as ``micro-`` or in another encoding; ``0/0/0/0/0`` means that there was no latency. In some versions, the time
+of the whole test starts later than its messages. Then the rates of the whole test can be higher than the rates of all seconds.
 
-CSV and versions before 2.19 state no latency of the whole test, and it cannot be computed from seconds: it is marked as unknown. Conditions are not
-printed, neither the size nor the number of producers and consumers, the rate or the kind of queue: the manifest, or ``--set``, must state them.
+CSV and versions before 2.19 state no latency of the whole test, and it cannot be computed from seconds, so it is marked as unknown.
+Conditions are not printed: the manifest or ``--set`` must state the size, the number of producers and consumers, the rate and the kind of queue.
 Source: com.rabbitmq.perf.metrics and Stats of rabbitmq/rabbitmq-perf-test, 2.1 to 2.22; samples in tests/formats/rabbitmq_perftest/.
 """
 
@@ -56,18 +56,18 @@ EXPANDS_TABS = True
 DIALECTS = (
     Dialect("2.22", "2.19 and later: latencies of the whole test", "logs recorded with 2.22.1"),
     Dialect("2.1", "2.1 to 2.18: rates of the whole test only", "published logs"),
-    Dialect("max", "newer: /max behind the percentiles", "a published line"),
+    Dialect("max", "newer: /max after the percentiles", "a published line"),
     Dialect("compact", "2.19 and later with --metrics-format compact", "logs recorded with 2.22.1"),
     Dialect("csv", "all, with --output-file", "files recorded with 2.22.1"),
 )
 DEFINITIONS = {
-    "rabbitmq-published": "Messages that the producers handed to their channels, in each second or over the whole test; acknowledged ones are those "
-    "that the broker confirmed.",
+    "rabbitmq-published": "Messages that the producers handed to their channels, in each second or over the whole test. Acknowledged messages are "
+    "those that the broker confirmed.",
     "rabbitmq-received": "Messages that the consumers received, in each second or over the whole test.",
-    "rabbitmq-consumer-latency": "From the time that the producer wrote into the message until the consumer handled it, on one clock or on two. "
-    "Those of zero and below are dropped; statistics are of a sample of 1028 that prefers the newest.",
-    "rabbitmq-confirm-latency": "From the publish call until the producer handled the broker's confirm. Statistics are of a sample of 1028 that "
-    "prefers the newest.",
+    "rabbitmq-consumer-latency": "From the time that the producer wrote into the message until the consumer handled the message, on one clock or on "
+    "two. Latencies of zero and below are dropped. Statistics are of a sample of 1028 latencies that prefers the newest.",
+    "rabbitmq-confirm-latency": "From the publish call until the producer handled the broker's confirm. Statistics are of a sample of 1028 "
+    "latencies that prefers the newest.",
 }
 STATES = {"latency": States(always="basis definition", sometimes="acks"), "throughput": States(always="definition", sometimes="acks")}
 
@@ -106,7 +106,7 @@ _UNMEASURED = {"0"}
 
 
 class _Measured(NamedTuple):
-    """The numbers of a second, or of a whole test: rates by their names; and names, values and unit of each kind of latency."""
+    """The numbers of a second, or of a whole test: the rates by name, and for each kind of latency the names, values and unit."""
 
     rates: Mapping[str, Cell]
     latencies: Mapping[str, tuple[Sequence[str], Sequence[Cell], str]]
@@ -120,7 +120,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield an interval record for each second, and summaries: those at the end of the test, or else what can be computed from the seconds."""
+    """Yield an interval record for each second, and summaries. If the log has no summaries, they are computed from the seconds as far as possible."""
     test = _Test()
     for line in lines:
         yield from test.take(line)
@@ -157,7 +157,7 @@ class _Test:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Finding]:
-        """Yield the summaries of the seconds of which the log states none. Their percentiles are not known."""
+        """Yield the summaries that the log does not state, computed from the seconds. Their percentiles are unknown."""
         for key, tally in self._tallies.items():
             unknown = [
                 Number(metric="latency", statistic=name, value=None, marks=("intervals_only",)) for name in self._names.get(key, ()) if name[0] == "p"
@@ -214,7 +214,7 @@ class _Test:
             yield Finding(line, None)
 
     def _compact(self, text: str) -> _Measured | None:
-        """Return a row of columns; ``None`` if it has other columns than the head."""
+        """Return the numbers of a compact row; ``None`` if its columns do not match the head."""
         cells, position = [], len(text) - len(text.partition("s")[2].lstrip())
         while cell := _CELL.match(text, position):
             cells.append(cell)
@@ -280,7 +280,7 @@ def _records(measured: _Measured, scope: Scope) -> Iterator[Record]:
 
 
 def _latency(statistic: str, cell: Cell, step: float, marks: tuple[str, ...]) -> Number:
-    """Return a latency. One of centuries, of two clocks that have nothing in common, is impossible."""
+    """Return a latency. A latency of centuries, from two unrelated clocks, is impossible."""
     value = int(cell) * step
     return printed("latency", statistic, value, step, marks, cell=cell) if value < COUNT_LIMIT else impossible("latency", statistic, marks, cell=cell)
 
@@ -290,5 +290,5 @@ def _statistic(name: str) -> str:
 
 
 def _rate(metric: str, cell: Cell) -> Number:
-    """Return a rate. From 10 on, its decimals are cut off; a rate of exactly 0 is printed without decimals."""
+    """Return a rate. The tool cuts off the decimals of rates from 10 on, and prints a rate of exactly 0 without decimals."""
     return printed(metric, "mean", float(cell.replace(",", ".")), unit_of_last_decimal(cell), zero_is_exact=cell == "0", cell=cell)

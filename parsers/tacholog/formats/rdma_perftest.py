@@ -1,6 +1,6 @@
 """perftest of linux-rdma: ``ib_send_lat``, ``ib_write_bw`` and so on, as tables and as JSON (``--out_json``).
 
-A banner with the options, then a row for each message size::
+It prints a banner with the options, then a row for each message size::
 
                         RDMA_Write Latency Test
      Connection type : RC           Using SRQ      : OFF
@@ -9,14 +9,15 @@ A banner with the options, then a row for each message size::
      #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
      65536      5000             10402.09            10401.68                  0.166427
 
-A latency of a send or a write is half of a round trip, that of a read or an atomic operation all of it: only the banner tells. ``t_typical`` is the
-median. With percentiles, the longest sample is in no number, so ``t_max`` is the second; the mean leaves out two. ``t_stdev`` is left out: each
-deviation is cut off to whole microseconds before it is squared. With ``-C``, the numbers are cycles under the same head: rows with only whole or half
-numbers are not read. MB are 2^20 bytes, Gb are 10^9 bits. JSON has no unit: size and message rate show which it is. A peak of 0 was not measured. The
-lists of all samples (``-U``, ``-H``) and the transactions per second of ``-D``, which are the reciprocal of the mean, are not read.
+The latency of a send or a write is half of a round trip. The latency of a read or an atomic operation is a whole round trip. Only the banner states
+the operation. ``t_typical`` is the median. In tables with percentiles, the tool leaves out the largest sample, so ``t_max`` is the second largest;
+the mean leaves out two samples. ``t_stdev`` is not read, because the tool cuts each deviation to whole microseconds before it squares it. With
+``-C``, the same columns have cycles: rows with only whole or half numbers are not read. MB are 2^20 bytes, Gb are 10^9 bits. JSON states no unit: the
+size and the message rate show the unit. A peak of 0 was not measured. Not read are the lists of all samples (``-U``, ``-H``), and the transactions
+per second of ``-D``, which are the reciprocal of the mean.
 
-With a reliable connection, an operation is complete when the other side has the data. Otherwise the client counts what it sent. Conditions are the
-operation and the connection (as ``RDMA RC write``), the size, and as settings the other lines of the banner.
+With a reliable connection, an operation is complete when the other side has the data. With other connections, the client counts what it sent.
+Conditions are the operation and the connection (as ``RDMA RC write``), and the size. The other lines of the banner are settings.
 Source: src/perftest_parameters.c and .h of linux-rdma/perftest, the texts in 4.5 of Debian; samples in tests/formats/rdma_perftest/.
 """
 
@@ -62,11 +63,14 @@ DIALECTS = (
 )
 DEFINITIONS = {
     "rdma-half-round-trip": "Half of the time between two posts of a ping-pong with one message outstanding, on the cycle counter of one side.",
-    "rdma-one-sided": "Time from the post of an operation to the next, with one outstanding; the remote processor takes no part in it.",
-    "rdma-any-latency": "A time between two posts; without the banner it is not known whether it was halved.",
-    "rdma-bandwidth": "Bytes of the operations over the time from the first post to the last completion; the peak is the fastest stretch.",
-    "rdma-any-bandwidth": "Bytes over the time from the first post to the last completion; without the banner, of one or of both directions.",
-    "rdma-both-ways": "Bytes of both directions together over the time from the first post to the last completion.",
+    "rdma-one-sided": "Time from the post of an operation to the post of the next operation, with one outstanding. The remote processor takes no "
+    "part in it.",
+    "rdma-any-latency": "Time between two posts. Without the banner, it is unknown whether the tool halved it.",
+    "rdma-bandwidth": "Bytes of the operations, divided by the time from the first post to the last completion. The peak is the fastest part of "
+    "this time.",
+    "rdma-any-bandwidth": "Bytes divided by the time from the first post to the last completion. Without the banner, it is unknown whether they are "
+    "the bytes of one or of both directions.",
+    "rdma-both-ways": "Bytes of both directions together, divided by the time from the first post to the last completion.",
 }
 STATES = {
     "latency": States(always="load_mode definition payload_bytes", sometimes="basis transport settings"),
@@ -117,7 +121,7 @@ _CHATTER = re.compile(
     r"Waiting for client rdma_cm QP to connect|Please run the same command with .{1,80}|Max msg size in \w+ is MTU [0-9]+|Changing to this MTU|"
     r"Using sampled CPU speed .{1,80}|Connected: .{1,60}|Test with events\. .{1,60}|Device not recognized .{1,60})?\s{0,40}"
 )
-_MEBI, _GBIT = 2.0**20, 1.25e8  # bytes of the printed units
+_MEBI, _GBIT = 2.0**20, 1.25e8  # the printed units in bytes
 _HEAD = LineStart(
     r"[ \t]{0,8}#bytes[ \t]{1,12}#iterations[ \t]{1,12}(?:t_min\[|t_avg\[|BW peak\[)"
     r"|[ \t]{4,30}(?:Send|RDMA_Write|RDMA_Read|Atomic [A-Z_]{4,20}) (?:Bidirectional )?(?:Post List )?(?:BW|Latency) Test[ \t]*\r?$"
@@ -134,7 +138,7 @@ class _Banner(NamedTuple):
 
     @property
     def side(self) -> Side | None:
-        """Who prints: the depth of the queue of sends is that of the client, that of receives is that of the server."""
+        """The side that prints the log: the client prints the depth of its send queue, the server prints the depth of its receive queue."""
         if self.verb is None or self.is_both_ways:
             return "both" if self.is_both_ways else None
         return "publisher" if "TX depth" in self.options else "subscriber" if "RX depth" in self.options else None
@@ -159,7 +163,7 @@ class _Banner(NamedTuple):
 
     @property
     def metrics(self) -> tuple[str, str | None]:
-        """Return the metrics of bytes and of messages. ``None``: it is not known whether they arrived."""
+        """The metrics of the rate of bytes and of the rate of messages; the second is ``None`` if it is unknown whether messages arrived."""
         connection = self.options.get("Connection type")
         if connection is None or self.verb is None:
             return "transfer_rate", None
@@ -168,7 +172,7 @@ class _Banner(NamedTuple):
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has the title or the head of a table, or the JSON, of perftest."""
+    """Return whether the log has the title or the head of a table of this tool, or its JSON."""
     return Detected(
         _HEAD.is_in(head), wants="'#bytes #iterations t_min[usec]', '#bytes #iterations BW peak[MB/sec]', or JSON with '\"test_info\": {'"
     )
@@ -206,7 +210,7 @@ class _Table:
             yield Finding(line, self._row(text) if line.whole else Broken("the row is cut short"))
         elif _BETWEEN.fullmatch(text) or _OPTIONS.fullmatch(text):
             if self._columns and (self._has_rows or not text.lstrip().startswith("-")):
-                self._end()  # The next line of a test after its table.
+                self._end()  # A line after the table ends the table.
             self._option(text)
             yield Finding(line, None)
         elif _FAILED.fullmatch(text):
@@ -219,13 +223,16 @@ class _Table:
             yield Finding(line, None)
 
     def _begin(self, banner: _Banner) -> None:
-        """Begin the banner of a test. If there was no table since another title, lines of two tests are mixed, and nothing is known of either."""
+        """Begin the banner of a test.
+
+        If there was no table since an earlier title, the lines of two tests are mixed, and nothing is known about them.
+        """
         is_mixed = self._is_mixed or (self._banner.verb is not None and not self._columns and self._banner[:2] != banner[:2])
         self._end()
         self._banner, self._is_mixed = _Banner() if is_mixed else banner, is_mixed
 
     def _end(self) -> None:
-        """Leave the table: what follows is of another test."""
+        """Leave the table, because the next lines belong to another test."""
         self._banner, self._columns = _Banner(), []
         self._has_rows = self._is_in_cycles = self._is_mixed = False
 
@@ -259,13 +266,13 @@ def _decimals(column: str) -> str:
 
 
 class _Document:
-    """The JSON of a test: its information stands before its results."""
+    """The JSON of a test. The information about the test is before its results."""
 
     def __init__(self) -> None:
         self._banner = _Banner()
 
     def fact(self, path: str, value: JsonScalar) -> None:
-        """Keep what the document states of its test."""
+        """Store a fact that the document states about its test."""
         name = path.removeprefix("test_info/")
         if path == "test_info/test" and isinstance(value, str):
             title = _TITLE.fullmatch(value)
@@ -295,7 +302,7 @@ def _latency(banner: _Banner, size: int, iterations: int, cells: Mapping[str, st
     if not is_size(size) or any(0 <= low > high >= 0 for low, high in pairwise(ordered)):
         return Broken("latencies that do not ascend, or a size of 0")
     if ordered and "p99.9" in values and all((2 * value).is_integer() for value in ordered):
-        return Broken("whole or half numbers only: cycles (-C), whose length is not printed")
+        return Broken("only whole or half numbers: they may be cycles (-C), and the length of a cycle is not printed")
     lacks = ("drops_samples",) if "p99.9" in values else ()
     return Record(
         test="latency",

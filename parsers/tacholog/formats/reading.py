@@ -246,7 +246,8 @@ class Scan:
         if self._waiting.stretch:
             first, last, count = self._waiting.stretch
             self.account.lines["unknown"] += count
-            yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
+            text = f"{count} more lines that the format does not recognise"
+            yield Event(first, last, range(first, last + 1), text, "unknown", None, len(self.account.runs))
         self._waiting.forget_late()
 
     def _event_of_unclaimed(self, line: Line) -> Event:
@@ -316,7 +317,7 @@ class Scan:
             raise self._distrust(defect)
         block = RecordBlock.on(lines, records)
         if not self._waiting.claim_places(lines, block.lines - lines.number):
-            raise self._distrust("finds records on lines that it had claimed before, or was not given last")
+            raise self._distrust("finds records on lines that it claimed before, or that are not the latest lines")
         self.account.lines["record"] += len(block)
         self.account.records += len(block)
         return block
@@ -366,7 +367,7 @@ def _detected(text: LogText) -> str:
             if note := text.note:
                 raise UnreadableInput(f"{error}; {note}") from None
             raise
-        left = f"; in what came before, {error}" if text.head else ""
+        left = f"; in the text before that point, {error}" if text.head else ""
         raise UnreadableInput(f"{text.trouble}{left}") from None
 
 

@@ -1,6 +1,6 @@
-"""redis-benchmark and valkey-benchmark: a report for each command as text, a line (``-q``), or a row of CSV (``--csv``).
+"""redis-benchmark and valkey-benchmark: for each command, a report as text, a line (``-q``), or a row of CSV (``--csv``).
 
-The text of 6.2 and later ends with a summary; older text ends with the rate. The rows of both distributions stand between head and summary::
+The text of 6.2 and later ends with a summary; older text ends with the rate. The rows of two distributions are between the head and the summary::
 
     ====== SET ======
       5000 requests completed in 0.13 seconds
@@ -17,13 +17,14 @@ The text of 6.2 and later ends with a summary; older text ends with the rate. Th
     SET: 38461.54 requests per second, p50=0.159 msec
     "SET","27173.91","0.233","0.024","0.111","0.287","3.735","8.135"
 
-A latency lasts from the write of a request until its reply was read; with pipelining (``-P``), requests wait for each other. ``PUBLISH`` is a request
-like others: the reply of the server is no delivery. Before 6.2, a row of the distribution counts only the first request that was so slow, so of
-these rows only the last is read: the maximum, cut off to its last digit.
+A latency is the time from the write of a request until its reply was read. With pipelining (``-P``), requests wait for each other. ``PUBLISH`` is a
+request like the others: the reply of the server is no delivery. Before 6.2, the rows of the distribution do not count all requests, so only the last
+row is read: it is the maximum, cut off to its last digit.
 
-Conditions are the command, as a setting (of a command of the user's own, only its first word). Text has more: the number of clients, and how the
-server stores. The size is that of the value which the command sends. Commands that send no value print it too, and for a command of the user's own it
-is the length of the whole request, so there it is not read. Pipelining is never printed: the manifest, or ``--set``, must state it.
+Conditions are the command, as a setting (only the first word, if the user wrote the command). Text also states the number of clients, and how the
+server stores data. The size is the size of the value that the command sends. The tool also prints a size for commands that send no value, and for
+commands that the user wrote, where it is the length of the whole request. These sizes are not read. The tool never prints the pipelining: the
+manifest or ``--set`` must state it.
 Source: redis-benchmark.c of Redis 2.4 to 7 and of Valkey 8; samples in tests/formats/redis_benchmark/.
 """
 
@@ -73,11 +74,11 @@ _ROW = re.compile(rf'"(?P<test>[^"]{{1,400}})","{_RATE}",' + ",".join(rf'"(?P<{n
 _IS_ROW = re.compile(r'"[^"]{1,400}","')
 _QUIET = re.compile(rf"(?P<test>\S[^\r]{{0,400}}?): {_RATE} requests per second(?:, p50=(?P<p50>{_MS}) msec)?")
 _OWN_NAME = re.compile(r"[A-Z][A-Z0-9_]{1,30}(?: \([A-Za-z0-9 ]{1,60}\))?")
-_WITH_VALUE = ("SET", "LPUSH", "RPUSH", "HSET", "XADD")  # Other commands send no value of the printed size, or several.
+_WITH_VALUE = ("SET", "LPUSH", "RPUSH", "HSET", "XADD")  # Other commands send no value, or several values, of the printed size.
 _FAILED = re.compile(r"Could not connect to (?:Redis|server|Valkey) at .{1,200}|Error from server: .{1,300}|Error: .{1,300}")
 _CHATTER = re.compile(r"WARNING: .{1,300}|\s*|[^\r]{1,400}: rps=.{1,100}")
 _COUNT = "[1-9][0-9]{0,14}"
-#: The lines of a report, and which may follow each.
+#: The patterns of the lines of a report. `_FOLLOWS` states which lines may follow each line.
 _LINES = {
     "title": re.compile(r"={5,6} (?P<test>\S.{0,400}) ={6}"),
     "completed": re.compile(rf"  (?P<requests>{_COUNT}) requests completed in (?P<seconds>[0-9]{{1,9}}\.[0-9]{{2}}) seconds"),
@@ -119,7 +120,7 @@ _FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "names": ("values",),
 }
 _LONGEST = 4000  # lines of a report
-_PROGRESS = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)  # what the tool writes and then writes over
+_PROGRESS = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)  # text that the tool prints and then overwrites
 _HEAD = LineStart(
     rf"{re.escape(_HEADER)}|={{5,6}} [^\n=]{{1,400}}={{6}}\n  {_COUNT} requests completed in |"
     r"[A-Za-z][^\r\n:]{0,400}: [0-9]{1,12}\.[0-9]{2} requests per second(?:, p50=[0-9.]{1,12} msec)?\r?$"
@@ -138,7 +139,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record for each command."""
     has_head, report = False, _CommandReport()
     for line in lines:
-        text = line.text.rpartition("\r")[2].rstrip()  # What the tool wrote over its progress.
+        text = line.text.rpartition("\r")[2].rstrip()  # The text that the tool printed over its progress.
         if report.is_open or _LINES["title"].fullmatch(text):
             yield from report.take(line, text)
             if report.has_taken:
@@ -160,13 +161,13 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _CommandReport:
-    """The report of a command. Its distributions are not kept."""
+    """The report of a command. Its distributions are not stored."""
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
         self._kind = ""
         self._cells: dict[str, Cell] = {}
-        self.has_taken = False  #: whether the last line is one of the report
+        self.has_taken = False  #: whether the latest line belongs to the report
 
     @property
     def is_open(self) -> bool:
@@ -208,7 +209,7 @@ class _CommandReport:
         return _FOLLOWS.get(self._kind, ("title",))
 
     def _fits(self, kind: str, cells: Mapping[str, Cell]) -> bool:
-        """Whether a row of a distribution is not below the row before it."""
+        """Whether the values of a row of a distribution are at least those of the row before it; true for other lines."""
         if kind not in ("row", "old row") or self._kind != kind:
             return True
         return all(float(cells[name]) >= float(self._cells[name]) for name in ("percent", "value", "count", "slowest") if name in cells)
@@ -217,11 +218,11 @@ class _CommandReport:
         cells = self._cells
         requests, seconds, rate = int(cells["requests"]), float(cells["seconds"]), float(cells["rate"])
         if abs(seconds * rate - requests) > 0.0051 * rate + 0.0051 * seconds + 1e-5 * requests:
-            return Broken("the rate is not that of the requests and the time")
-        # With pipelining, more requests are completed than were asked for, and the distribution lacks those.
+            return Broken("the rate does not match the requests and the time")
+        # With pipelining, more requests are completed than were requested. The distribution does not count the additional requests.
         count = int(cells.get("count", cells["requests"]))
         if not count <= requests <= 1.1 * count + 1000 or ("median" in cells and cells["median"] != cells["p50"]):
-            return Broken("the distribution is not that of the summary")
+            return Broken("the distribution does not match the summary")
         return _record(cells)
 
 
@@ -231,7 +232,7 @@ def _row(text: str) -> Record | Broken:
 
 
 def _record(cells: Mapping[str, Cell]) -> Record | Broken:
-    """Return the record of a command from what is printed of it."""
+    """Return the record of a command from its printed values."""
     ordered = [float(cells[name]) for name in ("min", "p50", "p95", "p99", "max") if name in cells]
     if any(low > high for low, high in pairwise(ordered)) or (
         "mean" in cells and not ordered[0] <= float(cells["mean"]) + 1e-3 <= ordered[-1] + 2e-3

@@ -22,14 +22,14 @@ _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
-_LONGEST_GAP = 40  # If more characters are between two words, a quote leaves them out. A hostile log may have thousands.
+_LONGEST_GAP = 40  # If more characters are between two words, a quote leaves them out. In a hostile log, there may be thousands.
 _CANDIDATES = 3  # The number of formats that a message names if no format fits a log.
 _WORD = re.compile(r"[A-Za-z0-9_/]+")
 _SPECIFIC = re.compile(r"[A-Za-z].{3}")
 _BINARY_SHARE = 0.1  # If a larger share of the characters cannot occur in text, the log is binary. A few damaged bytes are a smaller share.
 
 
-TABS = "tabs stand between its words: if they are in place of blanks, restore them with 'expand', or copy the log anew"
+TABS = "there are tabs between its words: if they replaced blanks, restore the blanks with 'expand', or copy the log again"
 
 
 class Format(Protocol):
@@ -40,12 +40,13 @@ class Format(Protocol):
 
     Optional parts:
 
-    - ``BULK``: shapes of lines that the tool prints in very large numbers; see `tacholog.formats.kit.bulk`. - ``LINE_BYTES``: the limit for the
-    length of a line, if lines are longer than 64 KiB; at most 4 MiB. - ``STATES``: the conditions that the log states, so that the plan of a campaign
-    can find missing conditions; see `tacholog.formats.kit.States`. - ``COMPUTED``: how the format computes numbers that its tool does not print; see
-    `computed_of`. - ``EXPANDS_TABS = True``: the tool prints no tabs. Tabs in a log replace blanks up to the next multiple of 8 columns. -
-    ``system_of``, a function: returns the measured system for the start of a log; ``None`` if the log names no system and may be about several
-    systems.
+    - ``BULK``: shapes of lines that the tool prints in very large numbers; see `tacholog.formats.kit.bulk`.
+    - ``LINE_BYTES``: the limit for the length of a line, if lines are longer than 64 KiB; at most 4 MiB.
+    - ``STATES``: the conditions that the log states, so that the plan of a campaign can find missing conditions; see `tacholog.formats.kit.States`.
+    - ``COMPUTED``: how the format computes numbers that its tool does not print; see `computed_of`.
+    - ``EXPANDS_TABS = True``: the tool prints no tabs. Tabs in a log replace blanks up to the next multiple of 8 columns.
+    - ``system_of``, a function: returns the measured system for the start of a log; ``None`` if the log names no system and may be about several
+      systems.
     - ``in_unit``, a function: returns this format for values in a unit of `TIME_UNITS`, if its logs state no unit. Users state it as ``NAME:us``.
     - ``read_in_any_log``, a function of Tacholog's own formats: it is called with each line that the format of a log does not recognise, for tools
       that print their messages into logs of other formats.
@@ -112,7 +113,7 @@ def _missing_part(module: object) -> str | None:
     kinds = {"SYSTEM": str, "TOOL": str, "DEFINITIONS": Mapping}
     wrong = [f"its {name} is no {kind.__name__}" for name, kind in kinds.items() if not isinstance(getattr(module, name), kind)]
     if not all(isinstance(dialect, Dialect) and all(isinstance(words, str) for words in dialect) for dialect in module.DIALECTS):  # type: ignore[attr-defined]
-        wrong.append("its DIALECTS are not all Dialects of three texts")
+        wrong.append("its DIALECTS must all be Dialects with three texts")
     return "; ".join(wrong) or None
 
 
@@ -267,7 +268,7 @@ def detect(head: str) -> str:
         raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
     wants = [f"{name} wants {answers[name].wants} (the log has {quote!r})" for name, quote in _nearest(answers, head)]
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
-    tried = f"none of the {len(answers)} is near it ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)"
+    tried = f"none of the {len(answers)} is similar ('tacholog formats' lists them; 'tacholog scaffold NAME' begins a new one)"
     tabs = [TABS] if "\t" in plain else []
     raise UnreadableInput(f"no format fits: {'; '.join(tabs + (wants or [tried]) + failures)}")
 
@@ -327,9 +328,9 @@ def expands_tabs(module: Format) -> bool:
 def _ask(module: Format, head: str) -> Detected:
     """Return the answer of a format to the start of a log. A format that raises an exception does not fit."""
     try:
-        fits, wants, *names_itself = module.detect(head)  # two values, or three
+        fits, wants, *names_itself = module.detect(head)  # a tuple of two values, or of three values
         return Detected(bool(fits), str(wants), any(names_itself))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - it may be anybody's code, and call sys.exit()
-        return Detected(False, f"a log that its detect() does not fail on ({describe_error(error)})")
+        return Detected(False, f"a log for which its detect() raises no exception ({describe_error(error)})")

@@ -1,13 +1,13 @@
 """Resource usage of the processes of a run, as the kernel counted it: ``resources.log``, which ``tacholog bench`` writes beside the logs of a run.
 
-One line for each process. If a value is unknown, its key is left out::
+It has one line for each process. If a value is unknown, its key is left out::
 
     process resources log=resources/1
     used process=server side=subscriber test=latency payload_bytes=64 duration_ns=8123456789 user_ns=120000000 system_ns=90000000
         voluntary_switches=2042 involuntary_switches=17 peak_memory_bytes=7340032 .
     end processes=1
 
-The second and third lines are one line in the log; its dot shows that it is complete. Resources are of the whole process, of the children that it
+In the log, the second and third lines are one line. Its dot shows that it is complete. Resources are of the whole process, of the children that it
 waited for, and of orphans that it left. If the line has ``peak_memory_below_bytes``, the peak is at most this value, because the kernel also counted
 the process that started the measured process. If the line has ``cpu_resolution_ns``, the process ran on a host that is reached by ssh, and a shell on
 this host measured. It measured the processor time with this resolution. It sampled the context switches and the memory for the last time before the
@@ -46,11 +46,12 @@ SYSTEM = "Processes of a campaign"
 TOOL = "tacholog bench"
 DIALECTS = (Dialect("resources/1", "0.4.0 and later", "real logs"),)
 DEFINITIONS = {
-    "process-resources": "What the kernel counted (wait4) for one process of a run, whatever tool it was, from its start to its end, warm-up "
-    "included, together with the children that it waited for: processor time, context switches, and the largest resident set of any of them.",
-    "process-resources-by-shell": "What a shell on the host of the process knows, from its start to its end, warm-up included: the processor time of "
-    "the process and of the children that it waited for, in the steps in which the shell counts; and the context switches and the largest resident "
-    "set at the last look before the end, a look every 4 seconds, which are lower bounds.",
+    "process-resources": "What the kernel counted (wait4) for one process of a run and the children that it waited for, from its start to its end, "
+    "including the warm-up: processor time, context switches, and the largest resident set of any of these processes. The process may belong to "
+    "any tool.",
+    "process-resources-by-shell": "What a shell on the host of the process read, from the start to the end of the process, including the warm-up. "
+    "Processor time is that of the process and of the children that it waited for, in the steps in which the shell counts. Context switches and "
+    "the largest resident set were read every 4 seconds. Their last values before the end are lower bounds.",
 }
 
 _HEAD = "process resources log=resources/1"
@@ -102,14 +103,14 @@ def _record(line: Line) -> Record | Broken | None:
         return Broken("the line of a process is cut short or garbled")
     unknown = next((name for name in fields if name not in _WORDS and name not in _NUMBERS), None)
     if unknown or "process" not in fields:
-        return Broken(f"a process with {unknown}, which this version does not know" if unknown else "the line of a process names none")
+        return Broken(f"a process with {unknown}, which this version does not know" if unknown else "the line of a process does not name the process")
     wrong = next((name for name in fields if (name in _NUMBERS or name in _COUNTS) and not _COUNT.fullmatch(fields[name])), None)
     if wrong:
         return Broken(f"{wrong}={fields[wrong][:40]} is no number")
     if fields.get("test", "latency") not in get_args(Test) or fields.get("side", "both") not in get_args(Side):
         return Broken("the line of a process names a test or a side that this version does not know")
     if "payload_bytes" in fields and not is_size(int(fields["payload_bytes"])):
-        return Broken("a message of no bytes")
+        return Broken("a message size of 0")
     return _result(fields) if "test" in fields else None
 
 

@@ -70,15 +70,15 @@ DIALECTS = (
     Dialect("3.7", "3.6 and 3.7", "real logs of 3.7"),
     Dialect("3.8", "3.8 and later: more statistics behind the mean, histograms", "from source only"),
 )
-_SAMPLE = "A percentile is the sample at the rank nearest to that share of all, which may be one below the nearest rank."
+_SAMPLE = "A percentile is the sample at a rounded rank, which may be one below the nearest rank."
 _TIMED = "on the client's clock, without the test's start and end."
 DEFINITIONS = {
     "sockperf-latency": f"Half of the time from a message's send to the receipt of its reply, {_TIMED} {_SAMPLE}",
     "sockperf-rtt": f"Time from a message's send to the receipt of its reply, {_TIMED} {_SAMPLE}",
-    "sockperf-burst-latency": f"Half of the time from a message's send to its reply's receipt, in bursts of messages, {_TIMED} {_SAMPLE}",
-    "sockperf-burst-rtt": f"Time from a message's send to its reply's receipt, in bursts of messages, {_TIMED} {_SAMPLE}",
-    "sockperf-throughput": "Messages that the client handed to its socket over the time it took, and the bytes in them without headers. "
-    "How many arrived is not measured.",
+    "sockperf-burst-latency": f"Half of the time from a message's send to the receipt of its reply, in bursts of messages, {_TIMED} {_SAMPLE}",
+    "sockperf-burst-rtt": f"Time from a message's send to the receipt of its reply, in bursts of messages, {_TIMED} {_SAMPLE}",
+    "sockperf-throughput": "Messages that the client handed to its socket, and their bytes without headers, divided by the time of sending. The "
+    "tool does not measure how many arrived.",
 }
 STATES = {
     "latency": States(
@@ -269,7 +269,7 @@ class ResultReader:
 
     def close(self) -> list[Finding]:
         """Leave the open block. Its lines so far are broken."""
-        findings = [finding_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
+        findings = [finding_on(self._lines, Broken("the rest of this result is missing"))] if self._lines else []
         self._reset()
         return findings
 
@@ -386,7 +386,7 @@ def _read_throughput(rows: BlockRows, context: TestParameters) -> Record | Broke
     if trouble := _contradictory_rates(float(band["bytes"]) * unit, bits, resolution, per_second * middle):
         return Broken(trouble)
     if not _is_over_time(sent, float(total["s"]), per_second):
-        return Broken("rate is not messages over time")
+        return Broken("the rate is not the messages divided by the time")
     load_mode: LoadMode = "paced" if "mps" in note else "max-rate"
     return Record(
         test="throughput",
@@ -412,7 +412,7 @@ def _read_throughput(rows: BlockRows, context: TestParameters) -> Record | Broke
 
 def _contradictory_rates(bytes_per_s: float, bits_per_s: float, resolution: float, expected_bytes_per_s: int) -> str | None:
     if abs(bytes_per_s - expected_bytes_per_s) > resolution + 1e-9 * expected_bytes_per_s:
-        return "bandwidth is not rate times size"
+        return "the bandwidth is not the rate times the size"
     if abs(bits_per_s - 8 * bytes_per_s) > 10 * resolution + 8e-9 * bytes_per_s:
         return "bits are not eight times the bytes"
     return None

@@ -33,7 +33,7 @@ else:
 
 CHUNK_BYTES = 1 << 20
 EXPANDED_BYTES = 1 << 36  # No text log is larger than 64 GiB.
-# Real logs shrink to a tenth, the most monotonous logs to a hundredth. A stream that expands 900-fold, to more than 2 MiB, is a bomb.
+# Compression makes real logs ten times smaller, and very regular logs a hundred times. A stream that expands 900-fold, to more than 2 MiB, is a bomb.
 BOMB_RATIO, BOMB_BYTES = 900, 1 << 21
 _PIECE_BYTES = 1 << 13
 _MEMORY_BYTES = 1 << 28  # By default, no compressor uses a dictionary larger than 256 MiB.
@@ -145,7 +145,7 @@ def _step(compression: Compression, member: _Member, data: bytes) -> bytes:
 
 def _refuse_bomb(compression: Compression, fed: int, grown: int) -> None:
     if grown > EXPANDED_BYTES:
-        raise Damaged(f"the {compression.name} stream was left at {EXPANDED_BYTES >> 30} GiB of text: no log is that long")
+        raise Damaged(f"the {compression.name} stream has more than {EXPANDED_BYTES >> 30} GiB of text: no log is that long")
     if grown > BOMB_BYTES and grown > BOMB_RATIO * fed:
         raise Damaged(
             f"the {compression.name} stream was left at {grown >> 20} MiB, which came out of {max(1, fed >> 10)} KiB: it is taken "
@@ -162,9 +162,9 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Standard input, and the files that a shell creates for <(...). They are pipes too, but opening them does not block.
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/[0-9]+")
 _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
-# Control sequences of terminals: colours, cursor moves, modes, window titles, character sets, and resets, which never occur within a word. ECMA-48
-# has more sequences, such as two blanks and a digit. They are not removed: if a damaged byte of a log is an escape, "  2" would be removed from "
-# 27".
+# Control sequences of terminals: colours, cursor moves, modes, window titles, character sets, and resets. They never occur within a word. ECMA-48
+# has more sequences, such as two blanks and a digit. They are not removed: if a damaged byte of a log is an escape, they would
+# remove "  2" from "  27".
 _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )

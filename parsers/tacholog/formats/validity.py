@@ -2,7 +2,7 @@
 
 There are two kinds of errors. If a record has an impossible number (`out_of_range`), only its line is lost, because the error may be in the log. If a
 finding has a wrong type (`defect_of`), the error is in the format, and the whole log is lost: if a format yields a text as a size, its results on
-other lines cannot be trusted either.
+other lines may be wrong, too.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None
     if isinstance(what, Facts):
         return _impossible_condition(what.conditions)
     if isinstance(what, Histogram) and what.payload_bytes is not None and not 0 <= what.payload_bytes < COUNT_LIMIT:
-        return f"the message size is {_as_text(what.payload_bytes)}, which it cannot be"
+        return f"the message size is {_as_text(what.payload_bytes)}, which is impossible"
     return None
 
 
 def _impossible_number(record: Record) -> str | None:
     for size, words in ((record.payload_bytes, "message size"), (record.payload_bytes_high, "message size"), (record.samples, "number of samples")):
         if size is not None and not 0 <= size < COUNT_LIMIT:
-            return f"the {words} is {_as_text(size)}, which it cannot be"
+            return f"the {words} is {_as_text(size)}, which is impossible"
     if condition := _impossible_condition(record.conditions):
         return condition
     for number in record.numbers:
         value = number.value
         if number.resolution is not None and not 0 < number.resolution <= VALUE_LIMIT:
-            return f"{number.metric} {number.statistic} is known to {number.resolution:g}, which cannot be"
+            return f"{number.metric} {number.statistic} is known to {number.resolution:g}, which is impossible"
         if value is None:
             continue
         if not isfinite(value) or value > VALUE_LIMIT or (value < 0 and (value < -VALUE_LIMIT or not _clocks_apart(record, number))):
-            return f"{number.metric} {number.statistic} is {value:g}, which it cannot be"
+            return f"{number.metric} {number.statistic} is {value:g}, which is impossible"
     return None
 
 
@@ -69,9 +69,9 @@ def _impossible_condition(conditions: Conditions) -> str | None:
     for name in Conditions.__struct_fields__:
         value = getattr(conditions, name)
         if type(value) is int and not 0 <= value < COUNT_LIMIT:
-            return f"{name} is {_as_text(value)}, which it cannot be"
+            return f"{name} is {_as_text(value)}, which is impossible"
         if type(value) is float and not (isfinite(value) and 0 <= value <= VALUE_LIMIT):
-            return f"{name} is {value:g}, which it cannot be"
+            return f"{name} is {value:g}, which is impossible"
     return None
 
 
@@ -93,7 +93,7 @@ def defect_of(finding: Finding | BulkFinding, reached: int) -> str | None:
         return f"yields {type(finding).__name__}, not Finding"
     line, what, also = finding
     if type(also) is not tuple:
-        return f"names other lines as {type(also).__name__}, not as a tuple"
+        return f"has {type(also).__name__} as its other lines, not a tuple"
     if line is not None and (defect := _defect_of_line(line, reached)):
         return defect
     return next((defect for lines in also if (defect := _defect_of_lines(lines, reached))), None) or _defect_of_what(what)
@@ -101,15 +101,15 @@ def defect_of(finding: Finding | BulkFinding, reached: int) -> str | None:
 
 def _defect_of_line(line: object, reached: int) -> str | None:
     if not isinstance(line, Line) or type(line.number) is not int or type(line.text) is not str:
-        return "names a line that is none"
-    return None if 0 < line.number <= reached else f"names line {line.number}, of which it was not given any"
+        return "names a line that is not a Line"
+    return None if 0 < line.number <= reached else f"names line {line.number}, which it has not got"
 
 
 def _defect_of_lines(lines: Line | Lines, reached: int) -> str | None:
     if type(lines) is not Lines:
         return _defect_of_line(lines, reached)
     is_given = lines.number > 0 and 0 < lines.count <= reached - lines.number + 1
-    return None if is_given else f"names {lines.count} lines from {lines.number} on, of which it was not given all"
+    return None if is_given else f"names {lines.count} lines from {lines.number} on, but has not got all of them"
 
 
 def _defect_of_many(finding: BulkFinding, reached: int) -> str | None:
@@ -125,14 +125,14 @@ def defect_of_records(records: Records, count: int) -> str | None:
     """Return the reason why these are not valid records on this number of lines; ``None`` if they are valid."""
     columns, indices = records.columns, records.places
     if indices is not None and not (indices.dtype.kind == "i" and indices.ndim == 1 and len(indices) and _ascending(indices, count)):
-        return "finds Records on places that are not ascending, or not within their Lines"
+        return "finds Records whose places do not ascend, or are outside of their Lines"
     try:
         columns.check(count if indices is None else len(indices))
         names = [Number(metric=c.metric, statistic=c.statistic, value=None, bound=c.bound, marks=c.marks) for c in columns.numbers]
     except (TypeError, ValueError) as error:
-        return f"finds Records with columns that are none: {error}"
+        return f"finds Records with invalid columns: {error}"
     if not columns.possible().all():
-        return "finds Records with sizes or numbers that cannot be"
+        return "finds Records with impossible sizes or numbers"
     return _defect_of_what(msgspec.structs.replace(records.like, numbers=tuple(names)))
 
 
@@ -150,7 +150,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
         plain = msgspec.to_builtins(what)
         msgspec.convert(plain, kind)  # Checks that each field has the type that the schema declares.
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
-        return f"has a {kind.__name__} that is none: {error}"
+        return f"has a {kind.__name__} that is invalid: {error}"
     if isinstance(what, Record | Facts):
         if type(what.conditions) is not Conditions:
             return f"has {type(what.conditions).__name__} for Conditions"
@@ -165,7 +165,7 @@ def _defect_of_record(record: Record) -> str | None:
     """Return the error in a record whose fields have the right types; ``None`` if there is no error."""
     for name, size, least in (("size", record.payload_bytes, 1), ("size", record.payload_bytes_high, 1), ("number of samples", record.samples, 0)):
         if size is not None and not least <= size < COUNT_LIMIT:
-            return f"has a {name} of {size!r:.40}, which is none"
+            return f"has a {name} of {size!r:.40}, which is impossible"
     if type(record.numbers) is not tuple:
         return f"has numbers in a {type(record.numbers).__name__}, not in a tuple"
     return next((defect for number in record.numbers if (defect := _defect_of_number(number))), None)
@@ -200,7 +200,7 @@ def _defect_of_text(text: str) -> str | None:
         try:
             text.encode()
         except UnicodeEncodeError:
-            return "has a text with half of a character in it"
+            return "has a text with half of a character (a lone surrogate)"
     return f"has a text of {len(text)} characters" if len(text) > _LONGEST_TEXT else None
 
 
@@ -208,7 +208,7 @@ def _defect_of_histogram(histogram: Histogram) -> str | None:
     size, bins = histogram.payload_bytes, histogram.bins
     is_size = size is None or (type(size) is int and 0 <= size < COUNT_LIMIT)
     if not is_size or histogram.basis not in _BASES or type(bins) not in (tuple, Bins):
-        return "has a histogram that is none"
+        return "has an invalid histogram"
     return next((f"has a histogram with the bin {edges!r:.80}" for edges in bins if not _is_bin(edges)), None)
 
 

@@ -25,7 +25,7 @@ class WaitingLines:
     Attributes:
         reached: the number of the last line that the format got.
         late: lines that the format did not claim in time; they wait to be reported.
-        stretch: if there are more late lines: the number of the first of these further lines, the number of the last, and their count.
+        stretch: if ``late`` is full, the numbers of the first and of the last further late line, and their count.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,10 @@ class WaitingLines:
         return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
 
     def claim_places(self, lines: Lines, indices: NDArray[np.int64]) -> bool:
-        """Claim some of the latest lines that the format got together. Return whether all of them are such lines, and none was claimed before."""
+        """Claim some of the latest lines that the format got together.
+
+        Return whether all of them are among the latest lines, and none was claimed before.
+        """
         import numpy as np
 
         claimed = np.frombuffer(self._claimed, dtype=np.uint8)

@@ -1,16 +1,16 @@
-"""zenoh's examples ``z_ping`` and ``z_sub_thr``: a round trip on each line, and a rate on each line.
+"""zenoh's examples ``z_ping`` and ``z_sub_thr``: ``z_ping`` prints round trips, and ``z_sub_thr`` prints rates.
 
 Their lines are::
 
     64 bytes: seq=0 rtt=42\u00b5s lat=21\u00b5s                123456.789 msg/s
     64 bytes: seq=1 rtt=39\u00b5s lat=19\u00b5s                Received 1000000 messages over 8.10s: 123456.789msg/s
 
-``z_ping`` prints whole microseconds, which are cut off and not rounded; ``lat`` is half of ``rtt``, cut off again, so it is not read. Examples in
+``z_ping`` prints whole microseconds, which are cut off and not rounded. ``lat`` is half of ``rtt``, cut off again, so it is not read. Examples in
 other languages differ a little (``rtt=42\u00b5s, lat=21\u00b5s``, ``lat=21.0\u00b5s``, ``Received 9 messages in 1.5: averaged 6.0 msgs/sec``), and
-zenoh-python rounds. Each round trip is an interval of one message, and a summary is computed from those of a size. ``z_sub_thr`` prints a rate for
-each round of a fixed number of messages, and no message size: the manifest states it. The last line is missing if the program ends after its last
-round. Then the rate over all rounds is computed: each round has the same number of messages, so it is their harmonic mean. The first round begins
-with its first message.
+zenoh-python rounds. Each round trip is an interval of one message. A summary is computed from all round trips of a size. ``z_sub_thr`` prints a rate
+for each round, which has a fixed number of messages. It does not print the message size: the manifest must state it. If the program ends early, the
+last line, with the rate of all rounds, is missing. Then this rate is computed as the harmonic mean of the rounds, because each round has the same
+number of messages. The first round begins with its first message.
 Conditions are the message size of a ping, and the load.
 Source: examples/examples/z_ping.rs and z_sub_thr.rs of eclipse-zenoh/zenoh; samples in tests/formats/zenoh/.
 """
@@ -51,7 +51,7 @@ DIALECTS = (
 )
 DEFINITIONS = {
     "zenoh-ping": "Round trip with one message outstanding, from the call of put until the answer was received, cut off to whole microseconds.",
-    "zenoh-throughput": "Messages that a subscriber received, over the time since the first of them.",
+    "zenoh-throughput": "Messages that a subscriber received, divided by the time since the first of them.",
 }
 STATES = {
     "latency": States(always="basis load_mode definition payload_bytes"),
@@ -82,7 +82,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record for each size of a ping, and for each round of a throughput test; and a summary of the rounds."""
+    """Yield a record for each round trip and each round of a throughput test, and their summaries."""
     pings, rounds = _PingSeries(), _Rounds()
     for line in lines:
         if match := _PING.fullmatch(line.text):
@@ -113,7 +113,7 @@ class _PingSeries:
         self._samples = Distribution()
 
     def take(self, line: Line, match: re.Match[str]) -> Iterator[Finding]:
-        """Add a round trip. If it has another size, or begins again, the series before it ends."""
+        """Add a round trip. If it has another size, or its number is 0, the previous series ends."""
         size, number = int(match["size"]), int(match["seq"])
         if self._ends and (size != self._size or number == 0):
             yield from self.close()

@@ -1,4 +1,4 @@
-"""The performance tests of ZeroMQ, ``remote_lat``, ``local_thr``, ``inproc_lat`` and ``inproc_thr``; many other programs print the same text.
+"""The performance tests of ZeroMQ: ``remote_lat``, ``local_thr``, ``inproc_lat`` and ``inproc_thr``. Many other programs print the same text.
 
 Their lines are::
 
@@ -7,12 +7,12 @@ Their lines are::
     average latency: 26.123 [us]                mean throughput: 2871352 [msg/s]
                                                 mean throughput: 1470.132 [Mb/s]
 
-nanomsg, nng, Crossroads and bindings in other languages print these lines too, some with a line for the time of the test. The text names neither the
-library nor the transport, so the manifest states both (``system``, ``transport``). The latency is half of a round trip: the time of all round trips,
-divided by twice their number. A throughput is that of the receiver, beginning with its first message. Mb are 10^6 bits; nng, which prints
-``throughput`` without ``mean``, has Mb of 2^20 bits (some of its ports: 10^6, as the two rates show), and a clock of milliseconds. Some ports compute
-with integers of 32 bits: if the two rates contradict each other, both are broken. Losses are not counted; ``local_lat`` and ``remote_thr`` print
-nothing.
+nanomsg, nng, Crossroads and bindings in other languages also print these lines. Some of them print a line with the time of the test. The text names
+neither the library nor the transport, so the manifest must state both (``system``, ``transport``). The latency is half of a round trip: the time of
+all round trips, divided by twice their number. The throughput is measured by the receiver, from its first message on. An Mb is 10^6 bits. nng prints
+``throughput`` without ``mean``; its Mb is 2^20 bits (in some of its ports 10^6 bits, as the two rates show), and its clock counts milliseconds. Some
+ports compute with integers of 32 bits: if the two rates contradict each other, both are broken. Losses are not counted; ``local_lat`` and
+``remote_thr`` print nothing.
 Conditions are the message size and the load.
 Source: the programs in perf/ of zeromq/libzmq, of nanomsg and of nng; samples in tests/formats/zeromq/.
 """
@@ -49,7 +49,7 @@ DIALECTS = (
 )
 DEFINITIONS = {
     "zeromq-latency": "Time of all round trips, divided by twice their number: the mean of half a round trip.",
-    "zeromq-throughput": "Messages over the time from the first message that arrived to the last.",
+    "zeromq-throughput": "Messages divided by the time from the first to the last message that arrived.",
 }
 STATES = {
     "latency": States(always="basis load_mode definition payload_bytes"),
@@ -63,8 +63,8 @@ _LATENCY = re.compile(rf"average latency: (?P<latency>{_NUMBER}) \[[u\u00b5\u03b
 _RATE = re.compile(r"(?:mean )?throughput: (?P<rate>[0-9]{1,15}(?:\.[0-9]{1,6})?) \[msg/s\]")
 _BITS = re.compile(rf"(?P<mean>mean )?throughput: (?P<bits>{_NUMBER}) \[Mb/s\]")
 _OF_BLOCK = re.compile(r"(?:message size|(?:round ?trip|message) count|average latency|(?:mean )?throughput): ")
-_SIGN = re.compile(r"\[|size|count|latenc|throughp|time:")  # of a line that is garbled
-#: How the lines of a block begin. A cut line is the beginning of one of these.
+_SIGN = re.compile(r"\[|size|count|latenc|throughp|time:")  # A line with one of these words may be a garbled line of a block.
+#: The beginnings of the lines of a block. A cut line may be a part of one of these.
 _BEGINNINGS = (
     *("message size: ", "message count: ", "roundtrip count: ", "round trip count: "),
     *("average latency: ", "mean throughput: ", "throughput: ", "total time: ", "elapsed time: "),
@@ -73,7 +73,7 @@ _HEAD = LineStart(r"message size: [0-9]{1,12} \[B\]\r?\n(?:round ?trip|message) 
 
 
 def detect(head: str) -> Detected:
-    """Return whether the log has a size and a count, one below the other."""
+    """Return whether the log has a line with a size, followed by a line with a count."""
     return Detected(_HEAD.is_in(head), wants="'message size: 64 [B]' and 'roundtrip count: 10000' or 'message count: 10000' below it")
 
 
@@ -108,7 +108,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _wanted(cells: dict[str, Cell]) -> tuple[re.Pattern[str], ...]:
-    """Return the lines that may follow, for the numbers of a block so far."""
+    """Return the patterns of the lines that may be next in a block with these numbers."""
     if "size" not in cells:
         return (_SIZE,)
     if "count" not in cells:
@@ -121,7 +121,7 @@ def _wanted(cells: dict[str, Cell]) -> tuple[re.Pattern[str], ...]:
 def _latency(cells: dict[str, Cell]) -> Record:
     cell = cells["latency"]
     unit = unit_of_last_decimal(cell) * MICROSECOND
-    if cells["kind"] == "round trip":  # nng's word, whose clock has milliseconds
+    if cells["kind"] == "round trip":  # Only nng prints this word, and its clock counts milliseconds.
         unit = max(unit, 1e6 / (2 * int(cells["count"])))
     return Record(
         test="latency",
@@ -135,7 +135,7 @@ def _latency(cells: dict[str, Cell]) -> Record:
 
 def _throughput(cells: dict[str, Cell]) -> Record | Broken:
     size, rate, bits, count = int(cells["size"]), cells["rate"], cells["bits"], cells["count"]
-    # nng prints no "mean", and some of its ports neither, with the bits of the others.
+    # nng and some of its ports do not print "mean". nng's Mb is 2^20 bits, the Mb of these ports is 10^6 bits.
     mega = next((mega for mega in ((1e6,) if "mean" in cells else (2.0**20, 1e6)) if _agree(rate, bits, size, mega)), None)
     if mega is None:
         return Broken("the rates in msg/s and in Mb/s contradict each other")
@@ -153,7 +153,7 @@ def _throughput(cells: dict[str, Cell]) -> Record | Broken:
 
 
 def _agree(rate: Cell, bits: Cell, size: int, mega: float) -> bool:
-    """Return whether the two rates are the same, if so many bits are an Mb.
+    """Return whether the two rates are equal, if an Mb has this number of bits.
 
     The rate may be cut off before its last digit, and the bits may be computed from the cut rate or from the full rate.
     """

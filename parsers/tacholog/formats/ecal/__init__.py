@@ -1,4 +1,4 @@
-"""eCAL: the output of its sample programs that measure, their files of single latencies, and the tables of its documentation.
+"""eCAL: the output of its sample programs for measurements, their files of single latencies, and the tables of its documentation.
 
 The receiver of the latency sample prints a block for each run, and the sender a block with its options::
 
@@ -70,26 +70,32 @@ DIALECTS = (
     Dialect("perftool", "5.13 and later, and its first form of 2023", "its README; the first form from source only"),
     Dialect("latency-client, multiple", "5 and 6", "from source only"),
 )
-_RECEIVED = "On one machine, from the publisher's wall clock before sending to the subscriber's on receipt, in whole microseconds"
+_RECEIVED = "On one machine, from the publisher's wall clock before sending to the subscriber's wall clock on receipt, in whole microseconds"
 DEFINITIONS = {
-    "ecal-5.3-one-way": f"{_RECEIVED}, the mean cut off, no warm-up left out. The subscriber sent each message back.",
-    "ecal-5.3-rtt": "Round trip of one message at a time, there and back through eCAL: the mean in whole microseconds, cut off.",
-    "ecal-5.3-rtt-cut-short": "As ecal-5.3-rtt, but a message was lost and the run ended there; the lost one counts as 0 us in the mean, which is "
-    "too low by that.",
-    "ecal-5.10-one-way": f"{_RECEIVED}, mean cut off, the first 10 messages left out; the publisher pauses after each (50 ms unless told otherwise).",
-    "ecal-5.12-one-way": f"{_RECEIVED}, mean cut off, the first 100 messages left out; the publisher waits at most 100 ms for each "
+    "ecal-5.3-one-way": f"{_RECEIVED}. The mean is cut off, and no warm-up is left out. The subscriber sent each message back.",
+    "ecal-5.3-rtt": "Round trip through eCAL, one message at a time. The mean is in whole microseconds, cut off.",
+    "ecal-5.3-rtt-cut-short": "As ecal-5.3-rtt, but a message was lost, and the run ended there. The lost message counts as 0 us, so the mean is "
+    "too low.",
+    "ecal-5.10-one-way": f"{_RECEIVED}. The mean is cut off, and the first 10 messages are left out. The publisher pauses after each message (by "
+    "default 50 ms).",
+    "ecal-5.12-one-way": f"{_RECEIVED}. The mean is cut off, and the first 100 messages are left out. The publisher waits at most 100 ms for each "
     "acknowledgement. With zero copy, the publisher changes one byte of a message, and the subscriber does not read the message.",
-    "ecal-python-one-way": f"{_RECEIVED}, the mean cut off, no warm-up left out; sizes are rounded to whole kB. Each message was sent back.",
-    "ecal-few-received": "Messages counted after the warm-up was taken off (10 up to 5.11, 100 from 5.12): with so few eCAL prints no more.",
+    "ecal-python-one-way": f"{_RECEIVED}. The mean is cut off, and no warm-up is left out. Sizes are rounded to whole kB. Each message was sent "
+    "back.",
+    "ecal-few-received": "Number of messages without the warm-up (10 messages up to 5.11, 100 from 5.12 on). If there are so few, eCAL prints no "
+    "latency.",
     "ecal-sent": "Messages that the publisher sent after its warm-up.",
-    "ecal-samples": f"{_RECEIVED}, warm-up left out, one a line; the statistics are Tacholog's. The message size is in the file's name only.",
-    "ecal-published": "As eCAL's documentation prints it: one-way, mean, whole microseconds, 1 kB being 1024 bytes.",
-    "ecal-performance": "Time over messages in about a second, which eCAL prints as 'Latency'; rates are cut to whole kB of 1024 bytes. The "
-    "subscriber's first block counts from the start of the machine.",
-    "ecal-pubsub-throughput": "Publisher and subscriber in one process: bytes sent over wall time, received or not, in whole MB of 2^20 bytes.",
-    "ecal-perftool": "One second of messages at a given rate: times between them, and the publisher's send call.",
-    "ecal-service-rtt": "Service calls one after another: the mean of each 100 calls in whole microseconds, then mean, minimum and maximum of these.",
-    "ecal-multiple": "Messages of each of many topics in about a second.",
+    "ecal-samples": f"{_RECEIVED}, without the warm-up, one latency on each line. Tacholog computed the statistics. Only the name of the file states "
+    "the message size.",
+    "ecal-published": "One-way latency as eCAL's documentation prints it: the mean, in whole microseconds. 1 kB is 1024 bytes.",
+    "ecal-performance": "Time divided by the number of messages, in about one second. eCAL prints it as 'Latency'. Rates are cut to whole kB of "
+    "1024 bytes. The subscriber's first block counts from the start of the machine.",
+    "ecal-pubsub-throughput": "Publisher and subscriber in one process: sent bytes, received or not, divided by wall time, in whole MB of 2^20 "
+    "bytes.",
+    "ecal-perftool": "Messages of one second at a given rate: the times between them, and the time of the publisher's send call.",
+    "ecal-service-rtt": "Service calls, one after another. eCAL prints the mean of each 100 calls in whole microseconds. Mean, minimum and maximum "
+    "are computed from these means.",
+    "ecal-multiple": "Messages of many topics in about one second, counted for each topic.",
 }
 STATES = {
     "latency": States(always="definition", sometimes="transport data_path offered_rate_per_s load_mode settings basis payload_bytes"),
@@ -120,7 +126,7 @@ BULK = (Bulk(rb"\d{1,15}+"),)
 def detect(head: str) -> Detected:
     """Return whether the log has rows that eCAL's samples print, or one of its tables, or only whole numbers."""
     fits = _SIGNS.is_in(head) or _ONLY_SAMPLES.fullmatch(head) is not None
-    wants = "'Message average latency : N us' or another row of its samples, a table of 'Payload Size', or a whole head of integers, one a line"
+    wants = "'Message average latency : N us' or another row of its samples, a table of 'Payload Size', or only integers, one on each line"
     return Detected(fits, wants)
 
 
@@ -209,7 +215,7 @@ class _Samples:
             self._last = line
         elif line.text.strip():
             self._damaged = True
-            yield Finding(line, Broken("not a whole number of microseconds: statistics of this file would lack it"))
+            yield Finding(line, Broken("not a whole number of microseconds: without it, the statistics of this file would be wrong"))
 
     def take_many(self, lines: Lines) -> BulkStep:
         before: list[Finding | BulkFinding] = [Finding(self._last, None)] if self._last else []

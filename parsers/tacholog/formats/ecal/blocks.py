@@ -50,12 +50,12 @@ _RATE_KEYS = ("rate", "rate2", "rate3")
 
 
 def latency(cells: BlockValues, statistic: str) -> Number:
-    """Return a latency in whole microseconds. The name of its statistic is also its key."""
+    """Return a latency in whole microseconds. Its key in the block is the name of its statistic."""
     return cells.printed("latency", statistic, statistic, MICROSECOND)
 
 
 def _received_only(cells: BlockValues) -> Record | Broken:
-    """Read a block that has only a count. The tool prints no latency if few more messages were received than the warm-up has."""
+    """Read a block that has only a count. If few messages were received after the warm-up, the tool prints no latency."""
     if cells.integer("received") > MOST_WARM_UPS:
         return Broken("the block ends before its last row")
     numbers = (cells.counted("messages_received", "received"),)
@@ -69,7 +69,7 @@ def _received(cells: BlockValues) -> Record | Broken:
     if not placed or not smallest <= mean <= largest or units is None:
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, mean)) is None:
-        return Broken("the throughput of this block is not its size over its latency")
+        return Broken("the throughput of this block is not its size divided by its latency")
     definition = "ecal-5.10-one-way" if units == _RATE_UNITS[0] else "ecal-5.12-one-way"
     return Record(
         test="latency",
@@ -95,7 +95,7 @@ def _reflected(cells: BlockValues) -> Record | Broken:
     if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not is_counted:
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, cells.integer("mean"))) is None:
-        return Broken("the throughput of this block is not its size over its latency")
+        return Broken("the throughput of this block is not its size divided by its latency")
     return Record(
         test="latency",
         payload_bytes=size * KILOBYTE or None,
@@ -131,7 +131,7 @@ def _round_trip(cells: BlockValues) -> Record | Broken:
     lost = int("lost" in cells)
     sent = cells.integer("lost" if lost else "runs")
     if not 0 < sent <= cells.integer("runs"):
-        return Broken("more messages than were asked for")
+        return Broken("more messages than were requested")
     all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # No row states this number.
     return Record(
         test="latency",
@@ -209,7 +209,7 @@ class Senders:
 
     def _read(self, cells: BlockValues) -> Record | Broken:
         if cells.integer("sent") > cells.integer("runs"):
-            return Broken("more messages than were asked for")
+            return Broken("more messages than were requested")
         if _needed(cells) - cells.keys():
             return Broken("a row of this block is missing or out of place")
         size_bytes = cells.integer("size") * (KILOBYTE if cells["size"].endswith("kB") else 1)
@@ -265,7 +265,7 @@ def _performance(cells: BlockValues) -> Record | Broken:
     inverse = interval_us > 0 and abs(messages - 1e6 / interval_us) <= 1 + 1e-4 * messages
     of_the_size = size * messages <= kilobytes + 1 <= (size + 1) * (messages + 1) + 1
     if not inverse or not of_the_size or megabytes != kilobytes // KILOBYTE:
-        return Broken("the rates of this block do not belong to its size and interval")
+        return Broken("the rates of this block do not match its size and interval")
     receiver = "topic" in cells or "message" in cells
     received = [cells.printed("message_rate", "mean", "messages", 1.0), cells.printed("goodput", "mean", "kbyte", KILOBYTE * 8.0)]
     last_place = unit_of_last_place(interval_us * MICROSECOND)
@@ -338,7 +338,7 @@ _OF_TOPICS = Record(test="throughput", payload_bytes=None, numbers=(), scope="in
 
 def _sum(cells: BlockValues) -> Record | Broken:
     if cells.integer("sum2") != cells.integer("sum") // 1000 or cells.integer("sum3") != cells.integer("sum") // 1_000_000:
-        return Broken("the three sums are not of one second")
+        return Broken("the three sums contradict each other")
     return msgspec.structs.replace(_OF_TOPICS, participant="all topics", numbers=(cells.printed("message_rate", "mean", "sum", 1.0),))
 
 
@@ -432,7 +432,7 @@ _SECONDS = LineRule(
             rf"{_BEGIN}(?P<sent>{_COUNT}) \| loop_dt\(ms\){_spread('interval')} \| loop_freq\(Hz\): *(?P<offered>{_RATE})"
             rf" \| snd_dt\(ms\){_spread('sending')}"
         ),
-        re.compile(  # as the versions of 2023 print it
+        re.compile(  # the form that versions of 2023 print
             rf"{_BEGIN}(?P<sent>{_COUNT}) \| mean_loop_dt \(ms\): *(?P<interval_mean>{_TIME}) \| loop_freq \(Hz\): *(?P<offered>{_RATE})"
             rf" \| mean_snd_dt \(ms\): *(?P<sending_mean>{_TIME})"
         ),

@@ -27,7 +27,7 @@ class BlockValues(dict[str, Cell]):
     """The values of a block, by the keys of their rows."""
 
     def word(self, key: str, index: int = 0) -> Cell:
-        """Return one of the numbers in a value, as printed."""
+        """Return one of the numbers in a value, as its printed text."""
         number = [*_NUMBER.finditer(self[key])][index]
         return Cell(number[0], self[key].start + number.start(), self[key].line)
 
@@ -97,7 +97,7 @@ class BlockReader:
         """Read a line for which `knows` returned true."""
         label, value = _split(line.text)
         if self._lines and line.number - self._lines[0].number > ROWS_APART:
-            yield from self.close("the block was not ended")
+            yield from self.close("the block has no end")
         if (index := self._index_of(label)) is None:
             yield from self.close("a row of this block is missing or out of place")
             index = self._index_of(label)
@@ -111,7 +111,7 @@ class BlockReader:
             return
         is_cut = not (line.whole or _CLOSED.fullmatch(value))
         if not row.value.fullmatch(value) or is_cut or row.key in self._cells:
-            yield from self.close("a row of this block is cut short or garbled, or there twice")
+            yield from self.close("a row of this block is cut short, garbled or repeated")
             return
         self._cells[row.key] = Cell(value, len(line.text.rstrip()) - len(value), line.number)
         self._next_index = index + 1

@@ -48,7 +48,7 @@ class DocumentedTables:
         self._trouble: str | None = None  # The reason why no row of the table can be a record.
         self._unit_in_prose = False
         self._samples: tuple[int, int | None, int] | None = (
-            None  # The number of samples up to a size, the size, the number above it. If the size is None, the first number is for all sizes.
+            None  # The number of samples up to a size, this size, the number of samples above it. Without a size, the first number is for all.
         )
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -134,7 +134,7 @@ class DocumentedTables:
         if not all(_LAYER.fullmatch(column.transport or "") for column in self._columns):
             return "the table's heading is garbled"
         if not self._unit_in_prose and not all(column.has_unit for column in self._columns):
-            return "neither the table's heading nor the text before it says the unit"
+            return "neither the table's heading nor the text before it states the unit"
         return None
 
     def _samples_at(self, payload_bytes: int) -> int | None:

@@ -65,29 +65,33 @@ DIALECTS = (
     Dialect("eprosima-csv", "eProsima's summaries", "a published file"),
 )
 _RATES = (
-    "Bytes hold a 4-byte number, MBits are 10^6 bit, received is the last sequence number less the lost ones, so that losses at the end are unseen."
+    "Bytes include a 4-byte number. MBits are 10^6 bit. The number of received samples is the last sequence number minus the lost samples, so losses "
+    "at the end are not seen."
 )
-_SORTED = "Percentiles are the sorted samples' at the index cut off, so up to one place too low."
+_SORTED = "A percentile is a sample in the sorted list. Its index is cut off, so it may be one place too low."
 DEFINITIONS = {
     "fastrtps-demand-0.4": "Samples and rate of the publisher of 0.4 and 0.5; MBits are 10^6 bit.",
-    "fastrtps-demand-0.5.1": f"Both sides' rates over the time of the whole test, waits between bursts included. {_RATES}",
-    "fastrtps-demand-1.7": f"As printed by 1.7 to 1.9.3. Up to 1.9.0 the publisher's time includes the waits between bursts, from 1.9.1 on not: the "
-    f"log does not say which, so the publisher's rates compare to no others. {_RATES}",
-    "fastrtps-demand-1.9.1": f"The publisher's time leaves out the waits between bursts, so its rates are far above the subscriber's. {_RATES}",
-    "fastrtps-demand-1.9.4": "Both sides' rates over the time of the whole test; the publisher sleeps the rest of the recovery time after a "
-    "burst. Before 2.10 received is the last sequence number less the lost ones, from 2.10 on it is counted. MBits are 10^6 bit.",
-    "fastrtps-demand-csv": "What the subscriber received, in 10^6 bit a second, as exported by 1.4 to 1.9.3.",
-    "fastrtps-subscriber": "The subscriber's own lines: its rate is over more time than the test's and differs from the publisher's. Before 2.10 "
-    "received is not printed; it is taken as the last sequence number less the lost ones.",
-    "fastrtps-latency-0.5.1": f"Round trip, one message outstanding. The deviation is rounded to whole microseconds. {_SORTED}",
-    "fastrtps-latency-1.1": f"Up to 1.9.0 a round trip, in 1.9.1 to 1.9.3 half of one: the log does not say which. The deviation is rounded to whole "
-    f"microseconds. {_SORTED}",
-    "fastrtps-latency-1.9.4": f"Half of a round trip less the cost of reading the clock, although the title says round-trip. {_SORTED}",
-    "fastrtps-latency-summary": "eProsima's summary of single samples, each half of a round trip. Jitter is the difference between one and the next.",
-    "fastrtps-latency-csv": "Minimum and average as exported: round trips up to 1.9.0, halves of them from 1.9.1 on; the file does not say which.",
-    "fastrtps-video": "Frames that VideoTest's subscriber showed a second, as averages since the test began that were read now and then; and by "
-    "how many frames of a thirtieth of a second what it got was behind.",
-    "fastrtps-samples": "Single samples, each half of a round trip less the cost of reading the clock; the statistics are Tacholog's.",
+    "fastrtps-demand-0.5.1": f"Rates of both sides over the time of the whole test, including the waits between bursts. {_RATES}",
+    "fastrtps-demand-1.7": "As printed by 1.7 to 1.9.3. Up to 1.9.0, the publisher's time includes the waits between bursts; from 1.9.1 on, it does "
+    f"not. The log does not state the version, so the publisher's rates cannot be compared with other rates. {_RATES}",
+    "fastrtps-demand-1.9.1": f"The publisher's time excludes the waits between bursts, so its rates are far above the subscriber's rates. {_RATES}",
+    "fastrtps-demand-1.9.4": "Rates of both sides over the time of the whole test. After a burst, the publisher sleeps for the rest of the recovery "
+    "time. Before 2.10, the number of received samples is the last sequence number minus the lost samples; from 2.10 on, it is counted. MBits "
+    "are 10^6 bit.",
+    "fastrtps-demand-csv": "Goodput of the subscriber in 10^6 bit per second, as exported by 1.4 to 1.9.3.",
+    "fastrtps-subscriber": "The lines that the subscriber prints. Its rate is over a longer time than the test, so it differs from the publisher's "
+    "rate. Before 2.10, the number of received samples is not printed. It is computed as the last sequence number minus the lost samples.",
+    "fastrtps-latency-0.5.1": f"Round trip with one message outstanding. The deviation is rounded to whole microseconds. {_SORTED}",
+    "fastrtps-latency-1.1": "A round trip up to 1.9.0, half of a round trip in 1.9.1 to 1.9.3: the log does not state the version. The deviation is "
+    f"rounded to whole microseconds. {_SORTED}",
+    "fastrtps-latency-1.9.4": f"Half of a round trip minus the cost of reading the clock, although the title says round-trip. {_SORTED}",
+    "fastrtps-latency-summary": "eProsima's summary of single samples, each half of a round trip. Jitter is the difference between a sample and the "
+    "next sample.",
+    "fastrtps-latency-csv": "Minimum and average as exported: round trips up to 1.9.0, half round trips from 1.9.1 on. The file does not state the "
+    "version.",
+    "fastrtps-video": "Frames per second that VideoTest's subscriber showed: averages since the start of the test, read from time to time. Also, by "
+    "how many frames (of a thirtieth of a second) the received video was late.",
+    "fastrtps-samples": "Single samples, each half of a round trip minus the cost of reading the clock. Tacholog computed the statistics.",
 }
 STATES = {
     "demand": States(always="demand definition payload_bytes", sometimes="reliability recovery_time_ns"),
@@ -281,7 +285,7 @@ class _Subscriber:
         cells = self._cells
         size, demand = cells["test"].split(" and demand ")
         if not is_size(int(size)):
-            return Broken("a message size that cannot be")
+            return Broken("an impossible message size")
         count = int(cells["received"]) if "received" in cells else int(cells["last"]) - int(cells["lost"])
         lost = counted("messages_lost", int(cells["lost"]), cell=cells["lost"])
         if "received" in cells:

@@ -42,7 +42,7 @@ from tacholog.formats.kit import (
 _CELL = r"-?[0-9]{{1,15}}\.[0-9]{{{0}}}|-?nan"
 _COUNT = r"[0-9]{1,18}"
 _SUMMARY_COLUMNS = ("samples", "max", "min", "mean", "p50", "std", "jitter_mean", "jitter_max", "p90", "p99", "p99_99")
-_COMMAS = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
+_COMMAS = "a table with decimal commas: its cells cannot be separated; export it again with decimal points"
 
 
 def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
@@ -176,10 +176,10 @@ class QuotedFile(LogTable):
         values = [Cell(value[1], value.start(1)) for value in re.finditer(r'"([^"]*)"', line.text)]
         demands = _DEMAND.findall(self._heading)
         if not _VALUES.fullmatch(line.text) or len(values) != len(demands):
-            yield Finding(line, Broken("there are not as many values as headings, or one is garbled"))
+            yield Finding(line, Broken("the numbers of values and headings differ, or a value is garbled"))
             return
         if not all(is_size(int(size)) and is_size(int(demand)) for size, demand, _ in demands):
-            yield Finding(line, Broken("a heading with a message size or a demand that cannot be"))
+            yield Finding(line, Broken("a heading with an impossible message size or demand"))
             return
         for (size, demand, words), value in zip(demands, values, strict=True):
             conditions = Conditions(demand=int(demand), reliability=_RELIABILITY.get(words), definition="fastrtps-demand-csv")
@@ -231,7 +231,7 @@ class RawFile(LogTable):
         match = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
         if match is None or int(match[2]) == 0:
             self._damaged = True
-            yield Finding(line, Broken("a sample that is cut short or garbled: statistics of its payload would lack it"))
+            yield Finding(line, Broken("a sample is cut short or garbled: without it, the statistics of its payload would be wrong"))
             return
         number, payload_bytes = int(match[1]), int(match[2])
         if payload_bytes != self._payload_bytes:
@@ -265,7 +265,7 @@ class RawFile(LogTable):
     def close(self) -> Iterator[Finding]:
         """Yield the record of the payload that ends here, on its last line."""
         if self._last and self._damaged:
-            yield Finding(self._last, Broken("samples before this one are missing or garbled: there can be no statistics of its payload"))
+            yield Finding(self._last, Broken("samples before this one are missing or garbled: the statistics of its payload cannot be computed"))
         elif self._last:
             yield Finding(self._last, self._record())
         self._distribution, self._last, self._damaged = Distribution(), None, False

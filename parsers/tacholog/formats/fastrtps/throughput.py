@@ -193,7 +193,7 @@ def _rates_agree(side: str) -> Check:
             abs(cells[key] - value) <= _rounding(cells, key, value) + value * slack for key, value in expected.items() if key in cells
         )
 
-    return Check("the rates of this row do not belong to its samples, size and time", holds)
+    return Check("the rates of this row do not match its samples, size and time", holds)
 
 
 def _rounding(cells: Cells, key: str, expected: Any) -> Any:  # noqa: ANN401
@@ -261,15 +261,15 @@ DEMANDS = LineRule(
     record=Record(test="demand", payload_bytes=None, numbers=()),
     checks=(
         Check(
-            "a message size or demand that cannot be",
+            "an impossible message size or demand",
             lambda cells: every((cells[name] > 0) & (cells[name] < COUNT_LIMIT) for name in ("bytes", "demand")),
         ),
         Check(
-            "the samples of this row are not bursts of its demand",
+            "the number of sent samples is not a multiple of the demand",
             lambda cells: (cells["sent"] % at_least(cells["demand"], 1) == 0) & (cells["sent"] < COUNT_LIMIT),
         ),
         Check(
-            "more samples of this row came or were lost than were sent",
+            "more samples were received or lost than were sent",
             lambda cells: "received" not in cells or (cells["received"] >= COUNT_LIMIT) | (cells["received"] + cells["lost"] <= cells["sent"]),
         ),
         _is_timed("sent"),
@@ -277,7 +277,7 @@ DEMANDS = LineRule(
         _is_timed("received"),
         _rates_agree("received"),
     ),
-    order=(Order("sizes only grow within a table: this row is of another one", lambda now, before: now["bytes"] >= before["bytes"]),),
+    order=(Order("sizes only grow within a table: this row belongs to another table", lambda now, before: now["bytes"] >= before["bytes"]),),
     size="bytes",
     samples=_samples,
 )
@@ -343,10 +343,10 @@ class VideoTable(RecordTable):
         """Return the record of the row."""
         form, self._video_form = self._video_form, None
         if form is None:
-            return Broken("a second row: this table has one")
+            return Broken("a second row: this table has only one row")
         if self._widths and "\t" in line.text:
-            return Broken("tabs stand in this row, which is told by the widths of its columns: restore the blanks, or copy the log anew")
+            return Broken("there are tabs in this row, but only the widths of its columns show its table: restore the blanks, or copy the log again")
         texts = form.texts(line)
         if texts is None or (self._widths and [*map(len, line.text.rstrip(" ").split(","))] != self._widths):
-            return Broken("a row of this table is cut short, garbled or of another one")
+            return Broken("the row is cut short, garbled, or belongs to another table")
         return _VIDEO.record(_VIDEO.cells(texts))

@@ -1,18 +1,18 @@
-"""Google Benchmark: its JSON (``--benchmark_format=json`` or ``--benchmark_out``), in which each benchmark is an object.
+"""Google Benchmark: its JSON (``--benchmark_format=json`` or ``--benchmark_out``). Each benchmark is an object.
 
-The name of a benchmark alone says what one of its iterations does: the JSON states neither the system, nor whether an iteration is a round trip. So
-the manifest states them (``system``, ``basis``). The name is the setting ``benchmark``, so that two benchmarks are never mixed; a label, which
-programs use for a transport, is the setting ``label``.
+Only the name of a benchmark says what an iteration does. The JSON states neither the system nor the basis of a latency, so the manifest must state
+them (``system``, ``basis``). The name is the setting ``benchmark``, so two benchmarks are never mixed. A label, which programs use for a transport,
+is the setting ``label``.
 
-``real_time`` is the time of the loop divided by its iterations: a mean, never a percentile. Each repetition is a result of its own. Aggregates
-(mean, median, standard deviation, coefficient of variation) repeat the results of the repetitions, so they are no results. If the tool printed only
+``real_time`` is the time of the loop divided by its iterations: a mean, never a percentile. Each repetition is a separate result. Aggregates
+(mean, median, standard deviation, coefficient of variation) are computed from the repetitions, so they are no results. If the tool printed only
 aggregates (``--benchmark_report_aggregates_only``), the aggregate ``mean`` is the result. The coefficient of variation is printed with a unit of
-time, but it is a share. A benchmark that failed or was skipped has a time of 0: it is broken, with its message.
+time, but it is a share. A benchmark that failed or was skipped has a time of 0. It is broken, and its message is the reason.
 
-Conditions are the benchmark, its label, and the message size. The size is an argument whose name says so, such as ``/size:4096`` or
-``/payload_bytes:4096``. A nameless argument (``/4096``) may be anything: it is the size only if ``bytes_per_second`` divided by ``items_per_second``
-is the same number, and otherwise it stays a part of the name. Left out: ``cpu_time``, ``items_per_second`` and ``bytes_per_second``, because only the
-source of the benchmark says what an item or a byte is, and whether the rate is of the processor time or of the real time.
+Conditions are the benchmark, its label, and the message size. The size is an argument with a name such as ``/size:4096`` or ``/payload_bytes:4096``.
+An argument without a name (``/4096``) is the size only if ``bytes_per_second`` divided by ``items_per_second`` is the same number. Otherwise it stays
+a part of the name. ``cpu_time``, ``items_per_second`` and ``bytes_per_second`` are left out. Only the source of the benchmark shows what an item or a
+byte is, and whether a rate is per processor time or per real time.
 Source: the JSON reporter of google/benchmark, versions 1.5 to 1.9; samples in tests/formats/google_benchmark/.
 """
 
@@ -74,7 +74,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 class _BenchmarkReport:
     def __init__(self) -> None:
-        self._repeated = BoundedNames()  # the benchmarks of which an iteration was read
+        self._repeated = BoundedNames()  # the names of the benchmarks of which a repetition was read
         self._has_load = False
 
     def fact(self, path: str, value: JsonScalar) -> Facts | None:
@@ -88,7 +88,7 @@ class _BenchmarkReport:
                 return Facts(environment={"host_cpus_online": str(value)})
             case ("library_build_type" | "cpu_scaling_enabled") as name, str() | bool():
                 return Facts(environment={name: str(value).lower()})
-            case "load_avg/[]", int() | float() if not self._has_load:  # The first is that of the last minute.
+            case "load_avg/[]", int() | float() if not self._has_load:  # The first of the three is the load of the last minute.
                 self._has_load = True
                 return Facts(environment={"load_start_load1": str(value)})
         return None

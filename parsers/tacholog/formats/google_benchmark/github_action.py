@@ -1,18 +1,18 @@
-r"""github-action-benchmark: an entry of its history ``data.js``, the results of one commit as JSON.
+r"""github-action-benchmark: one entry of its history ``data.js``: the results of one commit as JSON.
 
 A whole ``data.js`` has the results of many commits. It is a script, ``window.BENCHMARK_DATA = {...}``, which is never executed: ``tacholog import
-data.js`` writes each entry as a log of its own, and this format reads such a log::
+data.js`` writes each entry as a separate log, and this format reads such a log::
 
     {"commit": {"id": "2d4a246...", ...}, "date": 1724344356259, "tool": "googlecpp",
      "benches": [{"name": "BM_Send/size:64", "value": 4.8, "unit": "us/iter", "extra": "iterations: 1000\ncpu: 1 us"}]}
 
-The action copies numbers of other tools. Only a number of which is known that it is a mean time is a result: those of Google Benchmark
-(``googlecpp``), of Go (``ns/op``) and of Catch2, and the one beside the rate of pytest-benchmark, in ``extra``. Values of other tools are medians,
-rates or anything, under one name, so they are not read; Go's ``B/op`` and ``allocs/op`` are no times. Google Benchmark's aggregates stand beside the
-repetitions that they repeat, as ``NAME_mean``, ``NAME_median``, ``NAME_stddev`` and ``NAME_cv``, all with the unit ``ns/iter``, although the last is
-a share. If a repetition is there, its aggregates are no results; else ``NAME_mean`` is. Conditions are the benchmark and the message size in its
-name. The entry states the commit (``build``) and the time at which the action wrote it, which is the start time here: after the benchmark, on another
-clock.
+The action copies numbers of other tools. A number is a result only if it is known to be a mean time: the numbers of Google Benchmark (``googlecpp``),
+of Go (``ns/op``) and of Catch2, and the mean that pytest-benchmark states in ``extra``, next to its rate. Values of other tools are not read: they
+may be medians, rates or anything else, under the same name. Go's ``B/op`` and ``allocs/op`` are no times. Google Benchmark's aggregates are in the
+same list as the repetitions: ``NAME_mean``, ``NAME_median``, ``NAME_stddev`` and ``NAME_cv``. All have the unit ``ns/iter``, although the last is a
+share. If the entry has a repetition, its aggregates are no results; otherwise ``NAME_mean`` is the result. Conditions are the benchmark and the
+message size in its name. The entry states the commit (``build``) and the time when the action wrote the entry. This time is used as the start time,
+although it is after the benchmark and from another clock.
 Source: benchmark-action/github-action-benchmark, src/extract.ts and src/write.ts, and the published history of
 moveit/moveit_middleware_benchmark; samples in tests/formats/github_action_benchmark/.
 """
@@ -89,7 +89,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 class _HistoryEntry:
     def __init__(self) -> None:
         self._tool: str | None = None
-        self._repeated = BoundedNames()  # the benchmarks of which a repetition was read
+        self._repeated = BoundedNames()  # the names of the benchmarks of which a repetition was read
 
     def fact(self, path: str, value: JsonScalar) -> Facts | None:
         """Return a fact about the entry."""
@@ -104,7 +104,7 @@ class _HistoryEntry:
         return None
 
     def bench(self, item: JsonObject) -> Iterator[JsonResult]:
-        """Yield the record of a value; nothing for an aggregate, and for a value that is no time."""
+        """Yield the record of a value; nothing for an aggregate, or for a value that is no time."""
         name, unit = item.text("name"), item.text("unit")
         if self._tool == "pytest" and name is not None:
             yield _of_pytest(item, name)
@@ -128,14 +128,14 @@ class _HistoryEntry:
             self._repeated.add(name)
         mean = item.number("value", "latency", "mean", _UNITS[time["unit"]])
         if mean is None or mean.value == 0:
-            yield Broken("a time of 0, or none: the benchmark failed" if mean else "the value is missing")
+            yield Broken("the time is 0 or missing: the benchmark failed" if mean else "the value is missing")
             return
         count = _COUNT.match(item.text("extra") or "")
         yield Record(
             test="latency",
             payload_bytes=payload_in(name),
             numbers=(mean,),
-            samples=int(count["iterations"] or count["times"]) if count and not aggregate else None,  # Those of an aggregate are repetitions.
+            samples=int(count["iterations"] or count["times"]) if count and not aggregate else None,  # An aggregate counts repetitions.
             conditions=Conditions(definition="github-action-benchmark-mean", settings=benchmark_settings(name)),
         )
 

@@ -9,22 +9,22 @@ import re
 
 from tacholog.formats.kit import settings_text
 
-#: An aggregate of all repetitions: its name is that of the benchmark, and the name of the aggregate.
+#: The name of an aggregate: the name of the benchmark, then the name of the statistic.
 AGGREGATE = re.compile(r"(?P<run>.+)_(?P<aggregate>mean|median|stddev|cv|BigO|RMS)", re.DOTALL)
-# An argument that is named after a size in bytes. Other arguments may be anything.
+# An argument whose name means a size in bytes. Other arguments may be anything.
 _SIZE = re.compile(
     r"/(?:(?:payload|message|msg|data)_?)?(?:size|bytes|payload|size_bytes)(?:_bytes)?:(?P<bytes>[1-9][0-9]{0,11})(?=/|$)", re.IGNORECASE
 )
 _NAMELESS = re.compile(r"/([1-9][0-9]{0,11})(?=/|$)")
 _MOST_NAMES = 10_000
-_ROUNDING = 1e-9  # of two rates that are printed with 16 digits
+_ROUNDING = 1e-9  # the relative error of two rates that are printed with 16 digits
 
 
 def payload_in(name: str, bytes_per_item: float | None = None) -> int | None:
     """Return the message size that an argument of a benchmark states; ``None`` if no argument, or several, can be the size.
 
-    An argument is the size if its name says so. If none does, an argument without a name is the size if the benchmark reports as many bytes for each
-    item.
+    An argument is the size if its name means a size. If there is no such argument, an argument without a name is the size if it equals
+    ``bytes_per_item``.
     """
     sizes = _SIZE.findall(name)
     if not sizes and bytes_per_item is not None:

@@ -1,21 +1,20 @@
 """HdrHistogram: the percentile table that its libraries print (``.hgrm``), and its log of intervals (``.hlog``).
 
-Many tools write these files (Aeron, wrk2, pulsar-perf). Neither states a unit, nor what a value is: a round trip, a one-way time, or no time at
-all. So the unit is a part of the name of the format: ``hdrhistogram:us`` reads microseconds, and there are ``ns``, ``ms`` and ``s``. Without a
-unit, the lines are recognised, and no number is read. The manifest states the ``basis`` and the message size.
+Many tools write these files (Aeron, wrk2, pulsar-perf). The files state neither a unit nor the meaning of a value, which may be a round trip, a
+one-way latency, or no time at all. So the user states the unit in the name of the format: ``hdrhistogram:us`` reads microseconds; ``ns``, ``ms`` and
+``s`` are also possible. Without a unit, the lines are recognised, but no number is read. The manifest states the ``basis`` and the message size.
 
-Values are upper edges of buckets, at a number of significant digits (mostly three). A percentile of ``.hgrm`` is in a row of its own only if the
-table happens to have that row. Otherwise it lies between two rows: its value is that of the upper row, and its resolution is the
-distance of the two rows.
-Each row announces the next, so that a missing row is noticed.
+Values are upper edges of buckets. They have a fixed number of significant digits (mostly three). In a ``.hgrm`` table, a percentile may be between
+two rows. Then its value is that of the upper row, and its resolution is the difference of the two rows. The level of each row follows from the row
+before it, so a missing row is noticed.
 
 The log of intervals has a compressed histogram on each line. Its percentiles are computed here, by nearest rank. The summary of a tag is the sum of
 all its histograms, which is exact.
 
-Conditions are none: a tag of a log of intervals is a participant.
+Conditions are not stated in these files. A tag in a log of intervals is a participant.
 
-Left out: the standard deviation in a table of the Python library, which does not divide it by the scale of the other columns; tables as CSV, which
-have no sums; and binary files (``.hdr``).
+Not read are: the standard deviation in a table of the Python library, which does not have the scale of the other columns; tables as CSV, which have
+no sums; and binary files (``.hdr``).
 Source: HdrHistogram 2.1 (Java) and its ports to C and Python; samples in tests/formats/hdrhistogram/.
 """
 
@@ -41,7 +40,7 @@ DEFINITIONS = {
     "hdrhistogram-value": "A value that a program recorded in an HdrHistogram. The file does not say who starts and stops the clock. Values are "
     "upper edges of buckets.",
 }
-LINE_BYTES = 1 << 20  # A line of a log has a whole histogram.
+LINE_BYTES = 1 << 20  # A line of a log of intervals contains a complete histogram.
 _HEAD = LineStart(rf"(?:{HEADER.pattern}|{VERSION.pattern}|{LEGEND.pattern}|{INTERVAL.pattern})")
 _UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 

@@ -1,6 +1,6 @@
-"""The log of intervals of HdrHistogram: on each line a compressed histogram.
+"""The log of intervals of HdrHistogram. Each line has a compressed histogram.
 
-An example::
+For example::
 
     #[Histogram log format version 1.3]
     #[StartTime: 1441812279.474 (seconds since epoch), Wed Sep 09 08:24:39 PDT 2015]
@@ -8,7 +8,8 @@ An example::
     0.127,1.007,2.769,HISTFAAAAEV42pNpmSz...
     Tag=A,1.134,0.999,0.442,HISTFAAAAEV42pNpmSz...
 
-A histogram has counts of buckets. A bucket is exact up to the number of sub-buckets; above, the width of buckets doubles with each power of two.
+A histogram is a list of buckets with their counts. Values below the number of sub-buckets have one bucket each. For larger values, the width of the
+buckets doubles with each power of two.
 Source: HdrHistogram, HistogramLogWriter and EncodableHistogram (version 2: counts as ZigZag LEB128, compressed with zlib, in Base64).
 """
 
@@ -34,7 +35,7 @@ INTERVAL = re.compile(
 _LOOKS_LIKE = re.compile(r"(?:Tag=[^,]{1,100},)?[0-9.]{1,22},[0-9.]{1,22},[0-9.]{1,22},H")
 _START = re.compile(r"#\[StartTime: {1,4}(?P<seconds>[0-9]{1,11})(?:\.[0-9]{1,9})? \(seconds since epoch\)[^\n]{0,80}")
 _COMMENT = re.compile(r"#[^\n]{0,200}")
-_COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303  # the first number of a compressed histogram, and of the histogram in it, without the size of a word
+_COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303  # the first numbers of a compressed histogram and of the histogram in it, without the word size
 _HEAD = struct.Struct(">iiiiqqd")
 _MOST_BYTES = 1 << 24
 _MOST_INDEX = 1 << 26
@@ -54,7 +55,7 @@ class IntervalLog:
         self._partial: set[str | None] = set()
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Read a line that is no part of a percentile table."""
+        """Read a line that does not belong to a percentile table."""
         match = INTERVAL.fullmatch(line.text) if line.whole else None
         if match:
             yield Finding(line, self._interval(line, match["tag"], match["histogram"]))
@@ -90,7 +91,7 @@ class IntervalLog:
             return None
         total = self._sums.setdefault(tag, Counter()) if tag in self._sums or len(self._sums) < _MOST_TAGS else Counter[tuple[int, int]]()
         if sum(map(len, self._sums.values())) + len(buckets) > _MOST_BUCKETS:
-            return Broken("the log has more different values than are kept")
+            return Broken("the log has too many different values")
         total.update(buckets)
         self._ends[tag] = (self._ends.get(tag, (line, line))[0], line)
         return _record(buckets, self._unit, tag, (), scope_is_interval=True)
@@ -99,10 +100,10 @@ class IntervalLog:
 def _record(
     buckets: Mapping[tuple[int, int], int], unit: float, tag: str | None, marks: tuple[str, ...], *, scope_is_interval: bool = False
 ) -> Record:
-    """Return the statistics of buckets. Each is a highest value and a width, with its count."""
+    """Return the statistics of buckets. The key of a bucket is its highest value and its width."""
     ordered = sorted(buckets.items())
     count = sum(buckets.values())
-    doubled_middles = [(2 * upper - width + 1, samples) for (upper, width), samples in ordered]  # Twice the middle is a whole number.
+    doubled_middles = [(2 * upper - width + 1, samples) for (upper, width), samples in ordered]  # A middle may end with .5, so it is doubled.
     total = sum(middle * samples for middle, samples in doubled_middles)
     squares = sum(middle * middle * samples for middle, samples in doubled_middles)
     (lowest, lowest_width), (highest, highest_width) = ordered[0][0], ordered[-1][0]
@@ -132,26 +133,26 @@ def _buckets(text: str) -> Counter[tuple[int, int]]:
     """Return the buckets of a histogram: the highest value and the width of each, with its count.
 
     Raises:
-        ValueError: it is damaged, too large, or has another version.
+        ValueError: the histogram is damaged, too large, or has another version.
     """
     content = base64.b64decode(text, validate=True)
     cookie, length = struct.unpack_from(">ii", content)
     if cookie & ~0xF0 != _COMPRESSED or length != len(content) - 8:
-        raise ValueError("no compressed histogram of version 2")
+        raise ValueError("it is not a compressed histogram of version 2")
     expander = zlib.decompressobj()
     plain = expander.decompress(content[8:], _MOST_BYTES)
     if not expander.eof:
-        raise ValueError("cut, or too large")
+        raise ValueError("it is cut or too large")
     cookie, length, shift, digits, lowest, _, ratio = _HEAD.unpack_from(plain)
     if cookie & ~0xF0 != _PLAIN or length != len(plain) - _HEAD.size or shift or ratio != 1 or not 0 <= digits <= 5 or lowest < 1:  # noqa: PLR2004
-        raise ValueError("a head that no library writes, or values that are no integers")
-    half = max(_ceil_log2(2 * 10**digits), 1) - 1  # There are 2**half sub-buckets in each bucket but the first.
+        raise ValueError("its head is unknown, or its values are not integers")
+    half = max(_ceil_log2(2 * 10**digits), 1) - 1  # Each bucket except the first has 2**half sub-buckets.
     magnitude = lowest.bit_length() - 1
     buckets: Counter[tuple[int, int]] = Counter()
     for index, count in _counts(plain[_HEAD.size :]):
         buckets[_edges(index, half, magnitude)] = count
         if len(buckets) > _MOST_BUCKETS:
-            raise ValueError("more different values than a histogram has")
+            raise ValueError("it has too many different values")
     return buckets
 
 
@@ -161,13 +162,13 @@ def _ceil_log2(number: int) -> int:
 
 
 def _edges(index: int, half: int, magnitude: int) -> tuple[int, int]:
-    """Return the highest value and the width of the bucket with an index."""
+    """Return the highest value and the width of the bucket with this index."""
     bucket = (index >> half) - 1
     sub = (index & ((1 << half) - 1)) + (1 << half)
     if bucket < 0:
         sub, bucket = sub - (1 << half), 0
     if bucket + magnitude > _LARGEST_SHIFT:
-        raise ValueError("a value of more than 63 bits")
+        raise ValueError("it has a value of more than 63 bits")
     width = 1 << (bucket + magnitude)
     return (sub + 1) * width - 1, width
 
@@ -193,4 +194,4 @@ def _counts(payload: bytes) -> Iterator[tuple[int, int]]:
             yield index, count
         index += max(-count, 1)
         if index > _MOST_INDEX:
-            raise ValueError("more buckets than a histogram has")
+            raise ValueError("it has too many buckets")

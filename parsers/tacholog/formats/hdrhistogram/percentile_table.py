@@ -1,6 +1,6 @@
-"""The percentile table of HdrHistogram, for example that of 100000 values.
+"""The percentile table of HdrHistogram.
 
-The first and the last lines are::
+The first and the last lines of a table of 100000 values::
 
            Value     Percentile TotalCount 1/(1-Percentile)
 
@@ -11,8 +11,8 @@ The first and the last lines are::
     #[Max     =      403.000, Total count    =       100000]
     #[Buckets =            7, SubBuckets     =         2048]
 
-The level of a row follows from that of the row before it: the distance to 100 % is halved in a fixed number of equal steps (``ticks``), or, in the
-Python port, each step is the same share of the distance. After the first row that has all samples, the last row has the level 1.
+The level of a row follows from the level of the row before it. A fixed number of equal steps (``ticks``) halves the distance to 100 %. In the Python
+port, each step is the same share of the remaining distance. After the first row that counts all samples, the last row has the level 1.
 Source: HdrHistogram, AbstractHistogram.outputPercentileDistribution and PercentileIterator; hdr_percentiles_print of the C port.
 """
 
@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Conditions, Finding, Line, Number, Record, finding_on, printed, unit_of_last_decimal
 
-#: The percentiles that are read. A percentile beyond which no value lies is the maximum, and is left out.
+#: The percentiles that are read. If no value lies beyond a percentile, it equals the maximum and is left out.
 PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "p99.999")
 NO_UNIT = (
     'the log does not state the unit of its values: read it with --as hdrhistogram:us (or ns, ms, s), or write format = "hdrhistogram:us" for '
@@ -72,7 +72,7 @@ class PercentileTable:
         self._latest: Line | None = None
 
     def has_taken(self, line: Line) -> bool:
-        """Whether the line that was passed last belongs to a table."""
+        """Whether the previous call of `take` added this line to a table."""
         return self._latest is line
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -115,13 +115,13 @@ class PercentileTable:
 
     def _record(self) -> Record | Broken:
         if len(self._footers) < len(_FOOTERS):
-            return Broken("a line of the table or below it is missing, garbled or cut")
+            return Broken("a row of the table, or a line below the table, is missing, garbled or cut")
         mean, largest, buckets = self._footers
         total = _COUNT_AT_END.search(largest.string)
         count = int(total["count"]) if total else 0
         if not _is_complete(self._rows, count):
             return Broken("a row of the table is missing, repeated or out of order")
-        unit, fine = self._unit or 1.0, 2 / int(buckets["sub"])  # A bucket is at most this share of its value wide.
+        unit, fine = self._unit or 1.0, 2 / int(buckets["sub"])  # The largest width of a bucket, as a share of its value.
         footers = {name: Cell(match[name], match.start(name), line.number) for name, match, line in self._of_footers(mean, largest)}
         numbers = [_scaled("mean", float(footers["mean"]), 0.0, footers["mean"], unit)]
         if largest["total"]:  # The Python library does not scale the deviation.
@@ -139,7 +139,7 @@ class PercentileTable:
 
 
 def _is_complete(rows: Sequence[_PercentileRow], total: int) -> bool:
-    """Whether the rows are those of one table, without a gap."""
+    """Whether the rows are a complete table without a gap."""
     if len(rows) < _FEWEST_ROWS or rows[0].level != 0 or rows[-1].level != 1 or rows[-1].samples != total or rows[-2].samples != total:
         return False
     are_ascending = all(
@@ -150,9 +150,12 @@ def _is_complete(rows: Sequence[_PercentileRow], total: int) -> bool:
 
 
 def _follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> bool:
-    """Whether each level follows from the level before it. The steps are halved with each half of the distance to 100 %, or shrink with each step."""
+    """Whether each level follows from the level before it.
+
+    ``are_halved``: each time the distance to 100 % has halved, the step is halved; otherwise each step is a fixed share of the distance.
+    """
     ticks = round(1 / (2 * rows[1].level)) if len(rows) > 1 and 0 < rows[1].level < 1 else 1
-    level = 0.0  # It is computed exactly, because the C port prints six decimals.
+    level = 0.0  # The printed level is not used, because the C port prints only six decimals.
     for before, row in pairwise(rows):
         level += 0.5 ** (floor(-log2(1 - level) + 1e-9) + 1) / ticks if are_halved else (1 - level) / (2 * ticks)
         if before.samples == total or level >= 1 or abs(row.level - level) > _TOLERANCE:
@@ -161,7 +164,7 @@ def _follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> 
 
 
 def ranks(count: int) -> list[tuple[str, int]]:
-    """Return each percentile with its nearest rank among so many values, except percentiles beyond which no value lies."""
+    """Return each percentile with its nearest rank among ``count`` values. Percentiles beyond which no value lies are left out."""
     nearest = [(name, ceil(Fraction(name[1:]) * count / 100)) for name in PERCENTILES]
     return [(name, rank) for name, rank in nearest if rank < count]
 
@@ -169,7 +172,7 @@ def ranks(count: int) -> list[tuple[str, int]]:
 def _percentile(rows: Sequence[_PercentileRow], name: str, rank: int, fine: float, unit: float) -> Number:
     """Return a percentile: the value of the first row that covers its rank.
 
-    It lies between this row and the row before it, unless a row has its level.
+    Unless a row has exactly its level, the true value may be as low as the value of the previous row.
     """
     index = next(index for index, row in enumerate(rows) if row.samples >= rank)
     row, level = rows[index], float(Fraction(name[1:]) / 100)

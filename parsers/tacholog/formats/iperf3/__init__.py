@@ -42,13 +42,13 @@ DIALECTS = (
     Dialect("json-stream", "3.17 and later with --json-stream", "from source only"),
 )
 DEFINITIONS = {
-    "iperf3-sent": "Bytes that the sender handed to its socket over the time of the test; for UDP that says nothing of what arrived.",
-    "iperf3-received": "Bytes that the receiver took from its socket over the time of the test. Jitter is smoothed as in RFC 1889. Losses are gaps "
-    "in the datagrams' numbers; their share is of all datagrams that were sent.",
-    "iperf3-either-side": "Bytes that one side counted in an interval of the test; the row does not say whether they were sent or received.",
-    "iperf3-udp": "One row for both sides: bytes and rate as sent, losses and jitter as the receiver saw them. Their share is of all datagrams up to "
-    "the last that arrived, in newer versions of all that were sent.",
-    "iperf3-cpu": "Processor time of the iperf3 process over the time of the test; 100 % is one core.",
+    "iperf3-sent": "Bytes that the sender handed to its socket, divided by the time of the test. For UDP, this does not show how much arrived.",
+    "iperf3-received": "Bytes that the receiver took from its socket, divided by the time of the test. Jitter is smoothed as in RFC 1889. Losses "
+    "are gaps in the numbers of the datagrams. Their share is relative to all datagrams that were sent.",
+    "iperf3-either-side": "Bytes that one side counted in an interval of the test. The row does not state whether they were sent or received.",
+    "iperf3-udp": "One row for both sides: bytes and rate of the sender, losses and jitter of the receiver. The share of losses is relative to all "
+    "datagrams up to the last that arrived; in newer versions, to all datagrams that were sent.",
+    "iperf3-cpu": "Processor time of the iperf3 process, divided by the time of the test; 100 % is one core.",
 }
 STATES = {
     "throughput": States(

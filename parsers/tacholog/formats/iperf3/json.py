@@ -86,7 +86,7 @@ class TestResults:
         self._version = (int(match[1]), int(match[2])) if match else None
 
     def met(self, path: str) -> None:
-        """Note an object. A client and a server have different objects for the connection.
+        """Note that an object occurs. A client and a server have different objects for the connection.
 
         If both objects occur, the role of this host is unknown.
         """
@@ -131,7 +131,7 @@ class TestResults:
         participant = self._participant(path, members)
         if self.shows_no_datagrams(path, members):
             if not ended_well:
-                return Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
+                return Broken("nothing received, and the end of the test is missing: the receiver's figures may never have arrived")
             return all_lost(cells, self.test, participant, self._sent.get(_pair(path)))
         return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
@@ -174,7 +174,7 @@ class TestResults:
         return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
     def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether the stated side of a UDP result contradicts its name, such as received data under the name of sent data."""
+        """Whether the stated side of a UDP result contradicts its name: for example, received data have the name of sent data."""
         says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
@@ -317,8 +317,8 @@ def _lasted(values: Mapping[str, float], from_start_to_end: float, timing: _Timi
 
 _TEST = "start/test_start"
 _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
-_OTHER_SIDE = "server_output_json"  # Within the document of the client: the server's document about the same test.
-_SEVERAL = "several results on one line: print the JSON with a member a line"
+_OTHER_SIDE = "server_output_json"  # The path, in the document of the client, of the server's document about the same test.
+_SEVERAL = "several results on one line: print the JSON with one member on each line"
 _MOST_PARTS = 1000
 _MOST_HELD = 20_000  # The largest number of results that wait for the description of their test: if members are sorted, it is last.
 _WAIT_LINES = 3000  # After this many lines, the lines of a waiting result are claimed: a format must claim a line within 4096 lines.
@@ -426,13 +426,13 @@ class IperfDocument:
 
     def _findings_of_damage(self, line: Line, read: JsonLine) -> Iterator[Finding]:
         """Yield the findings for a damaged line. Depending on the damage, the line is lost, or the result on it, or everything after it."""
-        yield from self._given_up(read.lost, "the JSON is damaged behind this result")
+        yield from self._given_up(read.lost, "the JSON is damaged after this result")
         if not any(map(self._is_result, self._reader.holders(line))):
             yield Finding(line, Broken(read.damage or ""))
         if not self.is_open:
             yield from self._never_described()
             self._begin()
-            yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
+            yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, so the lines after the damage cannot be read"))
 
     def _given_up(self, lost: Iterable[JsonObject], reason: str) -> Iterator[Finding]:
         yield from (item.found(Broken(reason)) for item in lost if self._is_result(item.path))
@@ -468,7 +468,7 @@ class IperfDocument:
         elif len(self._waiting) < _MOST_HELD:
             self._waiting.append(result)
         else:
-            yield result.item.found(Broken("more results stand before the description of their test than can wait for it"))
+            yield result.item.found(Broken("too many results are before the description of their test"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
         """Claim the lines of results that have waited for too many lines. The lines still belong to their results."""
@@ -601,7 +601,7 @@ class EventStream:
 
 def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
     if not line.whole:
-        return Broken("the log ends within this event, or it is too long a line")
+        return Broken("the log ends within this event, or the line is too long")
     event = parse_json(line.text)
     if event is None:
         return Broken("an event that is cut short or garbled")

@@ -38,7 +38,7 @@ from tacholog.formats.kit import (
 
 Expression = Callable[[Cells], Any]
 
-NOT_FOLLOWING = "the rate is not bytes over time"
+NOT_FOLLOWING = "the rate is not the bytes divided by the time"
 _LETTERS = {"": "0", "K": "1", "M": "2", "G": "3", "T": "4"}
 _IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. If old versions receive a damaged time stamp, they print a jitter of years.
 _SHORTEST_S = 0.02  # Start and end are rounded. The rate of an interval that is not longer than this rounding error is not checked.
@@ -188,7 +188,8 @@ RECEIVED = _rule(
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
 # The sender counted the bytes; the receiver counted the losses and measured the jitter.
 BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
-BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # First retransmissions, then datagrams: only blanks after the count differ.
+# Rows with retransmissions must be before rows with datagrams: only the blanks after the count differ.
+BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)
 
 
 SERVER_TO_CLIENT = "server to client"  # The participant of data from the server. Data from the client has no participant.

@@ -38,7 +38,7 @@ _STARTS = re.compile(r"iperf3: |Connecting to host |Accepted connection from |Se
 _CLIENT = re.compile(r"Connecting to host \S{1,255}, port [0-9]{1,5}")
 _ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port [0-9]{1,5}")
 _STREAMS = 1000
-_OTHER_PROTOCOL = Broken("a row of another protocol than the test's")
+_OTHER_PROTOCOL = Broken("a row of a protocol that the test does not use")
 _RULES = {"sender": SENT, "receiver": RECEIVED, "both": BOTH, "": EITHER}
 _STREAM = re.compile(r"\[(?P<id> {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port [0-9]{1,5} connected (?:to|with) \S{1,64} port [0-9]{1,5}")
 _START = re.compile(
@@ -107,7 +107,7 @@ class TextReport:
 
     def close(self) -> Iterator[Finding]:
         """End the test or the log. If the test is not known to have ended without an error, the figures of the other side may never have arrived."""
-        lost = Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
+        lost = Broken("nothing received, and the end of the test is missing: the receiver's figures may never have arrived")
         unproven, self._unproven = self._unproven, []
         yield from (Finding(line, lost) for line, _ in unproven)
 
@@ -140,7 +140,7 @@ class TextReport:
             self._sent.clear()
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
-        # If dashes are between the announcement of a stream and its first row, the dashes belong to another log.
+        # If a line of dashes is between the announcement of a stream and its first row, this line belongs to another log.
         self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
         self._has_begun, self._was_dashes, self._awaits_word = True, False, False
@@ -238,7 +238,7 @@ class TextReport:
         if row is None or not line.whole:
             return Broken("a row that is cut short or garbled")
         if self._are_mixed:
-            return Broken("a row of a client or of a server: the lines of both stand between each other, so nobody knows whose it is")
+            return Broken("the lines of a client and of a server are mixed: it is unknown which of them printed this row")
         self._has_all_streams &= self._is_announced(row) and (row["id"] != "SUM" or len(self._streams) > 1)
         if row["word"] == "(omitted)" and self._fits(row):
             return None
@@ -259,16 +259,16 @@ class TextReport:
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
             if float(row["start"]) > 0:
-                return "a summary that does not begin where the test did"
+                return "a summary that does not begin at the start of the test"
             return "a second summary of one stream" if is_second else None
         if self._is_summary or row["word"]:
             return None
         is_unclear = self._is_old and row["jitter"]
         if is_unclear and (not self._streams or not self._may_receive):
-            return "a row of which nothing says whether it is an interval or a summary"
+            return "it is unknown whether this row is an interval or a summary"
         last = _ROW.fullmatch(self._last_row.get(_series(row), ""))
         if (is_unclear or self._awaits_word) and last and float(row["start"]) < float(last["end"]):
-            return "an interval that begins before the last one ended" if is_unclear else "a summary that does not say whose it is, or is cut short"
+            return "an interval that begins before the last one ended" if is_unclear else "a summary that does not state its side, or is cut short"
         self._awaits_word = False
         return None
 

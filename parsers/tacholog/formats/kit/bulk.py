@@ -166,7 +166,7 @@ class Lines:
 
 
 def lines_in(piece: Line | Lines) -> Iterator[Line]:
-    """Yield single lines of a piece that ``parse`` got: the line itself, or each of several lines."""
+    """Yield the single lines of an object that ``parse`` got: a `Line`, or each line of `Lines`."""
     if isinstance(piece, Lines):
         yield from (piece.line(index) for index in range(piece.count))
     else:
@@ -236,7 +236,7 @@ def _table(letters: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def counted_column(metric: str, counts: NDArray[np.float64]) -> NumberColumn:
-    """Make a column of exact counts, as `counted` makes one number."""
+    """Make a column of exact counts, like `counted` for a single number."""
     return exact_column(metric, "total", counts)
 
 
@@ -248,7 +248,7 @@ def exact_column(metric: str, statistic: str, values: NDArray[np.float64], marks
 
 
 def printed_column(metric: str, statistic: str, values: NDArray[np.float64], resolution: float | NDArray[np.float64]) -> NumberColumn:
-    """Make a column of numbers that were rounded to ``resolution``, as `printed` makes one number."""
+    """Make a column of numbers that were rounded to ``resolution``, like `printed` for a single number."""
     import numpy as np
 
     below = values == 0

@@ -31,7 +31,7 @@ _FOREIGN = re.compile(r"(?!\s*+(?:true|false|null)\b)\s*+[^\W\d_][^\"{}\[\]]*+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _DEEPEST = 16
 _MOST_MEMBERS = 4096
-_HELD_LINES = 4000  # A format must claim a line at most 4096 lines later.
+_HELD_LINES = 4000  # A format must claim each line within 4096 lines.
 
 
 class JsonMember(NamedTuple):
@@ -172,7 +172,7 @@ class JsonReader:
         return bool(self._frames)
 
     def holders(self, line: Line) -> list[str]:
-        """Return the paths of the kept objects that are open and have a value on the line that was read last."""
+        """Return the paths of the open kept objects that have a value on the latest line."""
         return [frame.path for frame in self._frames if frame.lines and frame.lines[-1] is line]
 
     def take(self, line: Line) -> JsonLine:
@@ -238,7 +238,7 @@ class JsonReader:
         parent = self._frames[-1]
         self._expect_value(parent)
         if len(self._frames) >= _DEEPEST:
-            raise _DamagedError("deeper than any report of the tool")
+            raise _DamagedError("nested more deeply than any report of the tool")
         path = f"{parent.path}/{_name(parent, any_element=True)}".lstrip("/")
         self._frames.append(_OpenValue(path, "}" if mark == "{" else "]", mark == "{" and self._keeps(path)))
         self._line.opened.append(path)
@@ -258,7 +258,7 @@ class JsonReader:
     def _separate(self, mark: str) -> None:
         frame = self._frames[-1] if self._frames else None
         if frame is None or frame.expects != ("next" if mark == "," else "colon"):
-            raise _DamagedError("a comma or colon out of its place")
+            raise _DamagedError("a comma or colon in the wrong place")
         frame.expects = "value" if mark == ":" or frame.closing == "]" else "key"
 
     def _scalar(self, kind: str, text: str, line: Line) -> None:
@@ -274,7 +274,7 @@ class JsonReader:
         member = JsonMember(_value(kind, text), text, line)
         if keeper := self._keeper():
             if not (self._shares_lines or keeper.stands_on(line)) and any(line in item.lines for item in self._line.closed):
-                raise _DamagedError("several results on one line: print the JSON with a member a line")
+                raise _DamagedError("several results on one line: print the JSON with one member on each line")
             keeper.keep(self._name_in(keeper), member)
         else:
             self._line.members.append((f"{frame.path}/{_name(frame, any_element=True)}".lstrip("/"), member))
@@ -289,7 +289,7 @@ class JsonReader:
 
     def _expect_value(self, frame: _OpenValue) -> None:
         if frame.expects != "value" and not (frame.closing == "]" and frame.expects == "first"):
-            raise _DamagedError("a value out of its place")
+            raise _DamagedError("a value in the wrong place")
 
 
 def _name(frame: _OpenValue, *, any_element: bool) -> str:
@@ -334,7 +334,7 @@ def json_findings(
         for item in done:
             yield from _results(item, results[item.path])
         for item in read.lost:
-            yield item.found(Broken("the JSON is damaged behind this result"))
+            yield item.found(Broken("the JSON is damaged after this result"))
         is_claimed = any(line in item.lines for item in done) or bool(reader.holders(line))
         if read.damage and not is_claimed:
             yield Finding(line, Broken(read.damage))
@@ -342,9 +342,9 @@ def json_findings(
         yield from (Finding(line, fact) for fact in stated_facts)
         if not (is_claimed or stated_facts or read.damage):
             is_stray = any(path in results for path, _ in read.members)
-            yield Finding(line, Broken("a value in the place of a result") if is_stray else None)
+            yield Finding(line, Broken("a value instead of a result") if is_stray else None)
         if read.damage and not reader.is_open:
-            yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
+            yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, so the lines after the damage cannot be read"))
     if reader.is_open:
         yield from (item.found(Broken("the JSON ends within this result")) for item in reader.abandon())
         yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
@@ -355,7 +355,7 @@ def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]
         yield item.found(Broken("a member of this result is damaged or missing"))
         return
     if item.lines[-1].number - item.lines[0].number > _HELD_LINES:
-        yield item.found(Broken("this result is longer than a format may hold"))
+        yield item.found(Broken("this result has too many lines"))
         return
     results = list(read(item))
     yield from map(item.found, results or [None])
@@ -382,5 +382,5 @@ def _refuse_constant(constant: str) -> None:
 def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(members)
     if len(unique) != len(members):
-        raise ValueError("two members of one name")
+        raise ValueError("two members with the same name")
     return unique

@@ -256,7 +256,7 @@ class LineRule:
             wrong = next((order.reason for order in self._order if not order.holds(cells, before)), None)
         size = cells.get(self._size or "")
         if wrong is None and size is not None and not is_size(size):
-            wrong = "a message size that cannot be"
+            wrong = "an impossible message size"
         if wrong is not None:
             return Broken(wrong)
         return msgspec.structs.replace(

@@ -44,7 +44,7 @@ class Tally:
     """The intervals of one series so far: everything that a summary needs, in bounded memory."""
 
     def __init__(self, line: Line, record: Record) -> None:
-        """Start a series with its first interval, which must also be added, like all others."""
+        """Start a series. Its first interval must also be added, like all others."""
         self._first = self._last = line
         self.first = record  #: the first interval
         self._samples = 0
@@ -52,7 +52,7 @@ class Tally:
         self._weights: dict[tuple[str, str], Fraction] = {}
         self._extremes: dict[tuple[str, str], float] = {}
         self._resolutions: dict[tuple[str, str], float | None] = {}
-        self._below: set[tuple[str, str]] = set()  # Numbers that some interval has as 0: they are below the unit of their last digit.
+        self._below: set[tuple[str, str]] = set()  # Numbers that are printed as 0 in some interval: they are below the unit of their last digit.
         self._unknown: set[tuple[str, str]] = set()  # Numbers that some interval does not state, so their sum is unknown.
         self.stamp = -1e12  #: the time of the latest interval, on the clock of the tool
 

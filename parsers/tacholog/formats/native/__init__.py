@@ -43,35 +43,36 @@ DIALECTS = (
     Dialect("search/1", "of tacholog sustain, 0.4.0 and later", "real logs"),
 )
 DEFINITIONS = {
-    "perftest-rtt": "Round trip of a closed-loop ping-pong with one message outstanding, on the publisher's clock: from before the message "
-    "is handed over until the subscriber's answer has been taken. Percentiles are nearest-rank over a histogram whose bins are at most 1/1024 "
-    "of their value wide.",
-    "perftest-rtt-open": "Round trip in an open loop at a fixed rate, on the publisher's clock: from the moment that the schedule gives to the "
-    "message, however late it was sent, until the subscriber's answer has been taken. Percentiles as those of perftest-rtt.",
-    "perftest-rtt-probe": "Round trip of a probe under load: every so many messages of a throughput test (as the log says) one is answered; on the "
-    "publisher's clock, from before the message is handed over until its answer has been taken, which the publisher does between messages. "
-    "Percentiles as those of perftest-rtt.",
-    "perftest-one-way": "The way there alone, in an open loop at a fixed rate: from the moment that the schedule gives to the message, however late "
-    "it was sent, until the subscriber has taken and read it, both on the one monotonic clock of their host. Percentiles as those of perftest-rtt.",
-    "perftest-sending": "How late an open loop handed its messages over, beside the schedule; the rate that it kept; and round trips counted from "
-    "that moment, which hide what the sender waited for.",
-    "perftest-throughput": "Payload bytes and messages taken by the subscriber between its first and last message of a size; lost messages "
-    "by sequence number.",
+    "perftest-rtt": "Round trip of a closed-loop ping-pong with one message outstanding, on the publisher's clock: from before the message is "
+    "handed over until the subscriber's answer was received. Percentiles are nearest-rank over a histogram. The width of a bin is at most "
+    "1/1024 of its value.",
+    "perftest-rtt-open": "Round trip in an open loop at a fixed rate, on the publisher's clock: from the scheduled time of the message, even if it "
+    "was sent later, until the subscriber's answer was received. Percentiles are as in perftest-rtt.",
+    "perftest-rtt-probe": "Round trip of a probe under load, on the publisher's clock. In a throughput test, the subscriber answers one message in "
+    "a fixed number, which the log states. The time is from before the message is handed over until its answer was received. The publisher "
+    "receives answers between its messages. Percentiles are as in perftest-rtt.",
+    "perftest-one-way": "One-way latency in an open loop at a fixed rate: from the scheduled time of the message, even if it was sent later, until "
+    "the subscriber has received and read it. Both times are on the monotonic clock of one host. Percentiles are as in perftest-rtt.",
+    "perftest-sending": "How late an open loop handed over its messages, compared with the schedule, and the rate that it reached. Also round trips "
+    "from the time when the messages were handed over; they do not include the time that the sender waited.",
+    "perftest-throughput": "Payload bytes and messages that the subscriber received between the first and the last message of a size. Lost messages "
+    "are counted by sequence number.",
     "perftest-demand": "Messages are sent in bursts. Each burst begins no sooner than the recovery time after the previous burst began. "
     "The two rates (publisher and subscriber) are computed over the time from the first message to the last, including the pauses between bursts. "
     "Lost messages are counted by sequence number.",
-    "perftest-aggregate": "What all subscribers of one publisher received, or one subscriber of all its publishers, taken together: messages, loss "
-    "and the other counts summed; of the rates of perftest-throughput or perftest-demand the least (min), at which everybody was served, and "
-    "their sum. Sent messages count once.",
-    "perftest-sustain": "The highest rate of an open loop of round trips whose trials keep a goal of latency and loss, as a search by the procedure "
-    "of RFC 9971 (MLRsearch) found it: the relevant lower bound, confirmed by trials of full length. Lost is every message of the schedule "
-    "without an answer, also one that was never sent. The relevant upper bound, at which the goal was missed, is at most the goal width above it.",
-    "sustain-of-tool": "The highest rate that a tool was told to send at and whose trials kept a goal of latency and loss, as a search by the "
-    "procedure of RFC 9971 (MLRsearch) found it: the relevant lower bound, confirmed by trials of full length. Latency and loss are what the tool "
-    "itself prints, by the definition that the goal names. A trial also fails if the tool says that it sent less than 99.9 % of the rate.",
-    "trial-of-tool": "What a tool printed of one trial of such a search, by its own definition of latency and loss.",
-    "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
-    "processor time, context switches, and the largest resident set of the process since its start (without peak_memory_from: at most that).",
+    "perftest-aggregate": "What all subscribers of one publisher received together, or what one subscriber received from all its publishers. "
+    "Messages, losses and other counts are added. For the rates of perftest-throughput or perftest-demand there are two values: the lowest rate "
+    "(min) and the sum. Sent messages count once.",
+    "perftest-sustain": "The highest rate of an open loop of round trips whose trials met a goal of latency and loss. A search by the procedure of "
+    "RFC 9971 (MLRsearch) found it. It is the relevant lower bound, confirmed by trials of full length. Each scheduled message without an "
+    "answer is lost, even if it was never sent. The goal was missed at the relevant upper bound, which is higher by at most the goal width.",
+    "sustain-of-tool": "The highest requested rate of a tool whose trials met a goal of latency and loss. A search by the procedure of RFC 9971 "
+    "(MLRsearch) found it. It is the relevant lower bound, confirmed by trials of full length. The tool itself prints latency and loss, by the "
+    "definition that the goal names. A trial also fails if the tool states that it sent less than 99.9 % of the rate.",
+    "trial-of-tool": "The figures that a tool printed for one trial of a search for the sustained rate, by its own definition of latency and loss.",
+    "perftest-resources": "What getrusage counted for one side, from the opening of the channels of a size to the last message of this size, "
+    "including the warm-up: processor time, context switches, and the largest resident set of the process since its start. Without "
+    "peak_memory_from, the largest resident set is an upper bound.",
 }
 _ALWAYS = (
     "transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode waiting tuning warmup definition "
@@ -81,7 +82,7 @@ STATES = {
     "demand": States(always=f"{_ALWAYS} demand recovery_time_ns", sometimes="placement"),
     "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s placement"),
     "sustain": States(
-        always="transport load_mode basis goal definition planned_duration_s tool_version",  # a search with another tool prints only these
+        always="transport load_mode basis goal definition planned_duration_s tool_version",  # the conditions of a search with another tool
         sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup "
         "placement payload_bytes settings",
     ),
@@ -171,7 +172,7 @@ class _NativeRun:
             self._last_trial = -1
 
     def said_of(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding, completed by the conditions that earlier lines of the run state for it."""
+        """Return a finding with the conditions that earlier lines of the run state for it."""
         if kind == "cost" and self._has_companion and "companion_ns" not in fields:
             return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
         if kind == "trial" and isinstance(what, Record):
@@ -179,7 +180,7 @@ class _NativeRun:
         return what if self._is_one_of_several else self._warmed_up(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
-        """Check that the numbers of trials ascend. If a line is repeated, the trial itself was not repeated."""
+        """Check that the numbers of trials ascend. A repeated line is no second trial."""
         try:
             index = count(fields, "index")
         except (KeyError, ValueError) as error:
@@ -188,7 +189,7 @@ class _NativeRun:
         return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
     def _warmed_up(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding, completed by the outcome of its size's warm-up. Resource usage also gets the number of round trips."""
+        """Return a finding with the outcome of the warm-up of its size. Resource usage also gets the number of round trips."""
         size = fields.get("payload_bytes", "")
         if kind == "warmup":
             outcome, messages = fields.get("outcome", ""), _MESSAGES.fullmatch(fields.get("messages", ""))
@@ -220,7 +221,7 @@ def _read(read: _Reader, fields: Fields, kind: str) -> _What:
     except ValueError as error:
         return Broken(f"{kind} line: {error}")
     unknown = unknown_kind_of_result(fields) if isinstance(what, Record) else None
-    return what if unknown is None else Broken(f"{kind} line is of something this version does not know: {unknown}={fields[unknown]}")
+    return what if unknown is None else Broken(f"{kind} line has a value that this version does not know: {unknown}={fields[unknown]}")
 
 
 def _histogram(fields: Fields) -> Histogram:
@@ -294,7 +295,7 @@ def _transport(fields: Fields) -> Facts:
 
 
 def _start(fields: Fields) -> Facts:
-    datetime.fromisoformat(fields["time"])  # Raises ValueError for any other text. Pages would sort and show such a text as a time.
+    datetime.fromisoformat(fields["time"])  # Any other text raises ValueError, because pages would sort and show it as a time.
     return Facts(start_time=fields["time"])
 
 

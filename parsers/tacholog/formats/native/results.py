@@ -134,9 +134,8 @@ class ResultKind(NamedTuple):
         rate: the key of the requested rate.
         scope: the scope of the record.
         participant: the participant, if the line does not state it.
-        behind: pairs. The first element is "always", "counted" or a key. The second element is a key that the line needs always, if its count is not
-            0, or if it has the first key. Without the needed key, the line was cut.
-        optional: keys of size and samples that may be missing.
+        behind: pairs. The first element is "always", "counted" or a key. The second element is a key that the line must have: always, if its count is
+        not 0, or if it has the first key. If this key is missing, the line was cut. optional: keys of size and samples that may be missing.
     """
 
     test: Test | Callable[[Fields], Test]
@@ -191,7 +190,7 @@ class ResultKind(NamedTuple):
         if "exceed_ratio" in fields:
             values["goal"] = _goal(fields)
         if "batch_messages" in fields and count(fields, "batch_messages") == 1:
-            values["batch_bytes"] = 0  # Each message of this size was sent singly, even if batches were requested.
+            values["batch_bytes"] = 0  # Each message of this size was sent alone, even if batches were requested.
         return Conditions(**values)
 
 
@@ -264,7 +263,7 @@ def _loss(fields: Fields) -> Iterator[Number]:
 def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
     """Yield the number of instances (of keyed data) of which messages were received."""
     if "instances_heard" in fields and count(fields, "instances_heard") > count(fields, "instances"):
-        raise ValueError(f"{fields['instances_heard']} of {fields['instances']} instances were heard")
+        raise ValueError(f"messages of {fields['instances_heard']} of {fields['instances']} instances were received")
     return number("instances_heard", statistic, "instances_heard", fields)
 
 
@@ -281,7 +280,7 @@ def _cost(fields: Fields) -> Iterator[Number]:
     """Yield the processor time that the sides and the broker used for each message that arrived, on average. It belongs to the throughput result."""
     messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
     if messages == 0:
-        raise ValueError("the cost of no messages")
+        raise ValueError("the number of messages is 0")
     yield Number(metric="cpu_per_message", statistic="mean", value=used_ns / messages)
 
 

@@ -1,6 +1,6 @@
-"""OpenMessaging Benchmark (OMB): the JSON of its result, and the lines that it logs. Its drivers measure Kafka, Pulsar, RabbitMQ and other brokers.
+"""OpenMessaging Benchmark (OMB): its result as JSON, and its log. Its drivers measure Kafka, Pulsar, RabbitMQ and other brokers.
 
-The JSON has a list for each figure, with one value for each 10 s, and after it the figures of the whole test::
+The JSON has a list for each figure, with a value for each interval of 10 s. The figures of the whole test follow::
 
     "messageSize" : 200,
     "publishRate" : [ 502.91, 499.94 ],
@@ -8,22 +8,22 @@ The JSON has a list for each figure, with one value for each 10 s, and after it 
     "aggregatedPublishLatency50pct" : 0.474,
     "aggregatedEndToEndLatency50pct" : 1.0,
 
-The log has a line for each 10 s, and a last line without end-to-end latencies::
+The log has a line for each interval of 10 s, and a last line without end-to-end latencies::
 
     Pub rate   500.1 msg/s /  0.1 MB/s | Pub err     0.0 err/s | Cons rate   500.1 msg/s /  0.1 MB/s | Backlog:  0.0 K | Pub Latency (ms) avg: ...
 
-Publish latency lasts until the broker has acknowledged the message: it is no delivery, and may be longer than the end-to-end latency. The delay of a
-publish call is in microseconds, among milliseconds. "MB" are 2^20 bytes. The tool drops end-to-end latencies of zero and below, and does not count
-them, so each end-to-end latency has the mark ``drops_samples``; if all were dropped, the tool prints 0, and they are unknown. If the publisher's time
-stamps are whole milliseconds, so are all end-to-end latencies but their mean: then the clock has a step of 1 ms. Files before August 2022 have no
-delay of the publish call: a publisher that is blocked sends later, and nothing shows it. Their latencies have a definition of their own. Rates are
-those of all publishers and all subscribers together. The rate of the whole test is the mean of its intervals, without those of the warm-up. In a log,
-the test begins with the line 'Starting benchmark traffic': without it, intervals may be those of the warm-up, and there is no summary. If the backlog
-grew by more than one second of publishing, the rates have the mark ``not_sustained``.
+Publish latency ends when the broker has acknowledged the message. It is no delivery, and may be longer than the end-to-end latency. The delay of a
+publish call is in microseconds; all other times are in milliseconds. "MB" are 2^20 bytes. The tool drops end-to-end latencies of zero and below, and
+does not count them, so each end-to-end latency has the mark ``drops_samples``. If all were dropped, the tool prints 0, and the latencies are unknown.
+If the publisher's time stamps are whole milliseconds, all end-to-end latencies except their mean are whole milliseconds too. Then the clock has a
+step of 1 ms. Files before August 2022 have no delay of the publish call: a blocked publisher sends later, and no figure shows this. Their latencies
+have a separate definition. Rates are for all publishers and all subscribers together. The rate of the whole test is the mean of its intervals,
+without the warm-up. In a log, the test begins with the line 'Starting benchmark traffic'. Without this line, intervals may belong to the warm-up, and
+there is no summary. If the backlog grew by more than one second of publishing, the rates have the mark ``not_sustained``.
 
-Conditions are the size, topics, partitions, and publishers, and as settings the name of the workload and the subscribers of a topic; from the
-workload in a log also subscribers, consumer groups and the rate, and ``acks`` from the settings of Kafka's producer. The JSON names no durability and
-no replication: the manifest must state them.
+Conditions are the size, topics, partitions and publishers. The name of the workload and the number of subscribers of a topic are settings. A log also
+states subscribers, consumer groups and the rate in its workload, and ``acks`` in the settings of Kafka's producer. The JSON states neither durability
+nor replication: the manifest must state them.
 Source: WorkloadGenerator.java, TestResult.java and WorkerStats.java of openmessaging/benchmark; published results of three repositories; samples in
 tests/formats/openmessaging/.
 """
@@ -47,13 +47,14 @@ DIALECTS = (
     Dialect("log-2017", "before August 2022: without Pub Delay Latency", "posted lines of Pulsar"),
 )
 DEFINITIONS = {
-    "omb-publish": "From the send of a message by the client library until the broker has acknowledged it, to 1 us. The wait of a message for its "
-    "turn is its delay, a metric of its own.",
-    "omb-publish-2017": "From the send of a message by the client library until the broker has acknowledged it, to 1 us. If the publisher is "
-    "blocked, later messages are sent later, and nothing shows that.",
+    "omb-publish": "From the send of a message by the client library until the broker has acknowledged it, in steps of 1 us. The time that a "
+    "message waits for its turn is its delay, which is a separate metric.",
+    "omb-publish-2017": "From the send of a message by the client library until the broker has acknowledged it, in steps of 1 us. If the publisher "
+    "is blocked, later messages are sent later, and no figure shows this.",
     "omb-end-to-end": "From the time stamp of the publisher to the receipt of the message, on the clocks of two processes. Latencies of zero and "
     "below are dropped without a count.",
-    "omb-rates": "Messages that the broker acknowledged to all publishers, and messages that all subscribers received, over the time of the test.",
+    "omb-rates": "Messages that the broker acknowledged to all publishers, and messages that all subscribers received, divided by the time of the "
+    "test.",
 }
 _CONDITIONS = "load_mode payload_bytes topics partitions publishers"
 STATES = {
@@ -65,7 +66,7 @@ STATES = {
         sometimes="payload_bytes topics partitions publishers settings offered_rate_per_s subscribers consumer_groups acks warmup planned_duration_s",
     ),
 }
-LINE_BYTES = 1 << 22  # A test of a day has lists of 8640 values, and the JSON may be on one line.
+LINE_BYTES = 1 << 22  # If a test takes a day, its lists have 8640 values, and the JSON may be on one line.
 _JSON = tuple(re.compile(rf"\"{name}\"\s{{0,4}}:\s{{0,4}}\[") for name in ("publishRate", "publishLatencyAvg"))
 _LOG = LineStart(r"[^\n|]{0,120}?Pub rate {1,9}[0-9]{1,12}[.,][0-9] msg/s / ")
 _DRIVER = re.compile(r"\"driver\"\s{0,4}:\s{0,4}\"([^\"\n]{1,80})\"|-{5,20} WORKLOAD : [^\n]{0,200}? --- DRIVER : ([^\n]{1,80}?)-{5,20}")

@@ -1,6 +1,6 @@
 """The JSON of OpenMessaging Benchmark: lists with a value for each interval, and the figures of the whole test.
 
-The JSON has thousands of quantiles between its figures, so it is read in parts: a part ends where another kind of member begins.
+The JSON has thousands of quantiles between its figures, so it is read in parts. A part ends where a member of another kind begins.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COUNTS = ("topics", "partitions", "producersPerTopic", "consumersPerTopic")
 
 
 def _part_of(path: str) -> str | None:
-    """Return the part that a member belongs to; ``None`` for a quantile, and for a member that is no figure."""
+    """Return the part to which a member belongs; ``None`` for a quantile, or for a member that is no figure."""
     name = path.removesuffix("/[]")
     if name in _LISTED and name != path:
         return "publish lists"
@@ -53,11 +53,11 @@ class ResultDocument:
         self._part: str | None = None
         self._values: dict[str, list[JsonMember]] = {}
         self._counts: dict[str, int] = {}
-        self._settings: dict[str, str] = {}  # The subscribers of a topic are one: the JSON does not state its subscriptions.
+        self._settings: dict[str, str] = {}  # For example, the number of subscribers of a topic.
         self._payload_bytes: int | None = None
         self._is_sustained = True
-        self._has_delay = False  # whether the document states delays of the publish call, as since August 2022
-        self._step_ns: float | None = None  # the coarsest clock so far
+        self._has_delay = False  # whether the document states delays of the publish call, as documents since August 2022 do
+        self._step_ns: float | None = None  # the largest clock step so far
 
     @property
     def is_open(self) -> bool:
@@ -73,10 +73,10 @@ class ResultDocument:
             yield Finding(line, Broken(read.damage))
             if not self.is_open:
                 yield from self._broken()
-                yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
+                yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, so the lines after the damage cannot be read"))
             return
         if any(path in self._values and path.removesuffix("/[]") in (path, *read.opened) for path, _ in read.members):
-            yield Finding(line, Broken("a figure that an earlier line states"))
+            yield Finding(line, Broken("an earlier line already states this figure"))
             return
         facts: list[Facts] = []
         is_figure = False
@@ -97,7 +97,7 @@ class ResultDocument:
             yield from self._flush()
 
     def close(self) -> Iterator[Finding]:
-        """Say that the last part may be incomplete if the log ends within the document."""
+        """End the log. If the document is not complete, its last part is broken."""
         if self.is_open:
             yield from self._broken()
             yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
@@ -123,7 +123,7 @@ class ResultDocument:
         return Facts(conditions=Conditions(settings=settings_text(self._settings)))
 
     def _conditions(self, path: str) -> Conditions:
-        """Return the conditions that are known with this member."""
+        """Return the conditions that follow from this member and earlier members."""
         if path == "topics":
             return Conditions(topics=self._counts[path])
         if path == "partitions":
@@ -132,13 +132,13 @@ class ResultDocument:
         return Conditions(publishers=topics * self._counts[path]) if topics else Conditions()
 
     def _broken(self) -> Iterator[Finding]:
-        """Give up the part that was read: nobody knows what would have followed."""
+        """Yield the current part as broken, because its other members are missing."""
         lines, self._part, self._values = _lines(self._values), None, {}
         if lines:
             yield Finding(lines[0], Broken("the JSON ends within this part"), lines[1:])
 
     def _flush(self) -> Iterator[Finding]:
-        """Yield the records of the part that was read."""
+        """Yield the records of the current part, and begin another part."""
         part, values, self._part, self._values = self._part, self._values, None, {}
         if not values:
             return
@@ -179,14 +179,14 @@ class ResultDocument:
         yield figures.found(self._sized(record))
 
     def _latencies(self, figures: JsonObject, *, is_delivery: bool) -> Record | None:
-        """Return the latencies; ``None`` if there is none."""
+        """Return the record of the latencies; ``None`` if there is no latency."""
         numbers = [number for name in figures.members if (number := _number(figures, name))]
         if not is_delivery:
             self._has_delay = self._has_delay or any(number.metric == "send_lateness" for number in numbers)
             return published(numbers, has_delay=self._has_delay) if any(number.value for number in numbers) else None
         if not numbers:
             return None
-        if not any(number.value for number in numbers):  # All latencies were dropped.
+        if not any(number.value for number in numbers):  # The tool dropped all latencies.
             return replace(END_TO_END, numbers=tuple(replace(number, value=None, resolution=None, bound="=", marks=(DROPS,)) for number in numbers))
         step = MILLISECOND if all((n.value or 0) % MILLISECOND == 0 for n in numbers if n.statistic != "mean") else MICROSECOND
         numbers = [replace(number, resolution=step) if number.statistic != "mean" and number.value is not None else number for number in numbers]
@@ -208,7 +208,7 @@ def _rates_of(interval: JsonObject) -> Record | None:
 
 
 def _number(figures: JsonObject, name: str) -> Number | None:
-    """Return a latency. Percentiles, minimum and maximum are whole microseconds; the mean has all digits of a computed number."""
+    """Return a latency. Percentiles, minimum and maximum are whole microseconds. The mean has all its digits."""
     figure = _FIGURE.fullmatch(name)
     if figure is None:
         return None

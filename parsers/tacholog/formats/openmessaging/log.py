@@ -1,4 +1,4 @@
-"""The log of OpenMessaging Benchmark: a line for each 10 s, one for the whole test, and what the log says of the workload."""
+"""The log of OpenMessaging Benchmark: a line for each interval of 10 s, a line for the whole test, and the description of the workload."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from msgspec.structs import replace
 from tacholog.formats.kit import MICROSECOND, Broken, Cell, Conditions, Facts, Finding, JsonObject, JsonReader, Line, Number, Record, is_size, printed
 from tacholog.formats.openmessaging.results import MILLISECOND, RATES, Rates, published
 
-_MEBIBYTE = 8.0 * (1 << 20)  # in bits: the tool divides by 1024 twice
-_N = r"-?[0-9]{1,15}+[.,][0-9]"  # The sign of decimals depends on the locale.
+_MEBIBYTE = 8.0 * (1 << 20)  # in bits; "MB" is 1024 * 1024 bytes
+_N = r"-?[0-9]{1,15}+[.,][0-9]"  # The decimal sign depends on the locale.
 
 
 def _statistics(prefix: str, *names: str) -> str:
-    """Return the pattern of statistics, each with its name: ``50%:  0.4 - Max:  7.3``. The group of ``99.9%`` is ``p99_9`` behind the prefix."""
+    """Return the pattern of statistics, each with its name: ``50%:  0.4 - Max:  7.3``.
+
+    The name of the group of ``99.9%`` is the prefix, followed by ``p99_9``.
+    """
     groups = ((name.replace(".", "[.]"), "max" if name == "Max" else f"p{name[:-1].replace('.', '_')}") for name in names)
     return " - ".join(f"{name}: {{1,16}}(?P<{prefix}{group}>{_N})" for name, group in groups)
 
@@ -53,7 +56,7 @@ class BenchmarkLog:
         self._driver: str | None = None
         self._other_driver = False
         self._conditions = Conditions()
-        self._is_measuring = False  # whether the benchmark traffic has begun: what stands before it may be the warm-up
+        self._is_measuring = False  # whether the benchmark traffic has begun; earlier intervals may be the warm-up
         self._rates = Rates()
 
     @property
@@ -76,7 +79,7 @@ class BenchmarkLog:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Finding]:
-        """Yield the rates of the test that the log ends with."""
+        """End the log, and yield the rates of its last test."""
         if summary := self._rates.summary():
             yield summary
         self._rates = Rates()

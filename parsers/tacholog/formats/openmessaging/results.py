@@ -1,4 +1,4 @@
-"""What the JSON and the log of OpenMessaging Benchmark have in common: the kinds of results, and the rule for a rate that was not sustained."""
+"""The common parts of the JSON and the log of OpenMessaging Benchmark: the kinds of results, and the rule for a rate that was not sustained."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ END_TO_END = Record(
 
 
 def published(numbers: Sequence[Number], *, has_delay: bool) -> Record:
-    """Return a record of publish latencies. If they have no delay, they are of an old version, which does not state the load."""
+    """Return a record of publish latencies. Without a delay, they are from an old version, which does not state the load."""
     conditions = (
         Conditions(basis="pub-to-ack", definition="omb-publish", load_mode="paced")
         if has_delay
@@ -36,7 +36,7 @@ class Rates:
     def __init__(self) -> None:
         self._tally: Tally | None = None
         self._count = 0
-        self._backlogs: list[Number] = []  # the first and the last
+        self._backlogs: list[Number] = []  # the first and the last backlog
 
     def add(self, line: Line, record: Record) -> None:
         """Add an interval. All intervals take 10 s."""
@@ -48,7 +48,7 @@ class Rates:
 
     @property
     def is_sustained(self) -> bool:
-        """Whether the backlog grew by no more than one second of publishing. If a figure is unknown, nothing contradicts that."""
+        """Whether the backlog grew by at most one second of publishing; also true if a figure is unknown."""
         rate = next((number.value for number in self._tally.numbers() if number.metric == "acknowledged_rate"), None) if self._tally else None
         if not self._backlogs or rate is None:
             return True

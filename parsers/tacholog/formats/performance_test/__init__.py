@@ -63,9 +63,9 @@ LINE_BYTES = 1 << 22  # The whole JSON is one line, with about 750 bytes for eac
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
-    "performance_test-rates": "Messages and bytes per second, as the tool computes them for the time between two rows: whole numbers, "
-    "summed over publishers or subscribers. Messages in all are these rates times that time. The bytes are the size of the message type, whatever "
-    "was sent of it. Processor time is that of the process, over all cores.",
+    "performance_test-rates": "Messages and bytes per second, as the tool computes them for the time between two rows: whole numbers, added over "
+    "publishers or subscribers. Total numbers of messages are these rates times that time. The bytes are the size of the message type, even if "
+    "fewer bytes were sent. Processor time is that of the process, over all cores.",
 }
 STATES = {
     "latency": States(
@@ -168,7 +168,7 @@ class _Experiment:
         self._screens = Screens()
 
     def learn(self, key: str, value: str) -> Facts | None:
-        """Read a line of the head. Such a line before the opening line, or after the start of the table, is not part of a head."""
+        """Read a line of the head. If such a line is before the opening line, or after the start of the table, it is not part of a head."""
         if self.columns or len(self._head) >= _KEYS or not (self._head or key == _OPENING):
             return None
         return self._learn_all({key: value})
@@ -312,7 +312,7 @@ def _conditions(head: Mapping[str, str]) -> Conditions:
 def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
     """Return the conditions that a line of the head adds.
 
-    The load mode depends on the mode, and facts cannot be withdrawn, so it is added when the mode is stated.
+    The load mode depends on the mode, and a fact cannot be removed later. So the load mode is added only when the mode is known.
     """
     named = {name: value for name in Conditions.__struct_fields__ if (value := getattr(conditions, name)) != getattr(before, name)}
     return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})

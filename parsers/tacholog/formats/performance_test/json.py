@@ -35,7 +35,7 @@ _MOST_DIGITS = 400  # Before or after the decimal point. If there was no message
 _TELLING = 3  # Fewer rows cannot show that the counts of samples are sums since the start.
 _TWICE = 1.5  # A count that is larger than a row's messages by this factor covers several rows: the rounding of a count is smaller.
 _LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
-_GARBLED = Broken("an object of the list is garbled, or has not the members that the tool prints")
+_GARBLED = Broken("an object of the list is garbled, or lacks members that the tool prints")
 
 # The names that the members of the head have in the tool's text output.
 _NAMES = {
@@ -80,7 +80,10 @@ def _number(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
-    """Whether a decimal number has a usual length. It would take hours to write `Decimal("1e1000000")` as a whole number."""
+    """Whether a decimal number has a usual length.
+
+    Other numbers are refused: it would take hours to write `Decimal("1e1000000")` as a whole number.
+    """
     return isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
 
 
@@ -122,7 +125,7 @@ def read_document(text: str) -> ExperimentDocument | Broken:
         return Broken("the JSON ends before its results")
     members = parse_json(head.rstrip(",") + "}", parse_float=Decimal) if head.endswith(",") else None
     if members is None:
-        return Broken("the JSON says in a garbled way what was run")
+        return Broken("the description of the run in the JSON is garbled")
     rows = tuple(_rows(results))
     return ExperimentDocument(dict(_head_values(members)), rows, ends_early=not results.rstrip().endswith("]}"))
 

@@ -64,7 +64,7 @@ _CELL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,9})?(?:e[+-][0-9]{1,3})?|-?(?:na
 _COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
 _MOST_COLUMNS = 200
 _HUGE_MS = 1e12  # Thirty years. If there was no sample, a minimum or maximum still has its initial value, which is larger.
-_ALL_CORES = 101.0  # In percent. The tool's clocks have different steps, so the value may be slightly above 100.
+_ALL_CORES = 101.0  # In percent. The tool uses clocks with different steps, so the value may be slightly above 100.
 _ROUNDING = 0.0051
 # The column from which each number of a record is read.
 _PRINTED = {
@@ -180,7 +180,7 @@ class ExperimentRow(NamedTuple):
         for metric, name, bits in (("message_rate", "received", 1), ("offered_rate", "sent", 1), ("goodput", "data_received", 8)):
             rate = bits * self._rate(name)
             if rate or (name in self.flowing and name in self.cells and name not in self.impossible):
-                marks = () if rate else (DERIVED,)  # Only earlier rows show that a zero is a rate.
+                marks = () if rate else (DERIVED,)  # A zero is a rate only if an earlier row had a rate above zero.
                 yield Number(metric=metric, statistic="mean", value=float(rate), resolution=float(bits), marks=marks)
         if "T_loop" in self.impossible:
             yield impossible("duration")
@@ -226,7 +226,7 @@ def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
     if line.whole and cells and not cells[-1]:
         cells.pop()  # Some versions print a separator after the last cell, too.
     if not columns:
-        return Broken("a row without a table's header before it")
+        return Broken("there is no header of a table before this row")
     if not line.whole and len(cells) < len(columns):
         needed = max((columns.index(name) for name in columns if name in (*_NEEDED, *COUNTS)), default=0)
         if len(cells) <= needed:
@@ -280,7 +280,7 @@ _CUT = re.compile(r"\s*[|+]")
 _LATER = re.compile(r"\s*(?:publisher loop|system usage)\b")
 _GARBLED = Broken("a row of a box that is cut short or garbled")
 _TOO_EARLY = Broken("the screen ends before its samples")
-_NO_TIME = Broken("no box above says of which time these samples are")
+_NO_TIME = Broken("no box above states the time of these samples")
 
 
 class Screen(NamedTuple):
@@ -313,7 +313,7 @@ class Screens:
             yield from self._take_times(line, cells)
             return
         if self._begin and (self._since > _TO_SAMPLES or _LATER.match(line.text) or (cells in _BOX_HEADS and cells != _SAMPLES)):
-            begin, self._begin = self._begin, None  # The samples are lost: the next samples belong to another screen.
+            begin, self._begin = self._begin, None  # The samples of this screen are lost. The next samples belong to another screen.
             yield Screen((begin,), _TOO_EARLY)
         if cells in _BOX_HEADS:
             self._tangled = self._tangled or bool(self._head)

@@ -1,12 +1,12 @@
 """RTI Perftest: the output of its programs, from version 5.1 of 2016 (which is older than 2.0) to 4.3; results that RTI publishes; and Perftest Lite.
 
-Throughput is printed by the subscriber, latency by the publisher; both as a summary for each message size, with intervals before it. Up to 3.0.1 as
+The subscriber prints throughput, and the publisher prints latency: a summary for each message size, with intervals before it. Up to 3.0.1, this is
 text::
 
     Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)
     Length:    32  Latency: Ave     20 us  Std    1.5 us  Min     18 us  Max    130 us  50%     20 us  90%     21 us ... 99.9999%    130 us
 
-from 3.1 on as CSV, or with an option as JSON or the old text. Results are on stdout, the banner and progress on stderr, so a log may lack one of
+From 3.1 on, it is CSV, or with an option JSON or the old text. Results are on stdout, the banner and progress on stderr, so a log may lack one of
 them.
 
 ``Length`` is the sample as the tool counts it (28 bytes of it are RTI's own header), "Mbps" is 10**6 bit/s of it, "Lost" counts gaps in the sequence
@@ -14,7 +14,7 @@ numbers at this subscriber. Latencies are half of a round trip, halved by intege
 
 Conditions are the values of the banner for reliability, keys, batching, rate, time, listeners or waitsets, type, FlatData, zero copy and the
 transport, and, as settings, other requested features of the middleware: asynchronous publishing, flow controller, multicast, turbo mode, throttling,
-and the mode of TCP. Environment are identifiers, the domain, the network card, the file of QoS profiles, and how often a latency is measured: they
+and the mode of TCP. Identifiers, the domain, the network card, the file of QoS profiles, and how often a latency is measured are environment: they
 name a run or a machine, or repeat conditions.
 Source: the RTI Perftest manual, "Test Results", and the printers of its releases 5.1 to 4.3 and of Perftest Lite; samples in tests/formats/rti/.
 """
@@ -54,22 +54,24 @@ DIALECTS = (
 )
 BULK = (*rules.BULK, SAMPLES)
 DEFINITIONS = {
-    "rti-one-way": "Half of a round trip, in whole microseconds (in special builds whole nanoseconds), halved by integer division: RTI Perftest "
-    "calls it one-way latency. The percentiles are fixed by the tool; how many samples are behind them is not printed. "
-    "In a test of throughput, only one message in so many is measured ('Latency count'): a run cannot have more samples than its messages give.",
-    "rti-one-way-running": "As rti-one-way: 'last' is the latency of one answer, the other statistics are over all answers since the size began.",
-    "rti-low-resolution": "The time of a whole run over twice its messages, for runs with a clock too coarse for single latencies.",
+    "rti-one-way": "Half of a round trip, in whole microseconds (in special builds whole nanoseconds), halved by integer division. RTI Perftest "
+    "calls it one-way latency. The tool has a fixed list of percentiles, and does not print of how many samples they are. In a throughput test, "
+    "only one message in a fixed number is measured ('Latency count'). This limits the number of samples of a run.",
+    "rti-one-way-running": "As rti-one-way. 'last' is the latency of one answer. The other statistics are over all answers of the current size so "
+    "far.",
+    "rti-low-resolution": "The time of a whole run, divided by twice its messages, for runs whose clock is too coarse for single latencies.",
     "rti-sample": "As rti-one-way, with statistics that were computed here from the single latencies in the log.",
-    "rti-serialization": "Time to serialise and to deserialise one message, measured by the publisher apart from the run.",
-    "rti-throughput": "Samples taken by the subscriber in the time of the test, 'Mbps' being 10^6 bit/s of the length that the tool prints, in which "
-    "28 bytes of its own header are contained. Rates of zero-copy runs are logical: the bytes are not moved.",
-    "rti-throughput-running": "As rti-throughput: 'last' is over the last second, 'mean' is the mean of all seconds since the size began, and counts "
-    "are since then.",
+    "rti-serialization": "Time to serialise and to deserialise one message, which the publisher measured outside of the run.",
+    "rti-throughput": "Samples that the subscriber received in the time of the test. 'Mbps' is 10^6 bit/s of the length that the tool prints, which "
+    "includes 28 bytes of its own header. Rates of zero-copy runs are logical: the bytes are not moved.",
+    "rti-throughput-running": "As rti-throughput. 'last' is over the last second, 'mean' is the mean of all seconds of the current size so far, and "
+    "counts are totals of this size so far.",
     "rti-over-subscribers": "As rti-throughput, over all subscribers of one publisher.",
-    "lite-one-way": "Half of a round trip, in whole microseconds, as Perftest Lite prints it; sizes hold 28 bytes of its own header.",
-    "lite-one-way-running": "As lite-one-way: 'last' is the latency of one answer, the other statistics are over all answers since the size began.",
-    "lite-throughput": "Samples taken by Perftest Lite's subscriber times their size, over the time since the first of them; lost ones by sequence "
-    "number.",
+    "lite-one-way": "Half of a round trip, in whole microseconds, as Perftest Lite prints it. Sizes include 28 bytes of its own header.",
+    "lite-one-way-running": "As lite-one-way. 'last' is the latency of one answer. The other statistics are over all answers of the current size so "
+    "far.",
+    "lite-throughput": "Samples that Perftest Lite's subscriber received, times their size, divided by the time since the first sample. Lost "
+    "samples are counted by sequence number.",
     "lite-throughput-running": "As lite-throughput, over the last second.",
 }
 STATES = {
@@ -118,7 +120,7 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
     def read_line(line: Line) -> Iterator[Finding]:
         nonlocal run
         if begins_run(line.text):
-            yield from run.close("another run begins within this")
+            yield from run.close("another run begins within this one")
             run = _PerftestRun()
         yield from run.take(line)
 

@@ -6,7 +6,7 @@ it has removed their padding and trailing zeros, so these rows need their head.
 
 If the log ends within a row, the head identifies the complete cells, and they are used if they are enough for a record. Without a head, the row is
 refused, because the first cells of different kinds of rows look the same. If a spreadsheet saved a row of latencies, and the log ends within this
-row, it is also refused: the missing cell may be the only cell with decimals.
+row, the row is also refused: the missing cell may be the only cell with decimals.
 """
 
 from __future__ import annotations

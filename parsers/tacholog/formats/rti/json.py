@@ -95,7 +95,7 @@ class JsonOutput:
     def _take_opening(self, line: Line, what: str) -> list[Finding]:
         done = list(self.close("another object begins within this one"))
         if self._size is None or (what == "intervals" and self._extremes is not None):
-            return [*done, Finding(line, Broken("no length stands before this object"))]
+            return [*done, Finding(line, Broken("there is no length before this object"))]
         self._intervals = what == "intervals"
         if self._intervals:
             self._extremes = (inf, -inf)
@@ -105,7 +105,7 @@ class JsonOutput:
 
     def _take_value(self, line: Line, field: re.Match[str]) -> list[Finding]:
         if self._object is None or field["key"] in self._values or self._ended:
-            done = list(self.close("values of this object are missing, or stand there twice"))
+            done = list(self.close("values of this object are missing or repeated"))
             return [*done, Finding(line, Broken("a value outside of an object"))]
         self._lines.append(line)
         self._values[field["key"]] = Cell(field["value"], field.start("value"), line.number)
@@ -140,7 +140,7 @@ class JsonOutput:
         if isinstance(record, Broken):
             return record
         if self._test not in {None, record.test}:
-            return Broken("this object is another program's than those before it")
+            return Broken("another program printed this object than the objects before it")
         self._test = record.test
         if record.test != "latency" or self._extremes is None:
             return record
@@ -149,7 +149,7 @@ class JsonOutput:
         are_same = (low, high) == (old_low, old_high)
         if low > old_low or high < old_high or (record.scope == "summary" and not are_same):
             self._size = None
-            return Broken("minimum or maximum go back: this object is of another size than those before it")
+            return Broken("the minimum grew or the maximum shrank: this object belongs to another size than the objects before it")
         self._extremes = (low, high)
         return record
 
@@ -164,7 +164,7 @@ def _record(size: str, values: Mapping[str, Cell], *, summary: bool) -> Record |
         return MISSING
     texts = dict(zip((*groups, "cpu"), values.values(), strict=False))
     if any(text.startswith("-") for name, text in texts.items() if name not in {*COSTS, "cpu"}) or size == "0":
-        return Broken("a value of this object cannot be")
+        return Broken("an impossible value in this object")
     if texts.setdefault("size", Cell(size, 0)) != size:
         return MISSING
     is_assumed = rule in (LATENCY, RUNNING_LATENCY) and not re.search("[.,]", texts["min"])

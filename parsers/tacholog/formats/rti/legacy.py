@@ -12,7 +12,7 @@ from tacholog.formats.kit import Broken, Cell, Cells, Finding, Line, LineRule, R
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import CUT, LATENCIES, UNIT, unit_ns
 
-_WHOLE = r"[0-9]{1,40}"  # More digits than any counter has: if a size is impossible, the message says so.
+_WHOLE = r"[0-9]{1,40}"  # This is more than any counter has, so an impossible size is read, and its message can say that it is impossible.
 _REAL = r"[0-9]{1,40}(?:[.,][0-9]{1,3})?"
 _PERCENT = r"\((?P<percent>[0-9]{1,3}[.,][0-9]{1,2})\s?(?:%|\(%\))\)"
 _PERCENTAGE = r"(?P<cpu>[0-9]{1,12}(?:[.,\u00a0\u202f][0-9]{3}){0,3}(?:[.,][0-9]{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
@@ -52,8 +52,8 @@ _SERIALIZATION = re.compile(
 _AVERAGE = re.compile(r"\s*Average Latency time = (?P<mean>[0-9]{1,18}) \(us\)\s*")
 _GARBLED = Broken("summary line is cut short or garbled")
 _GARBLED_INTERVAL = Broken("interval line is cut short or garbled")
-_HEADLESS = Broken("no head says of which size this interval is")
-_TANGLED = Broken("two sizes at once: whose interval this is cannot be told")
+_HEADLESS = Broken("no head states the size of this interval")
+_TANGLED = Broken("two sizes are mixed: it is unknown to which size this interval belongs")
 _STARTS = (
     *("Length:", "Packets:", "One way Latency:", "One-Way Latency:", "One-way Latency:", "Serialization/Deserialization:", "Average Latency time"),
 )
@@ -86,7 +86,7 @@ class LegacyText:
         size = head["size"] if line.whole and rules.too_large(size=head["size"]) is None else None
         self._tangled = self._open is not None and self._open != size
         self._open, self._last, self._shape = size, None, None
-        return [Finding(line, None if size else Broken("a message size that cannot be"))]
+        return [Finding(line, None if size else Broken("an impossible message size"))]
 
     def _result(self, line: Line, text: str) -> Record | Broken:
         if text.startswith("Length:"):
@@ -152,7 +152,7 @@ def _serialization(line: Line, size: str | None) -> Record | Broken:
     if match is None or not line.whole:
         return CUT if match else Broken("serialization line is cut short or garbled")
     if size is None:
-        return Broken("no summary of latencies stands before this line")
+        return Broken("there is no summary of latencies before this line")
     record = _record(rules.SERIALIZATION, match, size)
     return record if isinstance(record, Broken) or record.numbers else Broken("the tool did not compute the cost of serialising")
 

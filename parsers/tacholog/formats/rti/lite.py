@@ -153,7 +153,7 @@ class LiteOutput:
         if match is None or not line.whole:
             return CUT if match else Broken("a sample that is garbled")
         if self._size is None:
-            return Broken("no line says of which size this sample is")
+            return Broken("no line states the size of this sample")
         cells = Cell.named(match, line.text.find(text))
         record = rules.record(_SAMPLE, {**cells, "size": self._size})
         return record if isinstance(record, Broken) else msgspec.structs.replace(record, samples=1)

@@ -179,7 +179,7 @@ _ROW = re.compile(r"[0-9][0-9. ]{1,200}|[|0-9][0-9.| ]{1,200}|-{3}[-|: ]{1,200}"
 _LINE_HEADS = tuple(
     (table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.headings.values()) + r" *\|?")) for table in _TABLES
 )
-HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # A table with one row on each line begins so.
+HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # the start of a table with one row on each line
 
 
 def _head(text: str) -> TableForm | None:
@@ -298,7 +298,7 @@ class WebPage:
         self._row.append(line)
         table = next((table for table in tables(self._columns) if len(table.headings) == len(self._columns) - optional), None)
         if table is None:
-            return [*done, *self.close("a row under a header that is not the latency table's")]
+            return [*done, *self.close("the header of this row is not a header of a latency table")]
         if len(self._row) == table.first_decimal + 1:
             done += self._previous_row(table)
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done

@@ -1,8 +1,8 @@
 """The rows of RTI Perftest in all its outputs, and the conditions on their figures. Text and CSV can have hundreds of thousands of rows.
 
 If the figures of a row contradict each other, the row is broken. Minimum, percentiles and maximum must be in order, the mean must be between them,
-the goodput must match the rate, and the share of loss must match the counts. The tool computes its figures so, and only a damaged row can be
-different.
+the goodput must match the rate, and the share of loss must match the counts. The tool computes its figures in this way, so only a damaged row can
+differ.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tacholog.formats.kit import (
 
 CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
-GO_BACK = "minimum or maximum go back: this interval is of another size than those before it"
+GO_BACK = "the minimum grew or the maximum shrank: this interval belongs to another size than the intervals before it"
 UNIT = "us|ns|[\u03bc\u00b5]s"
 # The groups of the patterns, in the order in which the tool prints the figures.
 RUNNING = ("last", "mean", "std", "min", "max")
@@ -59,9 +59,9 @@ def unit_ns(unit: str) -> float:
 def too_large(*numbers: str, size: str | None = None) -> Broken | None:
     """Return the error if a size or a counter is larger than the tool can store; otherwise ``None``."""
     if size is not None and (not size.isdecimal() or len(size) > len(str(COUNT_LIMIT)) or not is_size(int(size))):
-        return Broken("a message size that cannot be")
+        return Broken("an impossible message size")
     if any(len(re.split("[.,]", number)[0]) > _MOST_DIGITS for number in numbers):
-        return Broken("a number that no counter of the tool can hold")
+        return Broken("a number that is too large for a counter of the tool")
     return None
 
 

@@ -37,7 +37,7 @@ BATCH = 1000
 SAMPLES = Bulk(rb"\d{1,15}+, *+\d{1,15}+ *+")
 _HEAD = re.compile(r"\s*Sample Number, ?Value\s*")
 _ROW = re.compile(r"\s*(?P<number>[0-9]{1,15}), *(?P<value>[0-9]{1,15})\s*")
-_MISSING = "samples are missing from these: there can be no statistics of them"
+_MISSING = "samples are missing here: the statistics cannot be computed"
 _STATISTICS = ("mean", "min", "max", "p50", "p90", "p99", "p99.99")
 
 

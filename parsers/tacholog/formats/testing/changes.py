@@ -18,7 +18,7 @@ _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
 _DIGIT = re.compile(rb"[0-9]")
 _ROLE = re.compile(rb"\b[ps]ub\b")  # "pub" and "sub" differ by one byte, so nobody could recognise this change.
-# Words at the end of a line that is complete with and without them: in a row of iperf3, and after the name of a layer of eCAL.
+# A line of these tools is complete with or without such a word at its end: a row of iperf3, and the name of a layer of eCAL.
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
 CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]
@@ -97,7 +97,7 @@ def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
 
 
 def torn(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave out a part of any length, so that a block may continue with the lines of another block, for example of the next test."""
+    """Leave out a part of any length. Then a block may continue with the lines of another block, for example of the next test."""
     start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
     return [*lines[:start], *lines[end:]]
 

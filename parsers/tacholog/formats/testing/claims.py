@@ -128,7 +128,7 @@ def allowance_for(change: str) -> Literal["moved", "mixed"]:
 
 
 def distance_needed(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> Distance | None:
-    """Return the smallest distance that allows all records of a changed log; ``None`` if no `Distance` allows them all."""
+    """Return the smallest distance that allows all records of a changed log; ``None`` if no `Distance` allows all of them."""
     furthest = max((distance for _, distance in _distances(events, true, change, allow)), default=Distance.NONE)
     return None if furthest == inf else Distance(int(furthest))
 
@@ -221,7 +221,7 @@ class ChangedLog(NamedTuple):
 
 
 def explain(record: Record, changed: ChangedLog) -> str:
-    """Return a text: how a record differs from the nearest record of the sample, and the lines from which the record was read."""
+    """Return a text that shows how a record differs from the nearest record of the sample, and the lines from which the record was read."""
     claim = claim_of(record)
     nearest = min(changed.true, key=lambda true: (*_unlikeness(claim, true), repr(true)), default=None)
     if nearest is None:

@@ -82,7 +82,7 @@ def check_states(name: str, logs: Sequence[Path]) -> None:
         return
     if (declared := states_of(name)) is None:
         raise AssertionError('STATES is no mapping from tests to States, such as {"latency": States(always="basis definition")}')
-    _expect_no_fault(f"STATES of {name} is not what the results of its samples state", faults_of_states(declared, results_of(name, logs)))
+    _expect_no_fault(f"STATES of {name} does not match the results of its samples", faults_of_states(declared, results_of(name, logs)))
 
 
 def _expect_no_fault(what_is_wrong: str, faults: Sequence[str]) -> None:
@@ -95,7 +95,7 @@ def faults_of_definitions(definitions: Collection[str], results: Iterable[Result
     first = {result.definition: result.log_line for result in reversed([*results]) if result.definition not in definitions}
     declared = f"DEFINITIONS ({', '.join(definitions) or 'which is empty'})"
     return [
-        f"{log_line}: {f'{definition!r} is none' if definition else 'none is stated: name one'} of {declared}"
+        f"{log_line}: {f'{definition!r} is none' if definition else 'no definition is stated: name one'} of {declared}"
         for definition, log_line in first.items()
     ]
 
@@ -301,13 +301,13 @@ def check_bulk(name: str, log: bytes) -> None:
     events, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
     for event, expected_event in zip(events, expected, strict=False):
         if event._replace(lines=tuple(event.lines)) != expected_event._replace(lines=tuple(expected_event.lines)):
-            raise AssertionError(f"read in bulk, the log yields\n{event}\nand line by line\n{expected_event}")
+            raise AssertionError(f"read in bulk, the log yields\n{event}\nbut read line by line\n{expected_event}")
         if _positions(event) != _positions(expected_event):
             raise AssertionError(
-                f"read in bulk, the numbers of\n{event}\nare at\n{_positions(event)}\nand line by line at\n{_positions(expected_event)}"
+                f"read in bulk, the numbers of\n{event}\nare at\n{_positions(event)}\nbut read line by line at\n{_positions(expected_event)}"
             )
     if len(events) != len(expected) or at_once.account != one_by_one.account:
-        raise AssertionError(f"read in bulk, the log has the account\n{at_once.account}\nand line by line\n{one_by_one.account}")
+        raise AssertionError(f"read in bulk, the log has the account\n{at_once.account}\nbut read line by line\n{one_by_one.account}")
 
 
 def _positions(event: Event) -> list[tuple[int | None, int | None]]:
@@ -414,7 +414,7 @@ def format_tests(
     )
     for words_of_test, kind, check in kinds:
         tests |= {words_of_test.format(change): test(changed(check, change), seeds) for change in kind}
-    return type(f"TestsOf_{name}", (), {"__doc__": f"What holds for every format, of {name}.", **tests})
+    return type(f"TestsOf_{name}", (), {"__doc__": f"The tests that every format must pass, for {name}.", **tests})
 
 
 def _lines(log: bytes) -> tuple[bytes, ...]:
