@@ -15,7 +15,7 @@
 namespace tacholog {
 namespace {
 
-/// The index of the interface with this name or index; 0 if there is none.
+/// The index of the interface that this text names, by name or by index; 0 if there is none.
 std::uint32_t zone_of(const std::string& text) {
     const auto index = ::if_nametoindex(text.c_str());
     return index != 0 ? index : to_number<std::uint32_t>(text).value_or(0);

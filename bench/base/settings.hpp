@@ -47,7 +47,7 @@ inline std::string value_of(const Settings& settings, std::string_view name) {
 /// Every declared setting with the value that the user gave, or else with its default.
 Settings in_effect(std::span<const Setting> declared, const Settings& given = {});
 
-/// If the setting does not allow this value: an error that names the setting and the allowed values.
+/// Returns an error if the setting does not allow this value. The error names the setting and the allowed values.
 Result<void> check_value(const Setting& setting, std::string_view value);
 
 /// For Setting::check: a whole number within these limits.

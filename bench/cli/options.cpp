@@ -94,7 +94,7 @@ Result<Options> parse_options(int argc, char* argv[]) {
     options.command = joined(argc, argv);
     const auto rows = option_table();
     const auto table = getopt_table(rows);
-    optind = 0;  // start again: tests call this function more than once
+    optind = 0;  // lets getopt start from the beginning, because tests call this function more than once
     while (true) {
         const int at = std::max(optind, 1);  // index of the current word
         const int answer = ::getopt_long(argc, argv, "+:", table.data(), nullptr);

@@ -197,7 +197,8 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start_in(
     const Fd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
     if (!nothing) return os_error("open /dev/null");
     const auto words = pointers_to(order.words);
-    std::vector<std::string> environment = order.environment;  // getenv returns the first of equal names
+    // First, because getenv returns the first entry with a name.
+    std::vector<std::string> environment = order.environment;
     for (std::string& entry : own_environment()) environment.push_back(std::move(entry));
     const auto entries = pointers_to(environment);
     const pid_t parent = ::getpid();

@@ -62,7 +62,7 @@ struct WayTaken {
     std::string expected;
     std::uint64_t carried_bytes = 0;  ///< payload bytes of the results in this log, each message counted once
     std::optional<std::uint64_t> ip_bytes;
-    std::optional<bool> agrees;  ///< nothing: too few bytes were carried to decide
+    std::optional<bool> agrees;  ///< nothing: the run carried too few bytes to decide
 };
 
 enum class Outcome { steady, not_steady, fixed };
@@ -193,8 +193,8 @@ struct Sustained {
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
     std::uint64_t trials = 0;           ///< number of all trials
     Tried at_rate;                      ///< the trials at the rate of the result
-    std::uint64_t passed_above =
-        0;  ///< number of higher rates at which trials passed, although a queue does not explain it
+    /// Number of rates well above the upper bound at which trials passed; a growing queue does not explain this.
+    std::uint64_t passed_above = 0;
 };
 
 /// The result of all trials of a payload size.
@@ -205,14 +205,14 @@ struct SustainResult {
     Nanoseconds duration_ns = 0;  ///< of all trials
 };
 
-/// The definition of a rate, used everywhere: messages per second between the first and the last message. `n` messages
+/// The definition of a rate in all results: messages per second between the first and the last message. `n` messages
 /// span `n - 1` periods, so fewer than two messages have no rate.
 inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_to_last_ns) {
     if (messages < 2 || first_to_last_ns <= 0) return std::nullopt;
     return static_cast<double>(messages - 1) * 1e9 / static_cast<double>(first_to_last_ns);
 }
 
-/// The rate in a time that begins with a message that is not counted in `messages`: the last one before this time.
+/// The rate in a period that begins at the last message before it. This message is not counted in `messages`.
 inline std::optional<double> rate_within(std::uint64_t messages, Nanoseconds duration_ns) {
     return messages > 0 ? rate_of(messages + 1, duration_ns) : std::nullopt;
 }
@@ -237,8 +237,9 @@ struct DemandResult {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     Faults faults;
-    std::optional<Nanoseconds> send_duration_ns;  ///< first to last message at the publisher, which alone knows it
-    Nanoseconds receive_duration_ns = 0;          ///< from the first to the last message at the subscriber
+    /// From the first to the last message at the publisher; only the publisher knows it.
+    std::optional<Nanoseconds> send_duration_ns;
+    Nanoseconds receive_duration_ns = 0;  ///< from the first to the last message at the subscriber
     std::string participant = {};
     std::optional<Instances> instances = {};
     Batches batches = {};
@@ -258,7 +259,7 @@ struct Aggregate {
     std::optional<double> slowest_rate_per_s;  ///< the lowest rate of any of them; nothing if one has no rate
     std::optional<double> total_rate_per_s;    ///< the sum of the rates of all subscribers or publishers
     std::optional<double> offered_rate_per_s;
-    std::optional<Instances> instances = {};  ///< `heard` is the lowest count of any of them
+    std::optional<Instances> instances = {};  ///< `heard` is the lowest count of any subscriber or publisher
     Batches batches = {};
 };
 

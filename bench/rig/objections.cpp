@@ -18,7 +18,7 @@ std::string names_of_those(bool (*can)(const Transport&)) {
     return names;
 }
 
-/// Why this number of subscribers, or dropping messages for a slow one, is not possible.
+/// Why the transport cannot have this number of subscribers, or cannot drop messages for a slow one.
 std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
     if (options.audience.subscribers > 1 && !transport.reaches_several) {
         return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
@@ -32,7 +32,7 @@ std::optional<std::string> objection_to_audience(const Options& options, const T
     return std::nullopt;
 }
 
-/// Why this number of publishers is not possible.
+/// Why the transport cannot have this number of publishers.
 std::optional<std::string> objection_to_publishers(const Options& options, const Transport& transport) {
     if (options.publishers == 1) return std::nullopt;
     if (options.test == Test::latency || options.test == Test::sustain) {
@@ -50,7 +50,7 @@ std::optional<std::string> objection_to_publishers(const Options& options, const
     return std::nullopt;
 }
 
-/// Why this transport cannot send in this way.
+/// Why the transport cannot send as the options require.
 std::optional<std::string> objection_to_sending(const Options& options, const Transport& transport) {
     if (options.batch_bytes > 0 && transport.most_batch_bytes == 0) {
         return "--batch-bytes: " + options.transport + " has no batches; those that have are " +
@@ -107,7 +107,7 @@ std::optional<std::string> objection_to_memory(const Options& options, const Tra
            " of memory for it, and there are " + in_mib(*available);
 }
 
-/// Why this build does not have this transport. A library that was left out, such as zeromq, stands for all its
+/// Why this build does not have the transport. A library that was left out, such as zeromq, stands for all its
 /// transports, such as zeromq-tcp.
 std::string why_missing(const std::string& name) {
     for (const LeftOut& left_out : transports_left_out()) {

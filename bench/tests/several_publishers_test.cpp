@@ -17,7 +17,7 @@ protected:
     static bool loses_nothing() { return GetParam()->reliability == Reliability::reliable; }
 };
 
-/// Runs over every transport at night, and over our own transports in the gate.
+/// At night, these tests run over every transport. In the gate, they run over our own transports.
 class FromSeveralOfOurs : public FromSeveral {};
 
 TEST_P(FromSeveral, EachPublisherHasItsOwnLinesAndTheAggregateHasTheirSums) {
@@ -125,7 +125,7 @@ TEST(Publishers, EachPublisherCountsItsOwnLosses) {
     EXPECT_EQ(number(log, "aggregate", "lost"), lost) << log;
 }
 
-// Happens with a broker that has one queue for all publishers, with space only for the fastest one.
+// Happens if a broker has one queue for all publishers, and the fastest publisher fills it.
 TEST(Publishers, APublisherWhoseMessagesAreAllLostHasAResult) {
     const std::string line = "--transport mock --set faults=silence=2 --publishers 2 --sizes 64 --warmup 0 --test ";
     Program stream{line + "throughput --rate 2000 --duration 0.1"};

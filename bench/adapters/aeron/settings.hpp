@@ -16,8 +16,8 @@ inline bool is_one_of(std::string_view value, std::initializer_list<std::string_
     return std::ranges::find(words, value) != words.end();
 }
 
-// These words are not declared as a list of values, because the tests over all transports would then run once
-// for each word.
+// The allowed words are checked by functions, not declared as a list of values: the tests over all transports would run
+// once for each listed word.
 inline Result<void> threading_word(std::string_view value) {
     if (is_one_of(value, {"library", "dedicated", "shared-network", "shared"})) return {};
     return Error{"not one of library, dedicated, shared-network, shared"};

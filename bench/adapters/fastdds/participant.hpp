@@ -43,8 +43,8 @@ using eprosima::fastrtps::types::ReturnCode_t;
 
 enum class Over { shm, udp };
 
-/// Checks a setting with two words. They are not declared as a list of values, because the tests over all transports
-/// would use both, and the second word guarantees less than these tests need.
+/// Checks a setting that allows two words. They are not declared as a list of values: the tests over all transports
+/// would use both, and these tests need more than the second word guarantees.
 template <const char* first, const char* second>
 Result<void> one_of_two(std::string_view value) {
     if (value == first || value == second) return {};
@@ -131,7 +131,8 @@ struct Slot {
 
 using Copied = std::vector<std::byte>;
 
-/// A sequence of octets in CDR format. The library pads messages to 4 bytes, so the length must be stored in them.
+/// A sequence of octets in CDR format. The library pads messages to multiples of 4 bytes, so the exact length must be
+/// stored in them.
 class Octets final : public dds::TopicDataType {
 public:
     explicit Octets(const Topic& topic) : loaned_(value_of(topic.settings, buffers.name) == "loan") {
@@ -243,7 +244,7 @@ inline dds::DomainParticipantQos participant_qos(const Topic& topic, const Meeti
 
 /// The domain of a channel: the same on both sides, and rarely used by another run. This keeps discovery short.
 inline std::uint32_t domain_of(const Topic& topic) {
-    constexpr std::uint32_t domains = 200;  // with more, the ports of discovery would exceed 65535
+    constexpr std::uint32_t domains = 200;  // with more domains, discovery would need ports above 65535
     std::uint32_t sum = 2166136261U;
     for (const char letter : topic.channel) sum = (sum ^ static_cast<unsigned char>(letter)) * 16777619U;
     return 1 + sum % domains;
@@ -269,7 +270,7 @@ void set_history(Qos& qos, const Topic& topic) {
     qos.resource_limits().max_samples = whole(each * instances);
     qos.resource_limits().allocated_samples = whole(each * instances);
     if (shares_data(topic.settings)) {
-        qos.data_sharing().on("");  // fails if it is impossible; auto mode would silently use the transport
+        qos.data_sharing().on("");  // fails without data sharing; auto mode would silently use the transport instead
     } else {
         qos.data_sharing().off();
     }
@@ -299,10 +300,10 @@ public:
         dds::DomainParticipantFactory::get_instance()->delete_participant(participant_);
     }
 
-    /// Must be called before destruction; `is_matched` tells whether a peer is still matched. If the process of a
-    /// matched peer has ended, it was killed. Over shared memory, version 2.9 then closes a port while its own thread
-    /// reopens it, and sometimes crashes. To avoid this, the participant is not destroyed, and the process exits
-    /// without it.
+    /// Must be called before destruction. `is_matched` returns whether a peer is still connected. If the process of
+    /// such a peer has ended, the peer was killed. In this case, version 2.9 sometimes crashes over shared memory: it
+    /// closes a port while its own thread reopens the port. To avoid this, the participant is not destroyed, and the
+    /// process exits without destroying it.
     void stay_if_a_peer_was_killed(bool is_matched) {
         if (!is_matched || over_ != Over::shm || !PeerWatch::somebody_has_hung_up()) return;
         participant_ = nullptr;
@@ -315,7 +316,7 @@ public:
 private:
     Participant() = default;
 
-    /// Disables the log, because it would go to standard output, which has our output. Also disables the shortcut
+    /// Disables the library's log, which would be mixed with our results on standard output. Also disables the shortcut
     /// between two ends in one process (as in tests), so that they use the same path as two processes.
     static void quiet() {
         static const bool done = [] {
