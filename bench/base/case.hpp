@@ -1,4 +1,4 @@
-// if the queue of the slow subscriber is full, a message is dropped for this subscriber only, and counted
+// One case of a test: a payload size and, in the demand test, how the messages are sent.
 #pragma once
 
 #include <cstddef>
