@@ -163,7 +163,7 @@ private:
         inline static int here = 0;
 
     private:
-        Fd turn_;  ///< released last: until then, no other run starts a RouDi
+        Fd turn_;  ///< the lock is released last, so that no other run starts a RouDi before that
         PrivateFolder folder_;
         std::unique_ptr<HelperProgram> program_;
     };
@@ -195,7 +195,7 @@ private:
              sleep_until(now_ns() + nap_ns)) {
             if (Stop::is_pending()) return Stop::error();
             if (deadline.passed())
-                return Error{"iox-roudi: another run uses it, and a host can have one alone: try again after that run"};
+                return Error{"iox-roudi: another run uses it, and a host can have only one: try again after that run"};
         }
         return lock;
     }

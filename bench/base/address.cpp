@@ -62,7 +62,7 @@ std::optional<Address> parse_address(std::string_view host, int port) {
 Result<std::string> resolve(const std::string& host) {
     if (const auto numeric = parse_address(host, 0)) return checked_host(*numeric);
     if (host.find('%') != std::string::npos)
-        return Error{"before the % belongs a link-local address, behind it an interface of this host"};
+        return Error{"the text before % must be a link-local address, and the text after it an interface of this host"};
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     addrinfo* list = nullptr;

@@ -81,7 +81,8 @@ private:
 
 struct ClockFacts {
     Nanoseconds resolution_ns = 0;
-    double overhead_ns = 0;  ///< mean cost of one reading; written to the log, never subtracted from results
+    /// How long one reading of the clock takes; written to the log, never subtracted from results.
+    double overhead_ns = 0;
 };
 
 ClockFacts measure_clock();

@@ -52,7 +52,7 @@ bool Histogram::agrees(const Exact& exact) const {
     if (exact.min > exact.max) return false;
     if ((exact.max > top_ns) != (exact.overflow > 0) || (exact.min > top_ns) == first.has_value()) return false;
     if (first && (index(exact.min) != *first || (exact.overflow == 0 && index(exact.max) != last))) return false;
-    // With this limit, the sums and all intermediate results fit into 128 bits.
+    // Below this limit, the sums and all intermediate results fit into 128 bits.
     constexpr long double most = 0x1p126L;
     constexpr long double rounding = 1e-9L;
     const auto is_within = [](Wide value, long double low, long double high) {

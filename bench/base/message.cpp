@@ -54,7 +54,8 @@ std::uint64_t checksum(std::span<const std::byte> body, std::uint64_t number) {
     return mixed(first ^ std::rotl(second * golden, 31));
 }
 
-// Folded by XOR only, so that a change of any single byte of the number or of the due time always changes the 16 bits.
+// The check word is folded to 16 bits by XOR only. So a change of any single byte of the number or of the due time
+// always changes these bits.
 std::uint64_t timed_check(std::uint64_t number, std::uint64_t due, std::size_t payload_bytes) {
     constexpr int out_of_line = 7;
     std::uint64_t check = number ^ std::rotl(due, out_of_line) ^ payload_bytes * golden;

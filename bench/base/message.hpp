@@ -30,8 +30,8 @@ struct Handling {
 
 struct ReadMessage {
     std::uint64_t number = 0;  ///< valid only if `identified`
-    bool identified = true;    ///< the header arrived unchanged
-    bool intact = true;        ///< the header arrived unchanged, and so did the payload if it was verified
+    bool identified = true;    ///< whether the header arrived unchanged
+    bool intact = true;  ///< whether header and payload arrived unchanged; the payload counts only if it was verified
 };
 
 namespace message_parts {
@@ -102,7 +102,7 @@ void write_timed_message(std::span<std::byte> payload, std::uint64_t number, Nan
 
 struct TimedMessage {
     std::uint64_t number = 0;
-    bool identified = true;  ///< the header arrived unchanged
+    bool identified = true;  ///< whether the header arrived unchanged
     std::uint64_t due = 0;   ///< the lower 48 bits of the due time
 
     /// The time since the message was due; negative before that. Correct if the result is within 39 hours.

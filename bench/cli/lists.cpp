@@ -79,7 +79,7 @@ Result<PayloadDemands> parse_demand_line(std::string_view line) {
         const auto item = items[at].substr(0, 40);
         if (const auto added = add(found.demands, parse_demand(item), item); !added) return added.error();
     }
-    if (found.demands.empty()) return Error{"no demand behind the payload: a line is 'payload;demand;demand...'"};
+    if (found.demands.empty()) return Error{"no demand after the payload: a line is 'payload;demand;demand...'"};
     return found;
 }
 
@@ -148,7 +148,8 @@ Result<DemandTable> read_demand_table(const std::string& path) {
     if (!file) return os_error("--demands-file " + path);
     std::string text(most_bytes + 1, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (file.bad() || file.gcount() == 0) return Error{"--demands-file " + path + ": nothing to read in it"};
+    if (file.bad() || file.gcount() == 0)
+        return Error{"--demands-file " + path + ": the file is empty or cannot be read"};
     text.resize(static_cast<std::size_t>(file.gcount()));
     if (text.size() > most_bytes) return Error{"--demands-file " + path + ": too large for a table of demands"};
     auto table = parse_demand_table(text);

@@ -41,9 +41,9 @@ struct Options {
     std::vector<std::size_t> sizes = {16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
     std::vector<std::uint32_t> demands = {100, 1000, 10000};
     std::vector<Nanoseconds> recovery_ns = {5'000'000};
-    DemandTable demand_table;  ///< only for the demand test: the table of a file, or every size with every demand
+    DemandTable demand_table;  ///< the cases of the demand test: the table of a file, or every size with every demand
     double duration_s = 5;
-    double interval_s = 1;           ///< period of the interval lines
+    double interval_s = 1;           ///< the length of the intervals that are reported
     std::optional<double> warmup_s;  ///< the duration of the warm-up; nothing: it ends when the rate is steady
     std::optional<double> rate_per_s;
     SustainPlan sustain;
@@ -52,9 +52,9 @@ struct Options {
     Audience audience;
     std::optional<std::size_t> instances;  ///< the number of instances of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
-    Settings settings;                ///< all settings of the transport, with the given values or their defaults
-    std::size_t batch_bytes = 0;      ///< largest batch of messages; 0: each message is sent at once
-    std::size_t probe_every = 0;      ///< in a throughput test: one in this many messages is answered; 0: none
+    Settings settings;            ///< all settings of the transport, with the given values or their defaults
+    std::size_t batch_bytes = 0;  ///< the size of the largest batch; 0: each message is sent at once
+    std::size_t probe_every = 0;  ///< N: in a throughput test, every N-th message is a probe; 0: there are no probes
     Basis basis = Basis::round_trip;  ///< how latency is measured
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;

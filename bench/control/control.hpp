@@ -23,7 +23,7 @@ enum class FrameKind : std::uint16_t {
     hello,       ///< HelloFrame
     refused,     ///< text: the reason
     affinity,    ///< from the subscriber; text: requested CPUs, a blank, its SideCpus. A PlacementFrame is the answer
-    run,         ///< RunFrame, from the publisher
+    run,         ///< the publisher sends a RunFrame
     facts,       ///< text: the facts that the subscriber's transport reports about itself, see facts.hpp
     open,        ///< OpenFrame
     ready,       ///< the sender is ready to measure this payload size
@@ -129,7 +129,7 @@ private:
     Nanoseconds open_since_ns_;
     std::int64_t alive_frames_ = 0;  ///< the number of `alive` frames received
     std::optional<Nanoseconds> longest_work_ns_;
-    std::optional<Nanoseconds> at_work_since_ns_;  ///< the first in the current sequence of `alive` frames
+    std::optional<Nanoseconds> at_work_since_ns_;  ///< when the first of the current sequence of `alive` frames arrived
 };
 
 /// The error for a frame that is not expected now.

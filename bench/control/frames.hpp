@@ -58,7 +58,7 @@ struct PlacementFrame {
 /// Values that all sides of a run share.
 struct RunFrame {
     static constexpr FrameKind kind = FrameKind::run;
-    std::uint64_t number = 0;  ///< random, so that no other run has channels of the same name
+    std::uint64_t number = 0;  ///< a random number, so that no other run has channels of the same name
     std::string companion;     ///< the address of the run's companion program; empty: there is none
 
     static auto fields(auto& self) { return std::tie(self.number, self.companion); }
@@ -68,7 +68,7 @@ struct RunFrame {
 struct OpenFrame {
     static constexpr FrameKind kind = FrameKind::open;
     Case measured;
-    std::string endpoint;  ///< empty: the sender subscribes to nothing
+    std::string endpoint;  ///< the endpoint at which the sender subscribes; empty: it does not subscribe
 
     static auto fields(auto& self) {
         return std::tie(self.measured.payload_bytes, self.measured.demand, self.endpoint);
@@ -102,7 +102,7 @@ struct PhaseDoneFrame {
     std::uint64_t corrupted = 0;
     Nanoseconds duration_ns = 0;        ///< the time from the first message of a stream to the last
     std::uint64_t instances_heard = 0;  ///< instances from which at least one message arrived
-    std::uint64_t early = 0;            ///< for one-way latency: messages that arrived before they were due
+    std::uint64_t early = 0;            ///< messages that arrived before they were due; used for one-way latency
 
     static auto fields(auto& self) {
         return std::tie(self.received, self.lost, self.duplicated, self.reordered, self.corrupted, self.duration_ns,
@@ -116,7 +116,7 @@ struct HistogramFrame {
     bool is_last = false;
     Nanoseconds duration_ns = 0;
     Histogram::Exact exact;
-    std::string bins;  ///< "lower edge:count," for each bin of this part
+    std::string bins;  ///< the bins of this part as text: "lower edge:count," for each of them
 
     static auto fields(auto& self) {
         return std::tie(self.is_last, self.duration_ns, self.exact.count, self.exact.overflow, self.exact.min,

@@ -85,8 +85,8 @@ std::optional<std::uint64_t> number_in(const std::string& path, std::string_view
 }
 
 struct ControlGroup {
-    std::string groups;  ///< the folder where its hierarchy is mounted
-    std::string path;    ///< its path within this hierarchy
+    std::string groups;  ///< the folder where the hierarchy of the group is mounted
+    std::string path;    ///< the path of the group within this hierarchy
 };
 
 /// The control group that limits the memory of this process. The file has lines of "number:controllers:path". If a

@@ -24,10 +24,10 @@ struct Host {
     std::string governor;
     std::string isolated_cpus;  ///< a list of CPUs; "none" if the kernel isolates none
     std::string idle_driver;
-    std::string idle_states;               ///< of the first CPU, for example "POLL, C1, C6 (off)"
+    std::string idle_states;               ///< the idle states of the first CPU, for example "POLL, C1, C6 (off)"
     std::string turbo;                     ///< on or off
-    std::string transparent_huge_pages;    ///< always, madvise or never; not for shared memory
-    std::string shared_memory_huge_pages;  ///< always, within_size, advise, never, deny or force
+    std::string transparent_huge_pages;    ///< for memory that is not shared: always, madvise or never
+    std::string shared_memory_huge_pages;  ///< for shared memory: always, within_size, advise, never, deny or force
     /// The share of time that real-time threads may use, as "950000 of 1000000 us"; "none": no limit.
     std::string realtime_throttling;
     std::string virtualisation;
@@ -44,7 +44,7 @@ struct Load {
 
 struct Affinity {
     std::string role;
-    std::string requested;  ///< empty: the user did not ask for specific CPUs
+    std::string requested;  ///< the CPUs that the user asked for; empty: the user did not ask for any
     std::string achieved;
     /// The name of the publisher or subscriber, if there are several; other structs have the same field.
     std::string participant = {};

@@ -11,7 +11,7 @@ namespace tacholog {
 
 /// The CPUs of one side of a run, as this side reports them.
 struct SideCpus {
-    std::string host;           ///< the boot identity of its host: equal on both sides if they share CPUs
+    std::string host;  ///< identifies the boot of its host; it is equal on both sides if they run on the same host
     std::vector<int> allowed;   ///< the CPUs it was allowed to use before it was pinned
     std::vector<int> achieved;  ///< the CPUs on which it measures
     std::size_t threads = 1;    ///< the number of threads that measure on these CPUs

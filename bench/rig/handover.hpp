@@ -49,7 +49,7 @@ private:
 struct LatencyRecord {
     Histogram histogram;
     Nanoseconds duration_ns = 0;
-    Nanoseconds elapsed_ns = 0;  ///< since the start of the phase
+    Nanoseconds elapsed_ns = 0;  ///< the time from the start of the phase to the end of this interval
 };
 
 struct CountRecord {

@@ -79,7 +79,7 @@ public:
     // The times at which the first and the last message were taken. Only messages that count as received are
     // considered: duplicates and messages of the previous phase may arrive long before the first or after the last of
     // them.
-    Nanoseconds first_ns = 0;  ///< 0: nothing has arrived yet
+    Nanoseconds first_ns = 0;  ///< when the first message was taken; 0: nothing has arrived yet
     Nanoseconds last_ns = 0;
 
 private:

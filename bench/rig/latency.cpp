@@ -341,7 +341,7 @@ private:
 
     const Side& side_;
     Channels channels_;
-    std::atomic<bool> ended_{false};  ///< the publisher has finished this payload size
+    std::atomic<bool> ended_{false};  ///< whether the publisher has finished this payload size
 };
 
 }  // namespace

@@ -19,9 +19,9 @@ class Monitor {
 public:
     /// The tasks of the monitor's thread during a phase.
     struct Duty {
-        /// called with each frame that arrives; an error ends the phase. Empty: no frame is expected
+        /// Called with each frame that arrives; an error ends the phase. Empty: no frame is expected.
         std::function<Result<void>(const Frame&, std::size_t who)> heard;
-        std::function<Result<void>()> collect;  ///< takes the records that were handed over; may be empty
+        std::function<Result<void>()> collect;  ///< reports the records that were handed over; empty: there are none
         /// Whether `collect` is called during the phase; if not, the caller calls it after the phase.
         bool live = true;
         bool alive = false;  ///< whether to send `alive` frames to the peers

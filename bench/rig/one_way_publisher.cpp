@@ -161,17 +161,17 @@ private:
     Schedule schedule_;
     SteadyRule* warmup_ = nullptr;
     std::atomic<bool> steady_{false};
-    std::atomic<Nanoseconds> start_ns_{0};  ///< start of the phase
+    std::atomic<Nanoseconds> start_ns_{0};  ///< the start of the current phase
     std::uint64_t planned_ = 0;
     std::uint64_t sent_ = 0;
-    std::uint64_t next_index_ = 0;  ///< index of the next message among all messages
+    std::uint64_t next_index_ = 0;  ///< the index of the next message, counted over all phases
     std::uint64_t index_ = 0;
     std::uint64_t intervals_ = 0;  ///< the number of messages received in this phase
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Nanoseconds duration_ns_ = 0;
     HistogramReader reader_;
-    Histogram total_;  ///< from the intended send time
+    Histogram total_;  ///< latencies, measured from the intended send time
     Histogram lateness_;
     PhaseDoneFrame counts_;
 };

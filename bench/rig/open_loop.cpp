@@ -53,7 +53,7 @@ private:
     const Side& side_;
     std::size_t payload_bytes_;
     Pacer pacer_;
-    Histogram total_;  ///< from the intended send time
+    Histogram total_;  ///< latencies, measured from the intended send time
     Nanoseconds duration_ns_ = 0;
 };
 

@@ -19,7 +19,7 @@ public:
 
     struct Answer {
         Kind kind = Kind::foreign;
-        Nanoseconds sent_ns = 0;  ///< set if the answer is the first one
+        Nanoseconds sent_ns = 0;  ///< when the message was sent; set only if this answer is the first one
     };
 
     // 8 MiB; enough for ten seconds at 100,000/s.
@@ -83,7 +83,7 @@ private:
 
     static constexpr std::uint64_t least_used = 1024;
 
-    std::vector<Nanoseconds> times_;   ///< a ring whose size is a power of two
+    std::vector<Nanoseconds> times_;   ///< send times, in a ring whose size is a power of two
     std::uint64_t used_ = least_used;  ///< the used part of the ring
     std::uint64_t first_ = 0;
     std::uint64_t next_ = 0;

@@ -46,7 +46,7 @@ public:
     std::uint64_t answered() const { return answered_; }
     std::optional<double> offered_per_s() const { return rate_of(sent_, last_sent_ns_ - first_sent_ns_); }
     const Histogram& lateness() const { return lateness_; }
-    const Histogram& from_send() const { return from_send_; }  ///< latencies from the actual send time
+    const Histogram& from_send() const { return from_send_; }  ///< latencies, measured from the actual send time
     /// The messages that the transport accepted only after a delay.
     std::uint64_t held_back() const { return held_back_; }
     /// Whether the transport accepted every message at once, also the last one.
@@ -284,15 +284,15 @@ private:
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
-    std::uint64_t answered_ = 0;    ///< answers in this phase
-    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
+    std::uint64_t answered_ = 0;    ///< the number of answers in this phase
+    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
     std::uint64_t idle_turns_ = 0;
     Nanoseconds idle_since_ns_ = 0;   ///< approximate
     bool in_vain_ = false;            ///< whether polling has had no success for a long time
     Silence silence_{drain_silence};  ///< used after the last message of a lossy transport
     std::uint64_t corrupted_ = 0;
     Faults faults_;
-    LatencyIntervals intervals_;  ///< from the intended send time
+    LatencyIntervals intervals_;  ///< latencies, measured from the intended send time
     Histogram from_send_;
     Histogram lateness_;
 };

@@ -147,7 +147,7 @@ private:
     Histogram round_trips_;
     Faults faults_;
     std::uint64_t corrupted_ = 0;
-    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
+    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
 };
 
 }  // namespace tacholog

@@ -99,7 +99,7 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
 
 /// What the publisher's process has created itself: its companion program, and the secret for its subscribers.
 struct Own {
-    const Companion* companion;  ///< nullptr: there is no companion program
+    const Companion* companion;  ///< the companion program; nullptr: there is none
     LastWords last_words;
     std::uint64_t secret = 0;
     std::function<bool()> cannot_complete = [] { return false; };
@@ -343,7 +343,7 @@ Result<std::unique_ptr<Companion>> prepare(const Options& options, const Transpo
     return companion;
 }
 
-/// An error if the options cannot be carried out.
+/// Returns an error if the options cannot be carried out.
 Result<void> refused(const Options& options, const Transport* transport) {
     if (const auto wrong = objection(options, transport)) return Error{*wrong};
     for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
@@ -363,7 +363,7 @@ int run(const Options& options, const Build& build) {
     }
     // With this, a write to a closed pipe fails and is reported, instead of ending the process.
     ::signal(SIGPIPE, SIG_IGN);
-    // Before anything is started, so that the run ends cleanly at any signal.
+    // Called before anything is started, so that the run ends cleanly at any signal.
     const auto stop = Stop::watch();
     if (!stop) {
         complain(stop.error().text);

@@ -49,7 +49,7 @@ public:
 
 private:
     Nanoseconds start_ns_;
-    double period_ns_ = 0;           ///< 0: as fast as possible
+    double period_ns_ = 0;           ///< the time between two messages; 0: messages are sent as fast as possible
     Demand bursts_ = {0, 0};         ///< 0: bursts are not used
     Nanoseconds next_burst_ns_ = 0;  ///< the earliest time at which the next burst may start
 };

@@ -26,7 +26,7 @@ struct Side {
     std::span<Control> subscribers = {};
     std::string name = {};         ///< at a subscriber: its name, if there are several
     Placement placement = {};      ///< known after the sides have exchanged their CPUs
-    Monitor* monitor = nullptr;    ///< uses the control channel and the log during a phase
+    Monitor* monitor = nullptr;    ///< the monitor, which uses the control channel and the log during a phase
     std::string companion = {};    ///< the address of the companion program of the run, if there is one
     pid_t companion_pid = 0;       ///< the process of the companion program, if the publisher's process has started it
     std::uint64_t run_number = 0;  ///< the same number on all sides, and so is case_number; see Topic::channel

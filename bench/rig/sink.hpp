@@ -161,7 +161,7 @@ private:
 
     const Side& side_;
     Record<Check> record_;
-    std::vector<Intake<Check>> intakes_;  ///< one for each publisher
+    std::vector<Intake<Check>> intakes_;  ///< one intake for each publisher
     bool ended_ = false;  ///< whether the publisher has sent the end of the phase, as the measuring thread knows
     std::atomic<bool> heard_end_{false};     ///< the same, as the monitor knows; set after heard_ends_
     std::vector<std::uint64_t> heard_ends_;  ///< for each publisher, the end of the phase that the monitor has received

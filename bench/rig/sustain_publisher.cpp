@@ -111,7 +111,7 @@ private:
     Pacer pacer_;
     SustainSearch search_;
     std::uint64_t index_ = 0;
-    std::set<double> limited_;  ///< rates at which the sender itself was too slow
+    std::set<double> limited_;  ///< the rates at which the sender itself was too slow
 };
 
 }  // namespace

@@ -399,7 +399,7 @@ private:
     static constexpr std::size_t warm_up_records = 3;
     HandOver<CountRecord> seconds_;  ///< one record for each second of the warm-up
     Nanoseconds second_start_ns_ = 0;
-    std::uint64_t second_messages_ = 0;  ///< messages sent before the current second began
+    std::uint64_t second_messages_ = 0;  ///< the number of messages sent before the current second began
     std::atomic<bool> enough_{false};
 };
 

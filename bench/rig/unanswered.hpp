@@ -58,7 +58,7 @@ private:
 
     std::vector<Sent> sent_;        ///< in ascending order
     std::uint64_t lost_ = 0;        ///< the messages in the list, and older ones that were removed from it
-    std::uint64_t unreadable_ = 0;  ///< answers with an unreadable number
+    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
 };
 
 }  // namespace tacholog

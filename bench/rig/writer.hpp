@@ -17,7 +17,7 @@ namespace tacholog {
 /// The messages that one publisher sent in one phase (warm-up, measurement).
 struct Sent {
     std::uint64_t messages = 0;
-    Nanoseconds duration_ns = 0;  ///< length of the phase
+    Nanoseconds duration_ns = 0;  ///< the length of the phase
     Nanoseconds first_ns = 0;     ///< when the first message was passed to the transport
     /// When the last message was passed to the transport; with batches, when its batch was sent.
     Nanoseconds last_ns = 0;
@@ -201,7 +201,7 @@ private:
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     std::size_t batch_messages_;
-    std::size_t held_back_ = 0;  ///< messages of an incomplete batch; a batch that becomes full is sent as a whole
+    std::size_t held_back_ = 0;  ///< the number of messages in an incomplete batch; a full batch is sent as a whole
     InTurn numbers_;
     Probes probes_;
 };

@@ -291,7 +291,7 @@ TEST(Batching, TransportWithoutBatchesIsRefusedAndTheOthersAreNamed) {
     Program both{"--test throughput --transport shm --batch-bytes 4KiB"};
 
     EXPECT_EQ(both.wait(), 2);
-    EXPECT_EQ(both.err(), "perftest: --batch-bytes: shm has no batches; those that have are tcp, udp, uds\n");
+    EXPECT_EQ(both.err(), "perftest: --batch-bytes: shm has no batches; transports that have them are tcp, udp, uds\n");
 }
 
 TEST(Batching, OverUdpIsLimitedToTheSizeOfADatagram) {

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                                "(16 to 268435456)"},
                     WrongTable{"16;100\n\n32;100\n", "2: empty: a line is 'payload;demand;demand...'"},
                     WrongTable{"", "1: empty: a line is 'payload;demand;demand...'"},
-                    WrongTable{"16\n", "1: no demand behind the payload: a line is 'payload;demand;demand...'"},
+                    WrongTable{"16\n", "1: no demand after the payload: a line is 'payload;demand;demand...'"},
                     WrongTable{"16;0", "1: '0' is not a number of messages (1 to 4294967295)"},
                     WrongTable{"16;4294967296", "1: '4294967296' is not a number of messages (1 to 4294967295)"},
                     WrongTable{"16;1;;2", "1: '' is not a number of messages (1 to 4294967295)"},

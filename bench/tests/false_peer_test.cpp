@@ -342,10 +342,10 @@ Fd false_publisher(const Subscriber& subscriber, std::size_t max_bytes, bool kno
     return socket;
 }
 
-class StreamsOfLittle : public testing::TestWithParam<const char*> {};
+class StreamsWithoutACompleteMessage : public testing::TestWithParam<const char*> {};
 
 // Regression: each byte restarted the time limit.
-TEST_P(StreamsOfLittle, DoNotPreventTheCheckOfTheTimeLimit) {
+TEST_P(StreamsWithoutACompleteMessage, DoNotPreventTheCheckOfTheTimeLimit) {
     Topic topic = small_topic(Waiting::block);
     topic.max_bytes = 4096;
     auto subscriber = transport_called(GetParam()).subscribe(topic);
@@ -372,7 +372,7 @@ TEST_P(StreamsOfLittle, DoNotPreventTheCheckOfTheTimeLimit) {
     dripping.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, StreamsOfLittle, testing::Values("tcp", "uds"), words_of);
+INSTANTIATE_TEST_SUITE_P(Each, StreamsWithoutACompleteMessage, testing::Values("tcp", "uds"), words_of);
 
 // Regression: foreign connections were rejected one after another, and the time limit was not checked in between.
 TEST(StrangersAtAStream, DoNotPreventTheCheckOfTheTimeLimit) {

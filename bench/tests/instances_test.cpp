@@ -90,7 +90,7 @@ TEST(KeyedSequence, MessagesOfTheWarmUpAreStaleInEachInstance) {
     EXPECT_EQ(sequence.duplicated() + sequence.reordered(), 0U);
 }
 
-TEST(Instances, PlaceAndNumberOfAMessageCanBeConvertedIntoEachOther) {
+TEST(Instances, IndexAndNumberOfAMessageCanBeConvertedIntoEachOther) {
     const auto written = numbers(3, 20);
     for (std::uint64_t place = 0; place < written.size(); ++place) {
         EXPECT_EQ(number_at(place, 3), written[place]);

@@ -152,7 +152,7 @@ protected:
     const unsigned seed_ = static_cast<unsigned>(number_from("TACHOLOG_SEED", nightly() ? std::random_device{}() : 1));
     std::mt19937 random_{seed_};
     OwnSharedMemory shared_memory_;
-    std::optional<Cable> cable_;  ///< only for transports between hosts
+    std::optional<Cable> cable_;  ///< used only for transports between hosts
 };
 
 TEST_P(AtAnyMoment, AKilledRoleEndsTheOtherRoleWithAnErrorMessage) {

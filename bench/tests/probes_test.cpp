@@ -193,7 +193,8 @@ TEST(Probes, AreRefusedWithOtherTestsAndWithSeveralSubscribersOrBatches) {
     for (const std::string more : {"--subscribers 2", "--batch-bytes 4KiB"}) {
         Program both{stream + more};
         EXPECT_EQ(both.wait(), 2);
-        EXPECT_NE(both.err().find("--probe-every goes without --publishers, --subscribers"), std::string::npos)
+        EXPECT_NE(both.err().find("--probe-every cannot be combined with --publishers, --subscribers"),
+                  std::string::npos)
             << both.err();
     }
     Program latency{"--test latency --transport tcp --probe-every 5"};

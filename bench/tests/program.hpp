@@ -32,7 +32,7 @@ class Program {
 public:
     explicit Program(const std::string& line, const char* program = PERFTEST,
                      const std::function<bool()>& before = nullptr) {
-        folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // the folder that TMPDIR names
+        folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // TMPDIR can name the folder
         EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_;
         line_ = line;
         // The time limit of a run is long too, so that a busy machine does not reach it. Tests of the time limit set

@@ -46,8 +46,8 @@ namespace {
 /// The faults of messages from the publisher to the subscriber. The subscriber answers each message at once.
 struct Road {
     Nanoseconds hold_ns = 0;
-    Stall stall{};       ///< no answers arrive during this time
-    Stall send_stall{};  ///< no messages are accepted during this time
+    Stall stall{};       ///< during this time, no answers arrive
+    Stall send_stall{};  ///< during this time, the transport accepts no messages
     std::uint64_t lose = 0;
 
     Nanoseconds start_ns = scripted_ns;

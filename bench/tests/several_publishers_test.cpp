@@ -185,9 +185,10 @@ TEST(Publishers, AreRefusedInOneLineWithOptionsThatTheyDoNotAllow) {
     const std::string throughput = "--test throughput --transport tcp --publishers ";
     const std::vector<std::pair<std::string, std::string>> refusals{
         {"--test latency --transport tcp --publishers 2", "--publishers is for --test throughput and demand"},
-        {throughput + "2 --subscribers 2", "--publishers with --subscribers: several of the one have one of the other"},
+        {throughput + "2 --subscribers 2",
+         "--publishers with --subscribers: a run can have several of only one of them"},
         {throughput + "2 --wait block", "--publishers needs --wait busy-poll"},
-        {throughput + "2 --probe-every 10", "--probe-every goes without --publishers"},
+        {throughput + "2 --probe-every 10", "--probe-every cannot be combined with --publishers"},
         {throughput + "17", "--publishers 17: not a number from 1 to 16"}};
     for (const auto& [line, answer] : refusals) {
         Program perftest{line};

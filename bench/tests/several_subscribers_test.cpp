@@ -277,11 +277,12 @@ TEST(Several, AMissingSubscriberEndsTheRunAndTheErrorStatesHowManyHaveConnected)
 TEST(Several, RefusedOptionsGiveOneLineThatNamesThePossibleValues) {
     const std::string throughput = "--test throughput --subscribers 2 --transport ";
     const std::vector<std::pair<std::string, std::string>> refusals{
-        {throughput + "udp", "perftest: --subscribers 2: udp reaches one alone; those that reach several are "},
+        {throughput + "udp",
+         "perftest: --subscribers 2: udp reaches only one subscriber; transports that reach several are "},
         {"--test latency --transport tcp --subscribers 2",
          "perftest: --subscribers is for --test throughput and demand"},
         {throughput + "tcp --slow-subscriber drop",
-         "perftest: --slow-subscriber drop: tcp cannot; those that can are "},
+         "perftest: --slow-subscriber drop: tcp cannot drop messages for one subscriber; transports that can are "},
         {"--test throughput --transport tcp --subscribers 0",
          "perftest: --subscribers 0: not a number from 1 to 64\n"}};
     for (const auto& [line, answer] : refusals) {

@@ -93,7 +93,7 @@ static_assert(SlotWord::is_always_lock_free);
 /// ring.
 enum class Written { in_place, elsewhere };
 
-/// The slot of a turn, if slots are not used in order. See Ring::indexed.
+/// Names the slot of one turn. It is used only if slots are not used in order; see Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };

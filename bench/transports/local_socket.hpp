@@ -79,7 +79,7 @@ struct alignas(128) MemoryHead {  // the size of a pair of cache lines, so that 
 
 /// What the publisher tells a subscriber about the shared memory.
 struct MemoryOffer {
-    std::size_t max_bytes = 0;  ///< the size of the largest message
+    std::size_t max_bytes = 0;  ///< the size in bytes of the largest message
     std::size_t reader = 0;     ///< the index of this subscriber in the memory, from 0
 };
 

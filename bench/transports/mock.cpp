@@ -30,16 +30,17 @@ constexpr std::array settings{
             .default_value = no_faults,
             .meaning =
                 "faults on the way to the subscriber, to test the figures: hold=TIME, stall=TIME/PERIOD "
-                "(subscriber), send-stall=TIME/PERIOD (publisher); silence=PUBLISHER: all messages of this one of "
-                "several (from 1) are lost; every N-th message: lose=N, duplicate=N, reorder=N, "
+                "(subscriber), send-stall=TIME/PERIOD (publisher); silence=PUBLISHER: all messages of this publisher "
+                "are lost (the first of several publishers is 1); every N-th message: lose=N, duplicate=N, reorder=N, "
                 "corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0; default: the last; each: "
                 "every one in turn) XOR MASK (default 255); corrupt-answer=... the same for the answers",
             .check = check_faults},
     Setting{.name = "capacity",
             .values = "RATE",
             .default_value = no_limit,
-            .meaning = "messages per second that get through to the subscriber, one after the other, each in the same "
-                       "time; those that come faster wait in a queue, which holds the publisher up when it is full",
+            .meaning =
+                "how many messages per second pass to the subscriber, one after the other, each in the same time; "
+                "messages that come faster wait in a queue, and the publisher waits when the queue is full",
             .check = whole_number<1, 1'000'000'000>}};
 
 Result<Injection> injection_of(const Settings& given) {

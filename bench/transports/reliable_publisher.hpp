@@ -21,7 +21,7 @@
 namespace tacholog::reliable {
 
 struct Link {
-    Fd socket;              ///< non-blocking; connected if the peer's address cannot change
+    Fd socket;              ///< a non-blocking socket; it is connected if the peer's address cannot change
     bool connected = true;  ///< if false, each datagram is sent to `peer`, which becomes the source of each answer
     Address peer;           ///< if not connected: the expected address, until the first answer arrives
     std::uint64_t stream = 0;
@@ -92,7 +92,7 @@ private:
     std::size_t piece_bytes_;
     std::size_t under_way_;  ///< the largest number of messages in flight
     std::size_t slot_bytes_;
-    std::vector<std::byte> memory_;  ///< one slot more than messages in flight, so that one is always free
+    std::vector<std::byte> memory_;  ///< the slots: one more than messages in flight, so that one is always free
     std::vector<Packet> packets_;
     std::vector<std::uint64_t> first_packets_;  ///< the first packet of each message in flight
     std::size_t loaned_bytes_ = 0;

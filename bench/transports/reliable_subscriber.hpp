@@ -46,7 +46,7 @@ public:
 
 private:
     struct Slot {
-        std::uint32_t total_bytes = 0;  ///< 0: no packet of the message has been received
+        std::uint32_t total_bytes = 0;  ///< the size of the message; 0: no packet of it has been received
         std::size_t missing = 0;
     };
 
@@ -98,7 +98,7 @@ private:
     std::vector<Address> doors_;
     Address publisher_;
 
-    std::size_t piece_bytes_ = 0;  ///< 0: nothing has been received from the publisher yet
+    std::size_t piece_bytes_ = 0;  ///< the size of every fragment except the last; 0: not known yet
     std::size_t slot_bytes_ = 0;
     std::uint32_t window_ = 0;
     std::vector<std::byte> memory_;

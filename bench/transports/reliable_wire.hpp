@@ -27,7 +27,7 @@ enum class Kind : std::uint32_t {
 /// The payload of an invitation.
 struct Invitation {
     in6_addr group;      ///< IPv4 or IPv6, in the form of to_bytes
-    std::uint16_t port;  ///< in network byte order
+    std::uint16_t port;  ///< the port in network byte order
     std::array<std::uint16_t, 3> unused;
     std::uint64_t stream;
 };
@@ -38,7 +38,7 @@ struct PacketHeader {
     std::uint64_t stream;
     Kind kind;
     std::uint32_t stamp_us;  ///< the time on the publisher's clock; the answer returns it
-    std::uint64_t packet;    ///< in a heartbeat or `leaving`: the number of packets sent
+    std::uint64_t packet;    ///< the number of the packet; in `heartbeat` and `leaving`: how many packets were sent
     std::uint64_t message;
     std::uint32_t fragment;
     std::uint32_t total_bytes;

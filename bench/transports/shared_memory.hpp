@@ -24,7 +24,7 @@ namespace tacholog {
 /// The publisher's side of the shared memory.
 struct OfferedMemory {
     std::shared_ptr<const Mapping> mapping;
-    std::vector<Fd> sockets;  ///< one to each subscriber
+    std::vector<Fd> sockets;  ///< one socket for each subscriber
 
     bool a_subscriber_hung_up() const { return std::any_of(sockets.begin(), sockets.end(), hung_up); }
 };

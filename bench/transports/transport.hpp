@@ -263,7 +263,7 @@ using Endpoints = std::vector<std::string>;
 /// default value may be omitted.
 struct Transport {
     std::string_view name;
-    std::string_view summary;    ///< one line for --list-transports
+    std::string_view summary;    ///< what the transport is, in one line, for --list-transports
     std::string_view data_path;  ///< copy, zero-copy, ...
     Reliability reliability;
     Reach reach;

@@ -135,7 +135,7 @@ private:
     std::string peer_;
     SegmentGroups groups_;
     std::size_t held_ = 0;    ///< the number of messages in the buffer
-    std::size_t end_ = 0;     ///< where the next message begins
+    std::size_t end_ = 0;     ///< the offset at which the next message begins
     bool committed_ = false;  ///< whether the loaned message is already in the buffer
     std::vector<mmsghdr> datagrams_;
     std::vector<iovec> parts_;

@@ -73,7 +73,7 @@ private:
     std::vector<SegmentGroup> groups_;
     std::size_t limit_ = most_segments;
     std::size_t first_ = 0;  ///< the first group that has not been sent
-    std::size_t end_ = 0;    ///< where the next datagram begins
+    std::size_t end_ = 0;    ///< the offset at which the next datagram begins
 };
 
 /// Iterates over datagrams that were received together. Each has `segment_bytes`; only the last may be shorter.

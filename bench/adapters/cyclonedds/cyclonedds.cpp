@@ -35,9 +35,8 @@ constexpr std::array settings{
     Setting{.name = "reliability",
             .values = "WORD",
             .default_value = "reliable",
-            .meaning =
-                "reliable is RELIABLE and KEEP_ALL: nothing is overwritten, and the publisher waits; best-effort "
-                "is BEST_EFFORT and KEEP_LAST, as the library's readers and histories are by themselves",
+            .meaning = "reliable is RELIABLE and KEEP_ALL: nothing is overwritten, and the publisher waits; "
+                       "best-effort is BEST_EFFORT and KEEP_LAST, the library's defaults for readers and histories",
             .check = reliability_word},
     Setting{.name = "depth",
             .values = "N",
@@ -47,8 +46,8 @@ constexpr std::array settings{
     Setting{.name = "max-samples",
             .values = "N",
             .default_value = "400",
-            .meaning = "how many messages a KEEP_ALL reader holds that were not taken, of large ones as many as fit "
-                       "into 32 MiB, at least 4; the library itself sets no limit",
+            .meaning = "how many messages a KEEP_ALL reader holds until they are taken; if they are large, as many as "
+                       "fit into 32 MiB, but at least 4; by default, the library has no limit",
             .check = whole_number<1, 100'000>},
     // The authors advise 65500B, and 500kB for WhcHigh:
     // https://github.com/eclipse-cyclonedds/cyclonedds/blob/0.10.2/README.md, "Configuration".

@@ -29,15 +29,14 @@ constexpr std::array settings{
     Setting{.name = "depth",
             .values = "N",
             .default_value = "1",
-            .meaning =
-                "how many messages of each instance KEEP_LAST keeps, of large ones as many as fit into 8 MiB, at "
-                "least 4; 1 is the library's default",
+            .meaning = "how many messages of each instance KEEP_LAST keeps; if they are large, as many as fit into 8 "
+                       "MiB, but at least 4; 1 is the library's default",
             .check = whole_number<1, 100>},
 };
 
 /// The header before the bytes of each message. The sample has the size of the topic's largest message.
 struct Head {
-    std::uint64_t instance;  ///< the key of keyed topics
+    std::uint64_t instance;  ///< the key of a sample; used only for keyed topics
     std::uint64_t length;
 };
 

@@ -62,22 +62,23 @@ inline constexpr Setting reliability{
     .default_value = reliable,
     .meaning =
         "reliable is RELIABLE and KEEP_ALL: nothing is overwritten, and a full history blocks the publisher; "
-        "best-effort is BEST_EFFORT and KEEP_LAST, as the library's readers and histories are by themselves",
+        "best-effort is BEST_EFFORT and KEEP_LAST, the library's defaults for readers and histories",
     .check = one_of_two<reliable, best_effort>};
 inline constexpr Setting data_sharing{
     .name = "data-sharing",
     .values = "WORD",
     .default_value = off,
     .meaning =
-        "on: the reader looks into the writer's history instead of getting messages by the transport; reliable "
-        "in name, but a writer at full speed overtakes its reader. Without keys. Or off",
+        "on: the reader reads from the writer's history, and messages do not pass through the transport; best effort "
+        "in effect, because a writer at full speed overtakes its reader; not for topics with keys. off: messages pass "
+        "through the transport",
     .check = one_of_two<off, on>};
 inline constexpr Setting buffers{.name = "buffers",
                                  .values = "copy|loan",
                                  .default_value = "copy",
                                  .meaning =
-                                     "whether payloads are serialised into and out of the histories, or written and "
-                                     "read there in place (loan_sample, take)"};
+                                     "copy: payloads are serialised into the histories, and deserialised from them; "
+                                     "loan: payloads are written and read there in place (loan_sample, take)"};
 inline constexpr Setting depth{
     .name = "depth",
     .values = "N",
@@ -89,8 +90,8 @@ inline constexpr Setting max_samples{
     .values = "N",
     .default_value = "400",
     .meaning =
-        "how many messages of each instance KEEP_ALL keeps (max_samples_per_instance, 400 by default), of large "
-        "ones as many as fit into 32 MiB, at least 4",
+        "how many messages of each instance KEEP_ALL keeps (max_samples_per_instance, 400 by default); if they are "
+        "large, as many as fit into 32 MiB, but at least 4",
     .check = whole_number<1, 10'000>};
 // https://fast-dds.docs.eprosima.com/en/v2.9.1/fastdds/use_cases/large_data/large_data.html, "Tuning Heartbeat Period",
 // advises a period below the default at high rates.

@@ -42,14 +42,14 @@ constexpr std::array settings{
     Setting{.name = "queue-full",
             .values = "WORD",
             .default_value = "discard",
-            .meaning = "what happens to a message that finds a subscriber's queue full: discard the oldest one there, "
-                       "which is the library's default, or wait for room (BLOCK_PRODUCER, WAIT_FOR_CONSUMER)",
+            .meaning = "what happens if the queue of a subscriber is full: discard loses its oldest message, which is "
+                       "the library's default; wait waits for room (BLOCK_PRODUCER, WAIT_FOR_CONSUMER)",
             .check = queue_full_word},
     Setting{.name = "queue",
             .values = "N",
             .default_value = "256",
-            .meaning = "how many messages each subscriber's queue holds, 256 by the library's default; of large ones "
-                       "as many as fit into 8 MiB, at least 4",
+            .meaning = "how many messages each subscriber's queue holds; if they are large, as many as fit into 8 MiB, "
+                       "but at least 4; 256 is the library's default",
             .check = whole_number<1, 256>},
 };
 

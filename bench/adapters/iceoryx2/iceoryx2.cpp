@@ -37,8 +37,8 @@ constexpr std::array settings{
     Setting{.name = "queue-full",
             .values = "WORD",
             .default_value = "discard",
-            .meaning = "what happens to a message that finds a subscriber's queue full: discard the oldest one there "
-                       "(safe overflow), which is the library's default, or wait for room (RetryUntilDelivered)",
+            .meaning = "what happens if the queue of a subscriber is full: discard loses its oldest message (safe "
+                       "overflow), which is the library's default; wait waits for room (RetryUntilDelivered)",
             .check = queue_full_word},
     Setting{.name = "queue",
             .values = "N",

@@ -34,8 +34,8 @@ constexpr std::array settings{
     Setting{.name = "receive-buffer",
             .values = "library or BYTES",
             .default_value = "library",
-            .meaning = "the socket's receive buffer (recv_buf_size), which also limits the size of messages: up to so "
-                       "many bytes, or 102400 with the system's default buffer",
+            .meaning = "the socket's receive buffer (recv_buf_size), which also limits the size of messages: they have "
+                       "at most this many bytes, or 102400 with the system's default buffer",
             .check = whole_number<65536, std::uint64_t{1} << 28>},
     Setting{.name = "queue",
             .values = "library or N",
@@ -58,7 +58,7 @@ bool is_set(const Settings& given, std::string_view name) {
 struct Group {
     std::string address;
     std::uint16_t port;
-    std::string name;  ///< LCM's name of the channel, of up to 63 letters; unique to the topic
+    std::string name;  ///< the name that LCM uses for the channel, up to 63 letters; each topic has its own
 };
 
 Group group_of(const std::string& channel) {

@@ -47,8 +47,8 @@ constexpr std::array settings{
     Setting{.name = "max-queued-messages",
             .values = "library or N",
             .default_value = "library",
-            .meaning = "how many messages with qos 1 wait at the broker for a subscriber (0: any number); its own "
-                       "default is 1000",
+            .meaning = "how many messages with qos 1 may wait at the broker for a subscriber (0: any number); 1000 is "
+                       "the broker's own default",
             .check = whole_number<0, 100'000'000>},
 };
 

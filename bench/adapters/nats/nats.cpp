@@ -35,13 +35,13 @@ constexpr std::array settings{
     Setting{.name = "send-asap",
             .values = "library or on",
             .default_value = "library",
-            .meaning = "on: each message is sent at once, by the publisher's thread; the library's own default leaves "
-                       "that to a thread of the library, which joins messages",
+            .meaning = "on: the publisher's thread sends each message at once; by the library's own default, a thread "
+                       "of the library sends the messages, and joins them",
             .check = check_asap},
     Setting{.name = "pending-messages",
             .values = "library or N",
             .default_value = "library",
-            .meaning = "how many messages wait in the library for the subscriber, with any number of bytes "
+            .meaning = "how many messages may wait in the library for the subscriber, whatever their size "
                        "(natsSubscription_SetPendingLimits); its own default is 65536 messages or 64 MiB",
             .check = whole_number<1, 100'000'000>},
 };

@@ -35,8 +35,8 @@ constexpr std::array settings{
     Setting{.name = "sockets",
             .values = "pub-sub|push-pull",
             .default_value = "pub-sub",
-            .meaning = "the pair of nng sockets: pub-sub drops what finds a full queue, push-pull waits for room and "
-                       "reaches one subscriber alone"},
+            .meaning = "the pair of nng sockets: pub-sub drops messages if a queue is full; push-pull waits for room, "
+                       "and reaches only one subscriber"},
     Setting{.name = "send-queue",
             .values = "library or N",
             .default_value = "library",
@@ -46,7 +46,7 @@ constexpr std::array settings{
     Setting{.name = "receive-queue",
             .values = "library or N",
             .default_value = "library",
-            .meaning = "how many messages wait at the subscriber (NNG_OPT_RECVBUF), with pub-sub alone; the library's "
+            .meaning = "how many messages wait at the subscriber (NNG_OPT_RECVBUF), only with pub-sub; the library's "
                        "own default is 128",
             .check = whole_number<0, 8192>},
 };

@@ -31,8 +31,8 @@ constexpr std::array settings{
     Setting{.name = "sockets",
             .values = "pub-sub|pub-sub-block|push-pull",
             .default_value = "pub-sub",
-            .meaning = "the pair of ZeroMQ sockets: pub-sub drops what finds a full queue; pub-sub-block "
-                       "(ZMQ_XPUB_NODROP) and push-pull wait for room. push-pull reaches one subscriber alone"},
+            .meaning = "the pair of ZeroMQ sockets: pub-sub drops messages if a queue is full; pub-sub-block "
+                       "(ZMQ_XPUB_NODROP) and push-pull wait for room. push-pull reaches only one subscriber"},
     Setting{.name = "high-water-mark",
             .values = "N",
             .default_value = "1000",
@@ -140,7 +140,7 @@ private:
     }
 
     std::string channel_;
-    bool subscribes_;  ///< false for PUSH, which gets no notifications about subscribers
+    bool subscribes_;  ///< whether the socket is notified about subscribers; a PUSH socket is not
     Socket socket_;
     Message message_;
     int expected_ = 0;
