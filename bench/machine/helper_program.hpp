@@ -69,10 +69,10 @@ std::string first_line_of(const std::vector<std::string>& words);
 class HelperProgram {
 public:
     struct Order {
-        std::vector<std::string> words;             ///< the path of the program (see find_program), then its arguments
-        std::vector<std::string> environment = {};  ///< entries "NAME=value", in addition to the environment of this
-                                                    ///< process
-        Patience patience{10'000};                  ///< the time within which it must become ready
+        std::vector<std::string> words;  ///< the path of the program (see find_program), then its arguments
+        /// Entries "NAME=value", in addition to the environment of this process.
+        std::vector<std::string> environment = {};
+        Patience patience{10'000};  ///< the time within which it must become ready
     };
 
     /// Starts the program in this folder. Calls `is_ready` every few milliseconds, and returns when it returns true.

@@ -76,9 +76,8 @@ public:
     /// The number after that of the last message of the phase; nothing until the publisher has sent it.
     std::optional<std::uint64_t> end;
     std::uint64_t corrupted = 0;
-    // The times at which the first and the last message were taken. Only messages that count as received are
-    // considered: duplicates and messages of the previous phase may arrive long before the first or after the last of
-    // them.
+    // When the first and the last message were taken. Duplicates and messages of the previous phase do not count here,
+    // because they may arrive much later or earlier.
     Nanoseconds first_ns = 0;  ///< when the first message was taken; 0: nothing has arrived yet
     Nanoseconds last_ns = 0;
 

@@ -83,7 +83,7 @@ struct MemoryOffer {
     std::size_t reader = 0;     ///< the index of this subscriber in the memory, from 0
 };
 
-/// A message that holds one offer and has room for one descriptor.
+/// The socket message that offers shared memory: it holds one offer, and has room for one descriptor.
 struct Envelope {
     Envelope() {
         header.msg_iov = &part;
