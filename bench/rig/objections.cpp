@@ -106,7 +106,7 @@ std::optional<std::string> objection_to_memory(const Options& options, const Tra
     if (!available || needed <= *available) return std::nullopt;
     const auto in_mib = [](std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
     return "--sizes " + std::to_string(largest) + ": " + options.transport + " needs at least " + in_mib(needed) +
-           " of memory for this size, and this machine has " + in_mib(*available);
+           " of memory for this size, and only " + in_mib(*available) + " are available";
 }
 
 /// Why this build does not have the transport. A library that was left out, such as zeromq, stands for all its

@@ -245,7 +245,7 @@ private:
     Waiting waiting_ = Waiting::busy_poll;
 };
 
-// At the turns where the mark starts again from the beginning.
+// Marks start again from the beginning at these turns.
 static_assert(Ring::mark(UINT32_MAX) != 0 && Ring::mark(UINT32_MAX >> 1) != 0);
 
 class RingWriter {

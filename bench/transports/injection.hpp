@@ -52,7 +52,7 @@ struct Injection {
     Corruption corrupt_answer;  ///< the same for answers that return to the publisher
 };
 
-/// Parses a list of faults. This list has one of each kind:
+/// Parses a list of faults, for example
 /// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,silence=2,duplicate=7,reorder=5,corrupt=100:0:1".
 Result<Injection> parse_injection(std::string_view list);
 
