@@ -68,7 +68,7 @@ Error refusal(int answer, char* argv[]) {
     const std::string setting = name == "mock" ? "faults" : name;
     if (is_setting(setting))
         return Error{"--" + name + ": no such option; it is a setting of a transport: --set " + setting + "=VALUE"};
-    return Error{word + ": unknown or ambiguous option; --help shows all options"};
+    return Error{word + ": no such option; --help shows all options"};
 }
 
 }  // namespace

@@ -199,7 +199,8 @@ TEST(Probes, AreRefusedWithOtherTestsAndWithSeveralSubscribersOrBatches) {
     }
     Program latency{"--test latency --transport tcp --probe-every 5"};
     EXPECT_EQ(latency.wait(), 2);
-    EXPECT_EQ(latency.err(), "perftest: --probe-every is for --test throughput: latency under its load\n");
+    EXPECT_EQ(latency.err(),
+              "perftest: --probe-every is for --test throughput: it measures latency under the load of that test\n");
 }
 
 }  // namespace

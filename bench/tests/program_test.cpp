@@ -281,7 +281,7 @@ TEST(Perftest, AnAgreementThatIsTooLongForTheControlChannelIsRefused) {
         many_sizes(20'000)};
 
     EXPECT_EQ(perftest.wait(), 2);
-    EXPECT_NE(perftest.err().find("bytes long, and the control channel takes 262144"), std::string::npos)
+    EXPECT_NE(perftest.err().find("bytes long, and the control channel takes at most 262144"), std::string::npos)
         << perftest.err();
 }
 
