@@ -1,5 +1,5 @@
-// How adapters wait for libraries with non-blocking calls. They repeat the call, or sleep until the socket of the
-// library is ready, or do the first for a while and then the second.
+// How adapters wait for libraries with non-blocking calls. There are three ways: repeat the call, sleep until the
+// socket of the library is ready, or repeat for a while and then sleep.
 #pragma once
 
 #include <poll.h>

@@ -109,7 +109,7 @@ struct BrokerNames {
             each.push_back(topic.channel + between + std::to_string(instance));
     }
 
-    /// The name for a message, according to its instance.
+    /// The name under which a message is published: the name of its instance, if the data has keys.
     const std::string& of(std::span<const std::byte> message) const {
         const bool is_one = each.size() == 1 || message.size() < message_header_bytes;
         return is_one ? each.front() : each[instance_of(message) % each.size()];
@@ -117,7 +117,7 @@ struct BrokerNames {
 
     std::string heard;
     std::vector<std::string> each;
-    std::string left;  ///< where subscribers publish that they leave
+    std::string left;  ///< the name under which subscribers announce that they leave
 };
 
 }  // namespace tacholog

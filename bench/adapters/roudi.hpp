@@ -39,12 +39,13 @@ inline std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
     return std::min(wanted, std::max(least_queued, most_queued_bytes / message_bytes));
 }
 
-/// A running RouDi. A process that uses the library keeps RouDi until the process exits, because the library cannot
-/// connect to another RouDi. This matters only in tests: in a run, each size has its own process.
+/// A running RouDi. A process that uses the library keeps its RouDi until the process exits, because the library cannot
+/// connect to a second RouDi. This matters only in tests: in a run, each size has its own process.
 class RouDi final : public Companion {
 public:
     struct Needs {
-        bool watches = false;            ///< whether RouDi must detect processes that have died; see below
+        /// Whether RouDi must detect processes that have died; only needed by a publisher that waits.
+        bool watches = false;
         std::size_t queued = 256;        ///< the longest queue that a subscriber requests
         std::size_t overhead_bytes = 0;  ///< the bytes that the library adds to a message
     };
@@ -55,7 +56,7 @@ public:
         if (!plan.publishes) return std::unique_ptr<Companion>{};
         const auto path = find_program("iox-roudi", "iceoryx");
         if (!path) return path.error();
-        // In tests, several transports may start their companions in one process.
+        // In tests, several transports may start their companion programs in one process.
         if (Running::here > 0) return std::unique_ptr<Companion>{};
         auto turn = our_turn();
         if (!turn) return turn.error();
@@ -66,7 +67,7 @@ public:
         // The monitoring of RouDi considers a process dead if it got no CPU time for 1.5 s. Only a publisher that waits
         // needs monitoring.
         const std::string watch = needs.watches ? "on" : "off";
-        constexpr Patience to_clear_its_memory{30'000};  // half a gigabyte for messages of some MiB
+        constexpr Patience to_clear_its_memory{30'000};  // half a gigabyte, if messages have some MiB
         const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", watch},
                                          .patience = to_clear_its_memory};
         const auto is_ready = [](const HelperProgram& program) {
@@ -112,7 +113,7 @@ public:
         if (!Kept::is_over) kept() = std::move(running_);
     }
 
-    std::string address() const override { return "roudi"; }  // there is only one per host
+    std::string address() const override { return "roudi"; }  // always the same, because a host can have only one RouDi
     Facts facts() const override {
         // The output looks like "RouDi version: 2.0.3".
         const std::string version = first_line_of({running_->program().words().front(), "--version"});
@@ -162,7 +163,7 @@ private:
         inline static int here = 0;
 
     private:
-        Fd turn_;  ///< released last: until then, no other run starts a RouDi
+        Fd turn_;  ///< the lock is released last, so that no other run starts a RouDi before that
         PrivateFolder folder_;
         std::unique_ptr<HelperProgram> program_;
     };
@@ -185,8 +186,8 @@ private:
         const std::string path = "/tmp/tacholog-roudi.lock";
         constexpr Patience longest_run{60'000};
         constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-        // In /tmp, opening a file of another user with O_CREAT fails (protected_regular), so this is tried without it
-        // first.
+        // Opens the file first without O_CREAT: in /tmp, opening another user's file with O_CREAT fails
+        // (protected_regular).
         Fd lock{::open(path.c_str(), flags)};
         if (!lock) lock = Fd{::open(path.c_str(), flags | O_CREAT, 0644)};
         if (!lock) return os_error("open " + path);
@@ -194,7 +195,7 @@ private:
              sleep_until(now_ns() + nap_ns)) {
             if (Stop::is_pending()) return Stop::error();
             if (deadline.passed())
-                return Error{"iox-roudi: another run uses it, and a host can have one alone: try again after that run"};
+                return Error{"iox-roudi: another run uses it, and a host can have only one: try again after that run"};
         }
         return lock;
     }

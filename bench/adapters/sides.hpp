@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// The name and version of the library, as facts for the log.
+/// The facts for the log that name the library and its version.
 inline Facts facts_of_library(std::string name, std::string version) {
     Facts facts;
     add_fact(facts, library_key, std::move(name));

@@ -15,7 +15,7 @@
 namespace tacholog {
 namespace {
 
-/// The index of the interface with this name or index; 0 if there is none.
+/// The index of the interface that this text names, by name or by index; 0 if there is none.
 std::uint32_t zone_of(const std::string& text) {
     const auto index = ::if_nametoindex(text.c_str());
     return index != 0 ? index : to_number<std::uint32_t>(text).value_or(0);
@@ -62,7 +62,7 @@ std::optional<Address> parse_address(std::string_view host, int port) {
 Result<std::string> resolve(const std::string& host) {
     if (const auto numeric = parse_address(host, 0)) return checked_host(*numeric);
     if (host.find('%') != std::string::npos)
-        return Error{"before the % belongs a link-local address, behind it an interface of this host"};
+        return Error{"the text before % must be a link-local address, and the text after it an interface of this host"};
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     addrinfo* list = nullptr;

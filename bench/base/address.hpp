@@ -74,8 +74,8 @@ Address local_address(const Fd& socket);
 /// The name of the network interface with this address; empty if there is none.
 std::string interface_with(const Address& address);
 
-/// Whether both addresses belong to the same host. Zones and ports are not compared. An IPv4 address equals its
-/// IPv4-mapped IPv6 address.
+/// Whether both addresses belong to the same host. Ignores zones and ports. An IPv4 address equals its IPv4-mapped IPv6
+/// address.
 bool of_one_host(const Address& one, const Address& other);
 
 /// Convert an address to sixteen bytes and back. An IPv4 address becomes its IPv4-mapped IPv6 address

@@ -7,7 +7,7 @@ namespace tacholog {
 
 enum class SlowSubscriber {
     block,  ///< the publisher waits for the slow subscriber, and so do the other subscribers
-    drop,   ///< a message that does not fit into its queue is dropped for the slow subscriber only, and counted
+    drop,   ///< if the queue of the slow subscriber is full, a message is dropped for this subscriber only, and counted
 };
 
 struct Audience {

@@ -12,7 +12,7 @@ ClockFacts measure_clock() {
     timespec resolution{};
     ::clock_getres(CLOCK_MONOTONIC, &resolution);
 
-    // Takes the smallest of several batches, because an interrupted batch is too slow.
+    // Uses the fastest of several batches of readings, because an interruption makes a batch slower.
     constexpr int batches = 20;
     constexpr int readings = 1000;
     double best_ns = 1e9;

@@ -51,19 +51,21 @@ private:
     Nanoseconds at_ns_;
 };
 
-/// Measures how long nothing has arrived. Each look adds at most 20 ms: if the waiting thread itself was stopped in
-/// between (its machine was paused, or other threads had the CPU), it cannot know that nothing arrived.
+/// Measures how long nothing has arrived. The time between two checks counts as 20 ms at most: if it was longer, the
+/// waiting thread itself was stopped (its machine was paused, or other threads had the CPU), and nobody looked whether
+/// something arrived.
 class Silence {
 public:
     explicit Silence(Patience longest) { begin(longest); }
 
-    /// Something has arrived: starts measuring again.
+    /// Call this when something has arrived: the measurement starts again.
     void begin(Patience longest) {
         left_ns_ = to_nanoseconds(longest);
         looked_ns_ = now_ns();
     }
 
-    /// Call this after each look at which nothing had arrived. Returns whether the longest allowed silence has passed.
+    /// Call this after each check that found nothing. Returns true when nothing has arrived for the longest allowed
+    /// time.
     bool passed() {
         const Nanoseconds now = now_ns();
         left_ns_ -= std::min(now - std::exchange(looked_ns_, now), longest_look_ns);
@@ -79,7 +81,8 @@ private:
 
 struct ClockFacts {
     Nanoseconds resolution_ns = 0;
-    double overhead_ns = 0;  ///< mean cost of one reading; written to the log, never subtracted from results
+    /// How long one reading of the clock takes; written to the log, never subtracted from results.
+    double overhead_ns = 0;
 };
 
 ClockFacts measure_clock();

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t most_facts = 64;
 constexpr std::size_t longest_key = 40;
 
-/// The log line already has these keys.
+/// Whether the log line has this key already, so that a fact cannot use it.
 bool is_taken(std::string_view key) {
     return key == "role" || key == "participant";
 }

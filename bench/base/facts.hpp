@@ -12,7 +12,7 @@ namespace tacholog {
 
 struct Fact {
     std::string key;    ///< lower-case words joined by '_', with the unit: "rcvbuf_bytes"
-    std::string value;  ///< any text; unknown facts are left out
+    std::string value;  ///< any text; a fact that is unknown is not in the list
 };
 using Facts = std::vector<Fact>;
 

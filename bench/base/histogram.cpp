@@ -20,8 +20,8 @@ void Histogram::merge(const Histogram& other) {
 }
 
 bool Histogram::agrees(const Exact& exact) const {
-    // The lower and upper limits of count, sum and sum of squares that the bins allow. Computed in floating point, so
-    // that nothing overflows.
+    // The smallest and the largest count, sum, and sum of squares that these bins allow. They are computed in floating
+    // point, which cannot overflow here.
     long double least_sum = 0;
     long double most_sum = 0;
     long double least_squares = 0;
@@ -52,7 +52,7 @@ bool Histogram::agrees(const Exact& exact) const {
     if (exact.min > exact.max) return false;
     if ((exact.max > top_ns) != (exact.overflow > 0) || (exact.min > top_ns) == first.has_value()) return false;
     if (first && (index(exact.min) != *first || (exact.overflow == 0 && index(exact.max) != last))) return false;
-    // With this limit, the sums and all intermediate results fit into 128 bits.
+    // Below this limit, the sums and all intermediate results fit into 128 bits.
     constexpr long double most = 0x1p126L;
     constexpr long double rounding = 1e-9L;
     const auto is_within = [](Wide value, long double low, long double high) {
@@ -62,8 +62,8 @@ bool Histogram::agrees(const Exact& exact) const {
     if (most_squares >= most || !is_within(exact.sum, least_sum, most_sum) ||
         !is_within(exact.squares, least_squares, most_squares))
         return false;
-    // The sum of squared deviations must not be negative, whatever number they are measured from. It is enough to check
-    // the integer part of the mean and the next integer (see std_ns).
+    // The sum of squared deviations must not be negative, whichever number the deviations are measured from. It is
+    // enough to check two numbers: the integer part of the mean, and the next integer (see std_ns).
     const Wide whole = exact.sum / exact.count;
     const Wide rest = exact.sum % exact.count;
     const Wide least = whole * exact.sum + whole * rest;
@@ -103,9 +103,9 @@ double Histogram::mean_ns() const {
 
 double Histogram::std_ns() const {
     if (count_ == 0) return 0;
-    // Integer arithmetic until the last step, with deviations from the integer part of the mean. The simpler formula
-    // count * squares - sum * sum overflows once its result needs more than 128 bits: for example after one hour at a
-    // million values a second that deviate by 5 s. Here, no term is larger than the sum of squares.
+    // Uses integers until the last step, and deviations from the integer part of the mean. The simpler formula, count *
+    // squares - sum * sum, overflows if its result needs more than 128 bits. One example is an hour with a million
+    // values per second that deviate by 5 s. Here, no term is larger than the sum of squares.
     const Wide whole = sum_ / count_;
     const Wide rest = sum_ % count_;
     const Wide spread = squares_ - whole * sum_ - whole * rest;  // sum of (value - whole)^2
@@ -117,7 +117,8 @@ double Histogram::std_ns() const {
 double Histogram::share_of_largest() const {
     std::uint64_t left = count_ / 1000;
     if (left == 0 || sum_ == 0) return 0;
-    // Counts by rank, because the bin at the border may hold nearly all values, on both sides of the border.
+    // Takes the largest values by their number, not bin by bin: the last bin that is needed may hold nearly all values,
+    // and only some of them belong to the largest thousandth.
     double largest_ns = 0;
     const std::uint64_t beyond = std::min(left, overflow_);
     if (beyond > 0) largest_ns += static_cast<double>(max_) + static_cast<double>(beyond - 1) * double{top_ns};

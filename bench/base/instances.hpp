@@ -11,7 +11,8 @@
 
 namespace tacholog {
 
-inline constexpr unsigned key_shift = 48;  // the bits below hold the number within the instance
+// The lower 48 bits of a number hold the number within the instance, the others hold the key.
+inline constexpr unsigned key_shift = 48;
 inline constexpr std::size_t most_instances = std::size_t{1} << (64 - key_shift);
 
 /// Numbers the messages of a publisher. With a single instance, the numbers are the same as without keys.
@@ -57,18 +58,18 @@ inline std::uint64_t index_of(std::uint64_t number, std::uint64_t instances) {
     return round_of(number) * instances + key_of(number);
 }
 
-/// The first number within an instance that belongs to a message with index `first` or higher.
+/// The number, within its instance, of the first message whose index is `first` or higher.
 inline std::uint64_t first_round(std::uint64_t first, std::uint64_t key, std::uint64_t instances) {
     return (first + instances - 1 - key) / instances;
 }
 
-/// Remembers the newest message of each instance. This is enough where a message is of no use once a later message of
-/// its instance has arrived.
+/// Remembers only the newest message of each instance. This is enough if an older message of the instance is useless
+/// once a newer one has arrived.
 class Newest {
 public:
     explicit Newest(std::size_t instances) : next_(instances, 0) {}
 
-    /// Starts again: counts messages with index `first` and higher.
+    /// Forgets all messages. From now on, only messages with index `first` or higher count.
     void restart(std::uint64_t first) {
         first_ = first;
         for (std::uint64_t key = 0; key < next_.size(); ++key) next_[key] = first_round(first, key, next_.size());
@@ -102,7 +103,7 @@ class KeyedSequence {
 public:
     explicit KeyedSequence(std::size_t instances) : sequences_(instances, OfOne{0}) {}
 
-    /// Starts again: counts messages with index `first` and higher.
+    /// Forgets all messages. From now on, only messages with index `first` or higher count.
     void restart(std::uint64_t first) {
         counts_ = ArrivalCounts{first};
         next_ = first;
@@ -138,8 +139,8 @@ public:
     }
 
 private:
-    // One sixteenth of the window of a topic without keys, because there may be 65536 instances: together they take 36
-    // MB.
+    // One sixteenth of the window that a topic without keys has: there may be 65536 instances, whose windows take 36 MB
+    // together.
     using OfOne = SequenceOver<4096>;
 
     std::vector<OfOne> sequences_;

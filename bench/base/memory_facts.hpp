@@ -6,7 +6,8 @@
 
 namespace tacholog {
 
-inline constexpr std::string_view memory_size_key = "payload_bytes";  ///< the size of the messages
+/// The payload size to which the facts about memory belong.
+inline constexpr std::string_view memory_size_key = "payload_bytes";
 inline constexpr std::string_view shared_memory_key = "shared_memory_bytes";
 inline constexpr std::string_view shared_huge_pages_key = "shared_huge_page_bytes";
 

@@ -5,8 +5,8 @@
 namespace tacholog {
 namespace message_parts {
 
-// The words are seed, seed + 1, and so on. Computing them is so cheap that writing takes only as long as the memory
-// needs.
+// The words are seed, seed + 1, and so on. They take hardly any time to compute, so only the memory limits the speed of
+// writing.
 void fill(std::span<std::byte> body, std::uint64_t number) {
     std::uint64_t word = (number + 1) * golden;
     const std::size_t whole = body.size() / sizeof word;
@@ -15,7 +15,7 @@ void fill(std::span<std::byte> body, std::uint64_t number) {
     std::memcpy(body.data() + whole * sizeof word, &word, body.size() % sizeof word);
 }
 
-// Nobody needs the sum, but the compiler must not notice that and remove the loop.
+// The sum keeps the compiler from removing the loop. Nothing uses the sum, but the compiler must not know that.
 void read_all(std::span<const std::byte> body) {
     std::uint64_t total = 0;
     const std::size_t whole = body.size() / sizeof total;
@@ -27,8 +27,8 @@ void read_all(std::span<const std::byte> body) {
 
 namespace {
 
-// Every bit of the sum influences both halves of the result, because only 32 bits are kept. (When the two halves were
-// simply combined by XOR, one changed byte in 2600 was not noticed: those at the upper end of a word.)
+// Mixes the sum so that each of its bits changes both halves of the result, because only 32 bits of the result are
+// used. (A plain XOR of the two halves did not detect one changed byte in 2600.)
 std::uint64_t mixed(std::uint64_t sum) {
     sum ^= sum >> 32;
     sum *= golden;
@@ -54,7 +54,8 @@ std::uint64_t checksum(std::span<const std::byte> body, std::uint64_t number) {
     return mixed(first ^ std::rotl(second * golden, 31));
 }
 
-// Folded by XOR only, so that a change of any single byte of the number or of the due time always changes the 16 bits.
+// The check word is folded to 16 bits by XOR only. So a change of any single byte of the number or of the due time
+// always changes these bits.
 std::uint64_t timed_check(std::uint64_t number, std::uint64_t due, std::size_t payload_bytes) {
     constexpr int out_of_line = 7;
     std::uint64_t check = number ^ std::rotl(due, out_of_line) ^ payload_bytes * golden;

@@ -30,8 +30,8 @@ struct Handling {
 
 struct ReadMessage {
     std::uint64_t number = 0;  ///< valid only if `identified`
-    bool identified = true;    ///< the header arrived unchanged
-    bool intact = true;        ///< the header arrived unchanged, and so did the payload if it was verified
+    bool identified = true;    ///< whether the header arrived unchanged
+    bool intact = true;  ///< whether header and payload arrived unchanged; the payload counts only if it was verified
 };
 
 namespace message_parts {
@@ -57,8 +57,9 @@ inline const std::byte* second_word(std::span<const std::byte> payload) {
     return payload.data() + sizeof(std::uint64_t);
 }
 
-// Each number has exactly one check word, so that a change in only one of them is always noticed. The upper half is
-// folded into the lower half, because with a checksum only the lower half is left to check the number.
+// Each number has exactly one check word, so a change of only the number or only the check word is always detected. The
+// upper half is folded into the lower half: if the payload has a checksum, only the lower half is left to check the
+// number.
 inline std::uint64_t header_check(std::uint64_t number, std::size_t payload_bytes) {
     const std::uint64_t check = (number + payload_bytes * size_factor) * golden;
     return check ^ check >> 32;
@@ -74,8 +75,8 @@ ReadMessage read_verified(std::span<const std::byte> payload);
 
 }  // namespace message_parts
 
-// Writing and checking the header is inline, because each round trip does both twice, one after the other. As function
-// calls, the values were passed through memory.
+// Writing and checking the header is inline, because each round trip does both twice, one after the other. In separate
+// functions, the values would be passed through memory.
 
 inline void write_message(std::span<std::byte> payload, std::uint64_t number, Handling handling) {
     using namespace message_parts;
@@ -101,7 +102,7 @@ void write_timed_message(std::span<std::byte> payload, std::uint64_t number, Nan
 
 struct TimedMessage {
     std::uint64_t number = 0;
-    bool identified = true;  ///< the header arrived unchanged
+    bool identified = true;  ///< whether the header arrived unchanged
     std::uint64_t due = 0;   ///< the lower 48 bits of the due time
 
     /// The time since the message was due; negative before that. Correct if the result is within 39 hours.
@@ -123,7 +124,7 @@ inline std::uint64_t number_of_answer_to(const ReadMessage& message) {
 
 struct Answer {
     std::optional<std::uint64_t> number;  ///< the number of the message; nothing if it was corrupted on the way
-    bool corrupted = false;               ///< whether the message or the answer was corrupted
+    bool corrupted = false;               ///< whether the message or its answer was corrupted
 };
 
 /// Interprets a message that was read as an answer.

@@ -1,5 +1,5 @@
-// Errors are values: a Result holds either the value that was asked for, or an Error that names the operation and its
-// object. The names are those of std::expected, which the oldest supported compiler (g++ 11) does not have.
+// Errors are values: a Result holds either the requested value, or an Error that names the operation and its object.
+// The names are those of std::expected, which the oldest supported compiler (g++ 11) does not have.
 #pragma once
 
 #include <cerrno>
@@ -17,7 +17,7 @@ namespace tacholog {
 enum class Code {
     other,
     control_port,       ///< the control port cannot be opened, or no publisher listens there
-    peer,               ///< the error belongs to a control channel: see Error::channel
+    peer,               ///< the error is about a control channel; Error::channel says which one
     peer_gave_up,       ///< like `peer`; the peer has sent the reason why it gave up or refused
     another_publisher,  ///< another publisher of this run has failed; its error says why
     killed,             ///< a signal has killed a helper program

@@ -7,7 +7,8 @@
 
 namespace tacholog {
 
-enum class Arrival { in_order, reordered, duplicated, stale, foreign };  ///< foreign: of no existing instance
+/// Foreign: the message names an instance that does not exist.
+enum class Arrival { in_order, reordered, duplicated, stale, foreign };
 
 /// Counts how the messages with number `first` and higher arrived. A message whose number could not be read counts as
 /// one of the missing messages.
@@ -22,8 +23,8 @@ public:
     }
     void add_unidentified() { ++unidentified_; }
 
-    /// All messages before `end` were sent. If there are more unidentified messages than missing ones, the surplus were
-    /// duplicates.
+    /// Call this when all messages before `end` were sent. If there are more messages without a readable number than
+    /// missing messages, the surplus counts as duplicates.
     void settle(std::uint64_t end) {
         const std::uint64_t missing = end - first_ - std::min(end - first_, received_);
         const std::uint64_t doubled = unidentified_ - std::min(unidentified_, missing);
@@ -48,7 +49,7 @@ private:
     std::uint64_t unidentified_ = 0;
 };
 
-/// Tells duplicates from late messages within the last `window` numbers. A message older than that counts as a
+/// Distinguishes duplicates from late messages, among the last `window` numbers. An older message counts as a
 /// duplicate.
 template <std::uint64_t window>
 class SequenceOver {
@@ -56,7 +57,7 @@ public:
     /// Counts messages with number `first` and higher; older messages are stale.
     explicit SequenceOver(std::uint64_t first) : counts_(first), next_(first) {}
 
-    /// Starts again. The marks of older messages need no clearing: newer messages overwrite them.
+    /// Starts again at this number. Old marks need not be cleared, because newer messages overwrite them.
     void restart(std::uint64_t first) {
         counts_ = ArrivalCounts{first};
         next_ = first;
@@ -65,7 +66,7 @@ public:
     /// A message has arrived whose number cannot be read: it counts as one of the missing messages.
     void arrived_unidentified() { counts_.add_unidentified(); }
 
-    /// All messages before `end` were sent.
+    /// Call this when all messages before `end` were sent.
     void settle(std::uint64_t end) { counts_.settle(end); }
 
     Arrival arrived(std::uint64_t number) {

@@ -19,9 +19,10 @@ namespace tacholog {
 
 struct Setting {
     std::string_view name;           ///< lower-case words joined by '-'
-    std::string_view values;         ///< a word for the kind of value, or all values as "one|another"
-    std::string_view default_value;  ///< in effect if the user gives none; also written to the log
-    std::string_view meaning;        ///< one sentence without a full stop, for --list-transports --verbose
+    std::string_view values;         ///< the kind of value in one word, or all allowed values as "one|another"
+    std::string_view default_value;  ///< the value if the user gives none; the log has it too
+    /// What the setting does, for --list-transports --verbose: one sentence without a full stop.
+    std::string_view meaning;
     /// Returns an error that explains what is wrong with the value, without repeating the value. If nullptr: `values`
     /// lists all allowed values ("one|another"), or any text is allowed.
     Result<void> (*check)(std::string_view value) = nullptr;
@@ -47,7 +48,7 @@ inline std::string value_of(const Settings& settings, std::string_view name) {
 /// Every declared setting with the value that the user gave, or else with its default.
 Settings in_effect(std::span<const Setting> declared, const Settings& given = {});
 
-/// If the setting does not allow this value: an error that names the setting and the allowed values.
+/// Returns an error if the setting does not allow this value. The error names the setting and the allowed values.
 Result<void> check_value(const Setting& setting, std::string_view value);
 
 /// For Setting::check: a whole number within these limits.

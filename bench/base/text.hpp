@@ -94,7 +94,7 @@ inline void append_shown(std::string& to, std::string_view text) {
     }
 }
 
-/// The longest reason that a peer may send when it gives up, and the longest message.
+/// Two limits for text of a peer, in bytes: the reason why it gives up, and any other message.
 inline constexpr std::size_t longest_reason = 400;
 inline constexpr std::size_t longest_message = 4000;
 

@@ -11,7 +11,7 @@ namespace tacholog {
 
 enum class Waiting { busy_poll, block, spin_then_block };
 
-/// Whether a side may be asleep when a message arrives, so that it must be woken.
+/// Whether a side may be asleep when a message arrives. The other side must then wake it.
 inline bool sleeps(Waiting waiting) {
     return waiting != Waiting::busy_poll;
 }
@@ -77,11 +77,12 @@ private:
     bool sleeps_;
     Yield yield_;
     int turns_ = 0;
-    Nanoseconds start_ns_ = 0;  ///< approximate start of polling; 0: it has just begun
+    Nanoseconds start_ns_ = 0;  ///< approximate time at which polling began; 0: no check of the clock yet
     Nanoseconds deadline_ns_ = 0;
 };
 
-/// A sleeping thread wakes some microseconds late. A thread that polls afterwards is therefore woken this much earlier.
+/// A sleeping thread wakes some microseconds late. If it polls afterwards, it is therefore woken this much before its
+/// time.
 inline constexpr Nanoseconds polled_before_time_ns = 60'000;
 
 /// Waits until this point in time.

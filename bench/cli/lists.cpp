@@ -16,7 +16,8 @@ constexpr std::size_t largest_message = std::size_t{256} * 1024 * 1024;
 constexpr std::uint32_t longest_recovery_ms = 60'000;
 constexpr Nanoseconds nanoseconds_per_millisecond = 1'000'000;
 
-// Measuring each pair takes seconds, and both sides compare their tables before they start.
+// A larger table is useless, because measuring each pair takes seconds. It would also be sent to the other side before
+// the run.
 constexpr std::size_t most_pairs = 1000;
 
 template <typename Value>
@@ -66,7 +67,7 @@ Result<void> add(std::vector<Value>& values, const Result<Value>& value, std::st
 
 Result<PayloadDemands> parse_demand_line(std::string_view line) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.ends_with(';')) line.remove_suffix(1);  // the tool's own files end their lines with a semicolon
+    if (line.ends_with(';')) line.remove_suffix(1);  // Fast-RTPS ends each line of its own files with a semicolon
     if (line.empty()) return Error{"empty: a line is 'payload;demand;demand...'"};
     const auto items = split(line, ';');
     const auto payload = to_number<std::size_t>(items.front());
@@ -78,7 +79,7 @@ Result<PayloadDemands> parse_demand_line(std::string_view line) {
         const auto item = items[at].substr(0, 40);
         if (const auto added = add(found.demands, parse_demand(item), item); !added) return added.error();
     }
-    if (found.demands.empty()) return Error{"no demand behind the payload: a line is 'payload;demand;demand...'"};
+    if (found.demands.empty()) return Error{"no demand after the payload: a line is 'payload;demand;demand...'"};
     return found;
 }
 
@@ -142,12 +143,13 @@ Result<DemandTable> parse_demand_table(std::string_view text) {
 }
 
 Result<DemandTable> read_demand_table(const std::string& path) {
-    constexpr std::size_t most_bytes = 65536;  // a larger file is not a table of demands: this many pairs are smaller
+    constexpr std::size_t most_bytes = 65536;  // the largest allowed table of demands is smaller than this
     std::ifstream file{path};
     if (!file) return os_error("--demands-file " + path);
     std::string text(most_bytes + 1, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (file.bad() || file.gcount() == 0) return Error{"--demands-file " + path + ": nothing to read in it"};
+    if (file.bad() || file.gcount() == 0)
+        return Error{"--demands-file " + path + ": the file is empty or cannot be read"};
     text.resize(static_cast<std::size_t>(file.gcount()));
     if (text.size() > most_bytes) return Error{"--demands-file " + path + ": too large for a table of demands"};
     auto table = parse_demand_table(text);

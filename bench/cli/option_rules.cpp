@@ -28,18 +28,20 @@ Result<void> check_pace(const Options& options, const Given& given) {
         return Error{"--rate is for --test latency and throughput: a demand test is paced by --recovery"};
     }
     if (options.rate_per_s && options.test == Test::sustain) {
-        return Error{"--rate is for --test latency and throughput: a sustain test looks for it, within --rate-range"};
+        return Error{
+            "--rate is for --test latency and throughput: a sustain test searches for the rate within --rate-range"};
     }
     if (options.answer_limit_s && (options.test != Test::latency || options.rate_per_s)) {
         return Error{
-            "--answer-limit is for --test latency without --rate: nobody else waits for an answer before going on"};
+            "--answer-limit is for --test latency without --rate: only this test waits for an answer before it sends "
+            "the next message"};
     }
     for (const std::string option : {"demands", "demands-file", "recovery"}) {
         if (given.has(option) && options.test != Test::demand) return Error{"--" + option + " is for --test demand"};
     }
     for (const std::string option : {"sizes", "demands"}) {
         if (given.has(option) && given.has("demands-file")) {
-            return Error{"--" + option + " with --demands-file: the file says which sizes and demands"};
+            return Error{"--" + option + " with --demands-file: the file contains the sizes and demands"};
         }
     }
     return {};
@@ -57,7 +59,8 @@ Result<void> check_search(const Options& options, const Given& given) {
     const SustainPlan& plan = options.sustain;
     if (!plan.latency) return Error{"--test sustain needs --latency-goal, such as p99=100us"};
     if (plan.short_s > options.duration_s)
-        return Error{"--trial-duration: the trials that narrow the rates down are no longer than --duration"};
+        return Error{
+            "--trial-duration must not be longer than --duration, the length of the trials that confirm the result"};
     const double beyond = 1 - static_cast<double>(plan.latency->millionths) / 1e6;
     const double samples = plan.rates.least_per_s * plan.short_s;
     if (samples < 1 || (beyond > 0 && samples * beyond < 0.999999)) {
@@ -83,13 +86,15 @@ Result<void> check_audience(const Options& options) {
 Result<void> check_batch(const Options& options) {
     if (options.batch_bytes == 0 || (options.test != Test::latency && options.test != Test::sustain)) return {};
     return Error{
-        "--batch-bytes is for --test throughput and demand: a message held back for others would only be late"};
+        "--batch-bytes is for --test throughput and demand: in other tests, a message that waits for others would only "
+        "be late"};
 }
 
 Result<void> check_basis(const Options& options) {
     if (options.basis == Basis::round_trip) return {};
     if (options.test != Test::latency || !options.rate_per_s) {
-        return Error{"--basis one-way needs --test latency and --rate: messages that nobody answers follow a schedule"};
+        return Error{
+            "--basis one-way needs --test latency and --rate: messages without answers must follow a schedule"};
     }
     if (options.handling.verify) {
         return Error{"--basis one-way with --verify: a message has no place for both its time and a checksum"};

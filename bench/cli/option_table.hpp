@@ -16,7 +16,7 @@ struct OptionRow {
     Result<void> (*set)(Options&, std::string_view text);
     int argument = required_argument;
     Request request = Request::run;
-    bool repeats = false;  ///< may be given several times; each one adds to the others
+    bool repeats = false;  ///< the option may be given several times, and each time adds a value
 };
 
 std::span<const OptionRow> option_table();

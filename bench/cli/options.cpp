@@ -68,7 +68,7 @@ Error refusal(int answer, char* argv[]) {
     const std::string setting = name == "mock" ? "faults" : name;
     if (is_setting(setting))
         return Error{"--" + name + ": no such option; it is a setting of a transport: --set " + setting + "=VALUE"};
-    return Error{word + ": no such option, or not clear which; --help shows them all"};
+    return Error{word + ": no such option; --help shows all options"};
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ Result<Options> parse_options(int argc, char* argv[]) {
     options.command = joined(argc, argv);
     const auto rows = option_table();
     const auto table = getopt_table(rows);
-    optind = 0;  // start again: tests call this function more than once
+    optind = 0;  // lets getopt start from the beginning, because tests call this function more than once
     while (true) {
         const int at = std::max(optind, 1);  // index of the current word
         const int answer = ::getopt_long(argc, argv, "+:", table.data(), nullptr);

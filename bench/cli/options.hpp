@@ -41,20 +41,20 @@ struct Options {
     std::vector<std::size_t> sizes = {16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
     std::vector<std::uint32_t> demands = {100, 1000, 10000};
     std::vector<Nanoseconds> recovery_ns = {5'000'000};
-    DemandTable demand_table;  ///< only for the demand test: the table of a file, or every size with every demand
+    DemandTable demand_table;  ///< the cases of the demand test: the table of a file, or every size with every demand
     double duration_s = 5;
-    double interval_s = 1;           ///< period of the interval lines
-    std::optional<double> warmup_s;  ///< nothing: until the rate is steady
+    double interval_s = 1;           ///< the length of the intervals that are reported
+    std::optional<double> warmup_s;  ///< the duration of the warm-up; nothing: it ends when the rate is steady
     std::optional<double> rate_per_s;
     SustainPlan sustain;
     Handling handling;
     std::size_t publishers = 1;  ///< number of publishers for one subscriber
     Audience audience;
-    std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
+    std::optional<std::size_t> instances;  ///< the number of instances of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
-    Settings settings;                ///< of the transport: after the check, each setting has its value or its default
-    std::size_t batch_bytes = 0;      ///< largest batch of messages; 0: each message is sent at once
-    std::size_t probe_every = 0;      ///< in a throughput test: one in this many messages is answered; 0: none
+    Settings settings;            ///< all settings of the transport, with the given values or their defaults
+    std::size_t batch_bytes = 0;  ///< the size of the largest batch; 0: each message is sent at once
+    std::size_t probe_every = 0;  ///< N: in a throughput test, every N-th message is a probe; 0: there are no probes
     Basis basis = Basis::round_trip;  ///< how latency is measured
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;
@@ -63,9 +63,10 @@ struct Options {
     int port = -1;              ///< -1: not given
     bool any_endpoint = false;  ///< whether the peer may name any address to send to, not only its own
     double timeout_s = 10;
-    std::optional<double> answer_limit_s;  ///< of a round trip that may be lost; nothing: depends on the size
-    std::string output = "-";              ///< the file of the log; "-": standard output
-    std::string command;                   ///< the command line as given
+    /// How long to wait for an answer that may be lost; nothing: this depends on the size.
+    std::optional<double> answer_limit_s;
+    std::string output = "-";  ///< the file of the log; "-": standard output
+    std::string command;       ///< the command line as given
 };
 
 /// Reads the command line. Errors tell the user what to change.
@@ -86,7 +87,7 @@ inline bool is_open_loop(const Options& options) {
     return options.test == Test::sustain || options.rate_per_s.has_value();
 }
 
-/// The largest batch that any transport holds back.
+/// The largest batch in bytes that any transport allows.
 inline constexpr std::size_t most_batch_bytes = std::size_t{1024} * 1024;
 
 /// The largest number of messages of this size in one batch; 1: without batching.

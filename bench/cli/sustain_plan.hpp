@@ -14,7 +14,7 @@ namespace tacholog {
 /// The latency that a trial must keep: "p99=100us".
 struct LatencyGoal {
     std::string statistic;         ///< the name as in the log: p50, p99.9, max
-    std::uint64_t millionths = 0;  ///< the percentile; 1'000'000: the maximum
+    std::uint64_t millionths = 0;  ///< the percentile in millionths: 999'000 is p99.9, 1'000'000 is the maximum
     Nanoseconds limit_ns = 0;
 
     bool operator==(const LatencyGoal&) const = default;
@@ -32,7 +32,7 @@ Result<RateRange> parse_rate_range(std::string_view text);
 
 /// The goal of the search, and its parameters.
 struct SustainPlan {
-    std::optional<LatencyGoal> latency;  ///< nothing: not given; the sustain test refuses that
+    std::optional<LatencyGoal> latency;  ///< nothing: the option was not given, which is an error in the sustain test
     double loss_ratio = 0;
     RateRange rates;
     double short_s = 1;         ///< length of the trials that narrow the interval

@@ -31,8 +31,8 @@ private:
 
 class SubscriberAcceptor {
 public:
-    /// `secret` is known only to the subscribers of this run (0: there is no secret). `cannot_complete` returns whether
-    /// a subscriber can no longer come.
+    /// `secret` is known only to the subscribers of this run (0: there is no secret). `cannot_complete` returns true
+    /// when a missing subscriber can no longer come.
     SubscriberAcceptor(const Options& options, const Listener& listener, const Stop& stop, std::uint64_t secret,
                        std::function<bool()> cannot_complete);
 
@@ -62,7 +62,7 @@ private:
     std::function<bool()> cannot_complete_;
     std::string agreement_;
     std::vector<std::size_t> free_numbers_;  ///< the numbers of the subscribers that have not come yet
-    bool has_room_ = true;                   ///< if false, this process has no descriptors for new connections
+    bool has_room_ = true;                   ///< whether this process has free descriptors for new connections
     std::vector<Control> pending_;           ///< connections that have not sent a complete frame yet, the oldest first
     std::vector<Accepted> accepted_;
     RejectedConnections rejected_;

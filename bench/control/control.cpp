@@ -72,8 +72,8 @@ Result<std::optional<Frame>> parse_frame(std::string& bytes) {
 }
 
 Result<void> Control::send(const Frame& frame, Patience patience) {
-    // A reason may be truncated: its beginning is enough for a reader. Values that both sides agree on, or that are
-    // used later, must not be truncated.
+    // A reason may be truncated, because a reader needs only its beginning. All other texts must be complete: both
+    // sides agree on them, or use them later.
     const bool is_reason = frame.kind == FrameKind::abort || frame.kind == FrameKind::refused;
     if (frame.text.size() > longest_text && !is_reason) {
         return Error{"control channel: a text of " + std::to_string(frame.text.size()) +
@@ -94,9 +94,9 @@ Result<void> Control::send(const Frame& frame, Patience patience) {
     return send_all(bytes, patience);
 }
 
-// Most frames are far smaller than the socket's buffer. A long agreement is not, nor are the reports at the end of a
-// phase. The time limit is that of the whole frame: otherwise a peer that reads one byte per second would extend it
-// again and again.
+// Most frames are far smaller than the buffer of the socket. Only long agreements and the reports at the end of a phase
+// may be larger. The time limit is that of the whole frame: otherwise a peer that reads one byte per second would
+// extend it again and again.
 Result<void> Control::send_all(std::string_view bytes, Patience patience) {
     constexpr Patience shortest_limit{1000};
     const Deadline deadline{std::max(patience, shortest_limit)};

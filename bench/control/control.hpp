@@ -22,13 +22,13 @@ namespace tacholog {
 enum class FrameKind : std::uint16_t {
     hello,       ///< HelloFrame
     refused,     ///< text: the reason
-    affinity,    ///< from the subscriber; text: requested CPUs, a blank, its SideCpus. The answer is a PlacementFrame
-    run,         ///< RunFrame, from the publisher
+    affinity,    ///< from the subscriber; text: requested CPUs, a blank, its SideCpus. A PlacementFrame is the answer
+    run,         ///< the publisher sends a RunFrame
     facts,       ///< text: the facts that the subscriber's transport reports about itself, see facts.hpp
     open,        ///< OpenFrame
     ready,       ///< the sender is ready to measure this payload size
     phase_end,   ///< PhaseEndFrame
-    alive,       ///< the publisher is still working, although no message may arrive, or it waits for another subscriber
+    alive,       ///< a sign of life: the publisher is still working, although no message may arrive
     interval,    ///< IntervalFrame
     phase_done,  ///< PhaseDoneFrame
     size_end,    ///< the publisher has finished this case
@@ -72,8 +72,8 @@ public:
     const std::string& peer() const { return peer_; }
     void call_peer(std::string name) { peer_ = std::move(name); }
 
-    /// Returns an error if the frame cannot be sent within `patience` (or within one second, if that is longer) because
-    /// the peer does not read.
+    /// Returns an error if the peer does not read, so that the frame cannot be sent within `patience` (at least one
+    /// second).
     Result<void> send(const Frame& frame, Patience patience = Patience{0});
 
     /// Waits for the next frame, at most for `limit`.
@@ -87,8 +87,8 @@ public:
     /// if this process is asked to stop.
     Result<std::optional<Frame>> poll();
 
-    /// The reason for the end of the run, if the peer has sent one or a signal has arrived: a broken transport is often
-    /// only a consequence.
+    /// The reason why the run ends, if the peer has sent one or a signal has arrived. Ask for it when the transport
+    /// fails, because that is often only a consequence.
     std::optional<Error> reason(Patience limit);
 
     /// An error of this channel. `text` must name the peer.
@@ -129,7 +129,7 @@ private:
     Nanoseconds open_since_ns_;
     std::int64_t alive_frames_ = 0;  ///< the number of `alive` frames received
     std::optional<Nanoseconds> longest_work_ns_;
-    std::optional<Nanoseconds> at_work_since_ns_;  ///< the first in the current sequence of `alive` frames
+    std::optional<Nanoseconds> at_work_since_ns_;  ///< when the first of the current sequence of `alive` frames arrived
 };
 
 /// The error for a frame that is not expected now.
@@ -158,8 +158,8 @@ private:
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop);
 
 /// The publisher's handshake: compares the protocol version, then the agreement ("key=value key=value ..."). Returns
-/// the number of the subscriber (1, 2, ...): the number that it wishes for if that one is free, otherwise the first
-/// free number. A wish of 0 means any number.
+/// the number of the subscriber (1, 2, ...). A subscriber may ask for a number; it gets that number if it is free,
+/// otherwise the first free one. 0 asks for any number.
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
                                      const std::vector<std::size_t>& free_numbers = {1});
 /// The publisher's handshake if the hello frame was already received. `secret` is known to the subscribers that this

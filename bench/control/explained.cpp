@@ -10,7 +10,7 @@ namespace {
 
 constexpr Patience last_words{200};
 
-/// Collects the reasons of several peers before this side sends them anything.
+/// Collects the reasons of several peers, before this side sends them anything.
 class LastWords {
 public:
     explicit LastWords(std::span<Control> others) {
@@ -72,8 +72,8 @@ Result<void> explained(Result<void> done, std::span<Control> others) {
     const bool is_told = std::any_of(others.begin(), others.end(), has_told);
     Control* const asked = whom_to_ask(seen, others);
     const Error why = is_told || asked != nullptr ? seen : told_by_several(seen, others);
-    // Some peers may have disconnected; then sending to them has no effect. The peer that gave up first is not told,
-    // because it would only receive its own reason.
+    // Sending to a peer that has disconnected has no effect. The peer that gave up first gets nothing, because it would
+    // only receive its own reason.
     for (Control& other : others) {
         if (!has_told(other)) static_cast<void>(other.send({FrameKind::abort, {}, why.text}).has_value());
     }

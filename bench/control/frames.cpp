@@ -27,7 +27,8 @@ constexpr std::size_t most_of(FrameKind kind) {
 
 /// The largest count of numbers in a frame of this kind.
 std::size_t numbers_of(FrameKind kind) {
-    if (kind == FrameKind::hello) return most_numbers;  // another version of the protocol may have more
+    // Another version of the protocol may use more numbers than this one.
+    if (kind == FrameKind::hello) return most_numbers;
     return most_of<PlacementFrame, RunFrame, OpenFrame, PhaseEndFrame, IntervalFrame, PhaseDoneFrame, HistogramFrame,
                    ResourcesFrame>(kind);
 }
@@ -56,7 +57,8 @@ bool is_possible(const Frame& frame) {
     if (frame.numbers.size() > numbers_of(frame.kind)) return false;
     switch (frame.kind) {
         case FrameKind::open:
-            return frame.number(1) <= UINT32_MAX && frame.number(2) <= most_counted;  // the receiver knows the sizes
+            // Whether the sizes are possible is checked by the receiver, which knows them.
+            return frame.number(1) <= UINT32_MAX && frame.number(2) <= most_counted;
         case FrameKind::phase_end:
         case FrameKind::interval:
             return are_counts(frame);

@@ -33,7 +33,8 @@ inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 struct HelloFrame {
     static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
-    std::uint64_t place = 0;   ///< number of the subscriber, from 1: first the one it wishes for (0: any), then its own
+    /// The number that the subscriber asks for (0: any), and in the answer the number that it gets; the first is 1.
+    std::uint64_t place = 0;
     std::uint64_t secret = 0;  ///< the secret of the run; 0: none
     std::string agreement;     ///< the options that must be the same on both sides
 
@@ -43,7 +44,7 @@ struct HelloFrame {
 /// The publisher's answer to the frame `affinity` of a subscriber.
 struct PlacementFrame {
     static constexpr FrameKind kind = FrameKind::affinity;
-    bool live = false;           ///< whether to report while a phase is measured
+    bool live = false;           ///< whether intervals are reported while a phase is measured
     bool shared = false;         ///< whether the measuring threads share CPUs
     std::string reporting_cpus;  ///< a list of the CPUs for reporting; empty: any CPU
     MeasuringCpus cpus = {};
@@ -57,7 +58,7 @@ struct PlacementFrame {
 /// Values that all sides of a run share.
 struct RunFrame {
     static constexpr FrameKind kind = FrameKind::run;
-    std::uint64_t number = 0;  ///< random, so that no other run has channels of the same name
+    std::uint64_t number = 0;  ///< a random number, so that no other run has channels of the same name
     std::string companion;     ///< the address of the run's companion program; empty: there is none
 
     static auto fields(auto& self) { return std::tie(self.number, self.companion); }
@@ -67,7 +68,7 @@ struct RunFrame {
 struct OpenFrame {
     static constexpr FrameKind kind = FrameKind::open;
     Case measured;
-    std::string endpoint;  ///< empty: the sender subscribes to nothing
+    std::string endpoint;  ///< the endpoint at which the sender subscribes; empty: it does not subscribe
 
     static auto fields(auto& self) {
         return std::tie(self.measured.payload_bytes, self.measured.demand, self.endpoint);
@@ -99,9 +100,9 @@ struct PhaseDoneFrame {
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
     std::uint64_t corrupted = 0;
-    Nanoseconds duration_ns = 0;        ///< in a stream: from the first message to the last
+    Nanoseconds duration_ns = 0;        ///< the time from the first message of a stream to the last
     std::uint64_t instances_heard = 0;  ///< instances from which at least one message arrived
-    std::uint64_t early = 0;            ///< for one-way latency: messages that arrived before they were due
+    std::uint64_t early = 0;            ///< messages that arrived before they were due; used for one-way latency
 
     static auto fields(auto& self) {
         return std::tie(self.received, self.lost, self.duplicated, self.reordered, self.corrupted, self.duration_ns,
@@ -115,7 +116,7 @@ struct HistogramFrame {
     bool is_last = false;
     Nanoseconds duration_ns = 0;
     Histogram::Exact exact;
-    std::string bins;  ///< "lower edge:count," for each bin of this part
+    std::string bins;  ///< the bins of this part as text: "lower edge:count," for each of them
 
     static auto fields(auto& self) {
         return std::tie(self.is_last, self.duration_ns, self.exact.count, self.exact.overflow, self.exact.min,

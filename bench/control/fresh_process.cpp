@@ -20,7 +20,7 @@ struct Verdict {
     Log::Counts counts;
     bool failed = false;
     Code code = Code::other;
-    int channel = -1;  ///< valid in both processes, because they have the same descriptors
+    int channel = -1;  ///< the same number in both processes, because the new process inherits the descriptors
 };
 
 void write_all(int descriptor, const void* from, std::size_t bytes) {

@@ -30,7 +30,8 @@ public:
 private:
     void work();
 
-    static inline std::atomic<bool> hung_up_{false};  // in this header, because adapters include only this one
+    // In this header, because it is the only one of control/ that adapters include.
+    static inline std::atomic<bool> hung_up_{false};
     std::span<const Control> peers_;
     std::function<void(const std::string& peer)> give_up_;
     Fd over_;

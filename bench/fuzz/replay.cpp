@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-// DECODERS is X(control) X(stream) ... because CMake gives each LLVMFuzzerTestOneInput its own name.
+// CMake renames the LLVMFuzzerTestOneInput of each target, and passes the new names in DECODERS: X(control) X(stream)
+// ...
 #define X(name) extern "C" int replay_##name(const std::uint8_t*, std::size_t);
 DECODERS
 #undef X
@@ -25,7 +26,8 @@ void replay(const std::string& name, Decoder decode, const std::filesystem::path
     std::size_t kept = 0;
     std::error_code none;
     for (const auto& file : std::filesystem::directory_iterator{seeds / name, none}) {
-        std::cout << name << ": " << file.path().filename().string() << std::endl;  // the last line of a crash
+        // If the target crashes, this is the last line of the output.
+        std::cout << name << ": " << file.path().filename().string() << std::endl;
         std::ifstream stream{file.path(), std::ios::binary};
         const std::vector<char> bytes{std::istreambuf_iterator<char>{stream}, {}};
         decode(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

@@ -29,7 +29,7 @@ std::string first_line(const std::string& path) {
     return trimmed(line);
 }
 
-/// The value after `separator` in the first line of a file that has this key.
+/// The value after `separator`, from the first line of the file whose key is this one.
 std::string value_of(const std::string& path, const std::string& key, char separator) {
     std::ifstream file{path};
     for (std::string line; std::getline(file, line);) {
@@ -85,8 +85,8 @@ std::optional<std::uint64_t> number_in(const std::string& path, std::string_view
 }
 
 struct ControlGroup {
-    std::string groups;  ///< the folder where its hierarchy is mounted
-    std::string path;    ///< its path within this hierarchy
+    std::string groups;  ///< the folder where the hierarchy of the group is mounted
+    std::string path;    ///< the path of the group within this hierarchy
 };
 
 /// The control group that limits the memory of this process. The file has lines of "number:controllers:path". If a
@@ -186,7 +186,7 @@ std::optional<std::uint64_t> memory_left_in_group(const std::string& folder) {
     const auto most = number(is_second ? "/memory.max" : "/memory.limit_in_bytes");
     const auto used = number(is_second ? "/memory.current" : "/memory.usage_in_bytes");
     if (!most || !used) return std::nullopt;
-    // In version 1, only the entries that begin with "total_" include the groups below this one, and so does the usage.
+    // In version 1, the usage includes the groups below this one. Only entries that begin with "total_" do the same.
     const std::string statistics = folder + "/memory.stat";
     const auto cache = [&](const std::string& name) {
         return number_in(statistics, (is_second ? "" : "total_") + name).value_or(0);

@@ -24,11 +24,12 @@ struct Host {
     std::string governor;
     std::string isolated_cpus;  ///< a list of CPUs; "none" if the kernel isolates none
     std::string idle_driver;
-    std::string idle_states;               ///< of the first CPU, for example "POLL, C1, C6 (off)"
+    std::string idle_states;               ///< the idle states of the first CPU, for example "POLL, C1, C6 (off)"
     std::string turbo;                     ///< on or off
-    std::string transparent_huge_pages;    ///< always, madvise or never; not for shared memory
-    std::string shared_memory_huge_pages;  ///< always, within_size, advise, never, deny or force
-    std::string realtime_throttling;       ///< the share of time that real-time threads may take; none: all of it
+    std::string transparent_huge_pages;    ///< for memory that is not shared: always, madvise or never
+    std::string shared_memory_huge_pages;  ///< for shared memory: always, within_size, advise, never, deny or force
+    /// The share of time that real-time threads may use, as "950000 of 1000000 us"; "none": no limit.
+    std::string realtime_throttling;
     std::string virtualisation;
     std::string clocksource;
     std::optional<bool> mitigations_off;
@@ -43,10 +44,10 @@ struct Load {
 
 struct Affinity {
     std::string role;
-    std::string requested;  ///< empty: the user did not ask for specific CPUs
+    std::string requested;  ///< the CPUs that the user asked for; empty: the user did not ask for any
     std::string achieved;
-    std::string participant = {};  ///< which publisher or subscriber, if there are several; other structs have the same
-                                   ///< field
+    /// The name of the publisher or subscriber, if there are several; other structs have the same field.
+    std::string participant = {};
 };
 
 Host read_host();
@@ -60,14 +61,15 @@ std::optional<std::uint64_t> available_memory_bytes(const std::string& root = ""
 /// The memory that the control group (version 1 or 2) of this folder still has available; nothing if it has no limit.
 std::optional<std::uint64_t> memory_left_in_group(const std::string& folder);
 
-/// The shared memory that a process has mapped and that is in memory, and how much of it is in huge pages.
+/// The shared memory that a process has mapped, and the part of it that is in huge pages. Pages count only while they
+/// are in memory, not while they are paged out.
 struct SharedMemoryInUse {
     std::uint64_t bytes = 0;
     std::uint64_t huge_page_bytes = 0;
 };
 
-/// What the kernel counts for this process; nothing if it has no shared memory, or if the kernel does not report all of
-/// it. `root` is the folder that contains /proc.
+/// Reads the kernel's counts for this process. Returns nothing if it has no shared memory, or if the kernel does not
+/// report all of it. `root` is the folder that contains /proc.
 std::optional<SharedMemoryInUse> shared_memory_in_use(const std::string& root = "");
 
 /// Reads a list of CPUs: "0,2-4" gives 0, 2, 3 and 4.

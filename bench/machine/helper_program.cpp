@@ -50,7 +50,7 @@ void reset_signals() {
 
 /// The parameters for starting a program.
 struct Start {
-    const char* folder = nullptr;  ///< nullptr: the current folder
+    const char* folder = nullptr;  ///< the folder in which the program starts; nullptr: the current folder
     int input = -1;
     int output = -1;
     char* const* words = nullptr;
@@ -93,7 +93,7 @@ std::string name_of(const std::vector<std::string>& words) {
 
 Result<PrivateFolder> PrivateFolder::make() {
     std::error_code problem;
-    const auto parent = std::filesystem::temp_directory_path(problem);  // the folder that TMPDIR names
+    const auto parent = std::filesystem::temp_directory_path(problem);  // TMPDIR can name this folder
     std::string path = (problem ? std::filesystem::path{"/tmp"} : parent) / "tacholog-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) return os_error("make a folder like " + path);
     return PrivateFolder{std::move(path)};
@@ -197,7 +197,8 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start_in(
     const Fd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
     if (!nothing) return os_error("open /dev/null");
     const auto words = pointers_to(order.words);
-    std::vector<std::string> environment = order.environment;  // getenv returns the first of equal names
+    // First, because getenv returns the first entry with a name.
+    std::vector<std::string> environment = order.environment;
     for (std::string& entry : own_environment()) environment.push_back(std::move(entry));
     const auto entries = pointers_to(environment);
     const pid_t parent = ::getpid();

@@ -69,14 +69,13 @@ std::string first_line_of(const std::vector<std::string>& words);
 class HelperProgram {
 public:
     struct Order {
-        std::vector<std::string> words;             ///< the path of the program (see find_program), then its arguments
-        std::vector<std::string> environment = {};  ///< entries "NAME=value", in addition to the environment of this
-                                                    ///< process
-        Patience patience{10'000};                  ///< the time within which it must become ready
+        std::vector<std::string> words;  ///< the path of the program (see find_program), then its arguments
+        /// Entries "NAME=value", in addition to the environment of this process.
+        std::vector<std::string> environment = {};
+        Patience patience{10'000};  ///< the time within which it must become ready
     };
 
-    /// Starts the program in this folder and waits until `is_ready`, which is called every few milliseconds, returns
-    /// true.
+    /// Starts the program in this folder. Calls `is_ready` every few milliseconds, and returns when it returns true.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order, const PrivateFolder& folder,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
@@ -94,7 +93,7 @@ public:
     /// The output of the program so far, from standard output and standard error.
     std::string output() const;
 
-    /// Nothing while the program runs; otherwise an error text that it has ended, with its last output.
+    /// Nothing while the program runs. If it has ended, an error text with its last output.
     std::optional<std::string> trouble() const;
 
     const std::vector<std::string>& words() const { return words_; }

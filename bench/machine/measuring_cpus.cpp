@@ -62,8 +62,8 @@ constexpr std::uint32_t end_of_turns = UINT32_MAX;
 struct alignas(64) Turn {
     std::atomic<std::uint32_t> number{0};
 
-    /// Waits without a pause instruction, which takes longer on some CPUs than the cache line. Returns false at the
-    /// deadline, or if there are no more turns.
+    /// Waits without a pause instruction: on some CPUs, this instruction takes longer than the transfer of a cache
+    /// line. Returns false at the deadline, or after the peer has ended the measurement.
     bool wait(std::uint32_t wanted, Nanoseconds deadline_ns) const {
         constexpr int turns_a_look = 1024;
         for (int turns = 1;; ++turns) {
@@ -119,7 +119,7 @@ std::optional<std::int64_t> measure_cache_line_ps(int cpu) {
         }
         return true;
     };
-    if (round_trips(1)) {  // now the peer runs on its CPU
+    if (round_trips(1)) {  // from here on, the peer runs on its CPU
         const Nanoseconds end_ns = now_ns() + duration_ns;
         for (Nanoseconds start_ns = now_ns(); start_ns < end_ns && round_trips(turns_a_sample);) {
             const Nanoseconds now = now_ns();

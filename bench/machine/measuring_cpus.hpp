@@ -22,15 +22,15 @@ enum class CpuRelation : std::uint8_t {
     one_node,      ///< two cores of one NUMA node that share no cache
     two_nodes,
     two_hosts,
-    mixed,  ///< differs from subscriber to subscriber
+    mixed,  ///< not the same for all subscribers
 };
 
 struct MeasuringCpus {
     CpuRelation relation = CpuRelation::unknown;
-    int cache_level = -1;  ///< of the smallest cache that both share; 0: they share none; -1: unknown
+    int cache_level = -1;  ///< the level of the smallest cache that both CPUs share; 0: they share none; -1: unknown
     int publisher_node = -1;
     int subscriber_node = -1;
-    std::int64_t cache_line_ps = -1;  ///< half of a round trip of a cache line; -1: not measured
+    std::int64_t cache_line_ps = -1;  ///< how long a cache line takes from one CPU to the other; -1: not measured
 };
 
 /// What the kernel says about two CPUs of this host. `root` is the folder that contains /sys.

@@ -24,7 +24,7 @@ void remove(Cpus& from, const Cpus& some) {
     for (const int cpu : some) from.erase(cpu);
 }
 
-/// Whether so many measuring threads are restricted to these CPUs that none of the CPUs is ever free.
+/// Whether the measuring threads that may use only these CPUs are enough to keep all of them busy.
 bool is_full(const Cpus& cpus, const std::vector<SideCpus>& sides) {
     std::size_t threads = 0;
     for (const SideCpus& side : sides) {
@@ -47,8 +47,8 @@ Placement choose_placement(const SideCpus& own, const std::vector<SideCpus>& all
     }
     Placement placement;
     placement.shared = measuring.size() < threads;
-    // The best choice is a CPU that no measuring thread may use. Otherwise, a set of CPUs that the measuring threads
-    // cannot all use at the same time.
+    // The best choice is a CPU that no measuring thread may use. The second best is a set of CPUs that has more CPUs
+    // than measuring threads.
     Cpus free = set_of(own.allowed);
     remove(free, measuring);
     if (free.empty() && measuring.size() > threads) {

@@ -11,7 +11,7 @@ namespace tacholog {
 
 /// The CPUs of one side of a run, as this side reports them.
 struct SideCpus {
-    std::string host;           ///< the boot identity of its host: equal on both sides if they share CPUs
+    std::string host;  ///< identifies the boot of its host; it is equal on both sides if they run on the same host
     std::vector<int> allowed;   ///< the CPUs it was allowed to use before it was pinned
     std::vector<int> achieved;  ///< the CPUs on which it measures
     std::size_t threads = 1;    ///< the number of threads that measure on these CPUs
@@ -19,13 +19,12 @@ struct SideCpus {
 
 /// Where and when one side does the rig's own work.
 struct Placement {
-    bool live = false;           ///< whether the work is done during a phase; otherwise it is done after the phase, if
-                                 ///< it can wait
+    bool live = false;  ///< whether the work is done during a phase; if not, work that can wait is done after the phase
     bool shared = false;         ///< whether measuring threads share CPUs; if so, a waiting thread yields its CPU
     std::vector<int> reporting;  ///< the CPUs for this work; empty: any CPU
 };
 
-/// Chooses the placement of one side. `all` are the sides of the run that are known.
+/// Chooses the placement of one side. `all` contains every side of the run that is known so far.
 Placement choose_placement(const SideCpus& own, const std::vector<SideCpus>& all);
 
 /// Convert to one line of text, and back.

@@ -23,7 +23,7 @@ struct Resources {
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
     std::uint64_t peak_memory_bytes = 0;
-    bool peak_is_own = false;  ///< if false, the peak memory is at least that of the program that started this one
+    bool peak_is_own = false;  ///< if false, the value includes the peak of the program that started this one
     std::string participant = {};
 };
 
@@ -45,8 +45,8 @@ class Usage {
 public:
     explicit Usage(UsageOf whose);
 
-    /// Fills all fields except the role and the case. Peak memory is at least that of the program that started this
-    /// one, unless `peak_is_own`.
+    /// Fills all fields except the role and the case. If `peak_is_own` is false, the peak memory includes that of the
+    /// program that started this one.
     Resources so_far() const;
 
 private:

@@ -28,7 +28,7 @@ struct MemoryPolicy {
     Nodes nodes{};
 };
 
-// The kernel uses one bit less than the number of bits passed to it, so one more is passed.
+// One bit more than needed is passed, because the kernel ignores the last one.
 Result<void> set_policy(const MemoryPolicy& policy, const std::string& operation) {
     const bool is_default = policy.mode == MPOL_DEFAULT;
     const unsigned long* nodes = is_default ? nullptr : policy.nodes.data();
@@ -86,8 +86,8 @@ bool has_capability(unsigned capability) {
     return (sets[capability / 32].effective >> capability % 32 & 1U) != 0;
 }
 
-/// Requires that there is no limit: a limit that is high enough now may be too low for a later payload size, and then
-/// the run would fail in the middle.
+/// Any limit is an error, even one that is high enough now: it may be too low for a later payload size, and the run
+/// would fail in the middle.
 Result<void> can_lock_memory() {
     rlimit limit{};
     ::getrlimit(RLIMIT_MEMLOCK, &limit);

@@ -22,7 +22,7 @@ struct Tuning {
 /// The highest priority that --realtime accepts: the monitor's thread needs the next higher one (see monitor.cpp).
 inline constexpr int highest_realtime = 98;
 
-/// Returns an error of one line if this process may not have everything that was requested. Leaves no setting changed.
+/// Returns an error of one line if this process may not use all requested features. Changes nothing.
 Result<void> can_apply(const Tuning& tuning);
 
 /// The priority and the NUMA node apply to the calling thread and to the threads that it starts later. The memory lock

@@ -1,5 +1,5 @@
-// Busy polling as in perftest: it yields the CPU if it takes longer than any answer. Otherwise, on a busy machine, both
-// would measure time slices.
+// Busy polling as in perftest: after a long wait, it yields the CPU. Otherwise, on a busy machine, the figures would
+// show the time slices of the kernel.
 #pragma once
 
 #include <sched.h>

@@ -43,8 +43,8 @@ private:
     pid_t pid_;
 };
 
-/// Half of the median round-trip time, or of another quantile (`share`). As in perftest, the clock is read once per
-/// round trip.
+/// Half of the median round-trip time, or of another quantile (`share`). The clock is read once per round trip, as in
+/// perftest.
 template <typename RoundTrip>
 double half_round_trip_ns(double seconds, RoundTrip&& round_trip, double share = 0.5) {
     constexpr std::size_t most_samples = 2'000'000;

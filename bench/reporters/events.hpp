@@ -21,7 +21,7 @@ namespace tacholog {
 /// How this program was built.
 struct Build {
     std::string version;
-    std::string git;  ///< empty outside a git checkout
+    std::string git;  ///< the git commit; empty if the source was no git checkout
     std::string type;
     std::string compiler;
     std::string flags;
@@ -32,8 +32,9 @@ struct Config {
     Options options;
     std::string data_path;
     std::string reliability;
-    std::string slow_subscriber = {};  ///< block or drop; empty if the transport has no such policy
-    std::string reach = {};            ///< how far the transport reaches: network, host or process
+    /// What happens if a subscriber is slow: block or drop; empty if the transport has no such policy.
+    std::string slow_subscriber = {};
+    std::string reach = {};  ///< how far the transport reaches: network, host or process
 };
 
 /// The settings of the transport that are in effect, including defaults.
@@ -62,7 +63,7 @@ struct WayTaken {
     std::string expected;
     std::uint64_t carried_bytes = 0;  ///< payload bytes of the results in this log, each message counted once
     std::optional<std::uint64_t> ip_bytes;
-    std::optional<bool> agrees;  ///< nothing: too few bytes were carried to decide
+    std::optional<bool> agrees;  ///< nothing: the run carried too few bytes to decide
 };
 
 enum class Outcome { steady, not_steady, fixed };
@@ -94,8 +95,9 @@ struct ThroughputInterval {
 
 /// How messages were sent in batches.
 struct Batches {
-    std::size_t messages = 0;  ///< largest number in a batch; 1: each was sent alone; 0: batches were not requested
-    std::string by = {};       ///< the system call that sent them; only the publisher knows it
+    /// The largest number of messages in a batch; 1: each was sent alone; 0: no batches were requested.
+    std::size_t messages = 0;
+    std::string by = {};  ///< the system call that sent the batches; only the publisher knows it
 };
 
 inline Batches batches_of(const Options& options, std::size_t payload_bytes) {
@@ -127,8 +129,8 @@ inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint
 
 /// How a closed loop waits for answers if the transport may lose messages.
 struct AnswerLimit {
-    Nanoseconds limit_ns = 0;  ///< after this time, the next message is sent
-    std::uint64_t late = 0;    ///< answers after the limit; they are samples nevertheless
+    Nanoseconds limit_ns = 0;  ///< how long to wait for an answer before the next message is sent
+    std::uint64_t late = 0;    ///< answers that arrived after the limit; they are samples too
 };
 
 struct LatencyResult {
@@ -137,7 +139,7 @@ struct LatencyResult {
     Nanoseconds duration_ns = 0;
     const Histogram* histogram = nullptr;          ///< round trips
     std::optional<Instances> instances = {};       ///< only for keyed data
-    std::optional<AnswerLimit> answer_limit = {};  ///< nothing if the transport is reliable
+    std::optional<AnswerLimit> answer_limit = {};  ///< nothing: the transport is reliable and has no limit
 };
 
 /// How an open loop kept its schedule.
@@ -147,7 +149,7 @@ struct Sending {
     std::uint64_t sent = 0;
     double target_rate_per_s = 0;
     std::optional<double> offered_rate_per_s;
-    const Histogram* lateness = nullptr;   ///< from the intended to the actual send time
+    const Histogram* lateness = nullptr;   ///< lateness: from the intended to the actual send time of each message
     const Histogram* from_send = nullptr;  ///< round trips, measured from the actual send time
 };
 
@@ -164,13 +166,13 @@ struct Trial {
     TrialOrder order;
     std::uint64_t planned = 0;
     std::uint64_t sent = 0;
-    std::uint64_t held_back = 0;  ///< sent messages that the transport did not accept at once
+    std::uint64_t held_back = 0;  ///< the number of sent messages that the transport did not accept at once
     Faults faults;
     Nanoseconds duration_ns = 0;
     std::optional<double> offered_rate_per_s;
-    const Histogram* latency = nullptr;  ///< round trips from the intended send time
+    const Histogram* latency = nullptr;  ///< round trips, measured from the intended send time
     const Histogram* lateness = nullptr;
-    double loss_ratio = 0;  ///< planned messages without an answer / planned messages
+    double loss_ratio = 0;  ///< the loss: planned messages without an answer, divided by planned messages
     bool keeps_latency = false;
     bool keeps_loss = false;
 
@@ -191,10 +193,10 @@ struct Sustained {
     SustainOutcome outcome = SustainOutcome::found;
     std::optional<double> rate_per_s;   ///< the relevant lower bound; nothing if the lowest rate misses the goal
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
-    std::uint64_t trials = 0;           ///< number of all trials
+    std::uint64_t trials = 0;           ///< the number of trials at all rates
     Tried at_rate;                      ///< the trials at the rate of the result
-    std::uint64_t passed_above =
-        0;  ///< number of higher rates at which trials passed, although a queue does not explain it
+    /// Number of rates well above the upper bound at which trials passed; a growing queue does not explain this.
+    std::uint64_t passed_above = 0;
 };
 
 /// The result of all trials of a payload size.
@@ -205,14 +207,14 @@ struct SustainResult {
     Nanoseconds duration_ns = 0;  ///< of all trials
 };
 
-/// The definition of a rate, used everywhere: messages per second between the first and the last message. `n` messages
+/// The definition of a rate in all results: messages per second between the first and the last message. `n` messages
 /// span `n - 1` periods, so fewer than two messages have no rate.
 inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_to_last_ns) {
     if (messages < 2 || first_to_last_ns <= 0) return std::nullopt;
     return static_cast<double>(messages - 1) * 1e9 / static_cast<double>(first_to_last_ns);
 }
 
-/// The rate in a time that begins with a message that is not counted in `messages`: the last one before this time.
+/// The rate in a period that begins at the last message before it. This message is not counted in `messages`.
 inline std::optional<double> rate_within(std::uint64_t messages, Nanoseconds duration_ns) {
     return messages > 0 ? rate_of(messages + 1, duration_ns) : std::nullopt;
 }
@@ -237,8 +239,9 @@ struct DemandResult {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     Faults faults;
-    std::optional<Nanoseconds> send_duration_ns;  ///< first to last message at the publisher, which alone knows it
-    Nanoseconds receive_duration_ns = 0;          ///< from the first to the last message at the subscriber
+    /// From the first to the last message at the publisher; only the publisher knows it.
+    std::optional<Nanoseconds> send_duration_ns;
+    Nanoseconds receive_duration_ns = 0;  ///< from the first to the last message at the subscriber
     std::string participant = {};
     std::optional<Instances> instances = {};
     Batches batches = {};
@@ -253,12 +256,13 @@ struct Aggregate {
     std::size_t publishers = 1;
     std::size_t subscribers = 1;
     std::uint64_t sent = 0;      ///< each message counts once, even if it was sent to several subscribers
-    std::uint64_t received = 0;  ///< sum over all subscribers or publishers, like the faults
+    std::uint64_t received = 0;  ///< the sum over all subscribers or publishers; the faults are sums too
     Faults faults;
-    std::optional<double> slowest_rate_per_s;  ///< the lowest rate of any of them; nothing if one has no rate
-    std::optional<double> total_rate_per_s;    ///< the sum of the rates of all subscribers or publishers
+    /// The lowest rate of any subscriber or publisher; nothing if one of them has no rate.
+    std::optional<double> slowest_rate_per_s;
+    std::optional<double> total_rate_per_s;  ///< the sum of the rates of all subscribers or publishers
     std::optional<double> offered_rate_per_s;
-    std::optional<Instances> instances = {};  ///< `heard` is the lowest count of any of them
+    std::optional<Instances> instances = {};  ///< `heard` is the lowest count of any subscriber or publisher
     Batches batches = {};
 };
 
@@ -268,7 +272,7 @@ struct Cost {
     Case measured;
     std::uint64_t messages = 0;  ///< messages that arrived, at all subscribers together
     Nanoseconds sides_ns = 0;
-    std::optional<Nanoseconds> companion_ns = {};  ///< nothing: there is no companion program
+    std::optional<Nanoseconds> companion_ns = {};  ///< the time that the companion program used; nothing: there is none
 };
 
 struct Note {

@@ -33,7 +33,7 @@ void add_batches(Line& line, const Batches& batches) {
     if (batches.messages > 0) line.add("batch_messages", batches.messages).add("batched_by", batches.by);
 }
 
-/// The kind of the lines with this fact of a transport.
+/// The kind of log line in which this fact of a transport is written.
 std::string_view kind_of(std::string_view key) {
     return is_of_socket(key) ? "socket" : is_of_memory(key) ? "memory" : "transport";
 }
@@ -321,7 +321,8 @@ void NativeLog::write(const Cost& cost) {
                     .add("test", test_)
                     .add("messages", cost.messages);
     if (cost.companion_ns) line.add("companion_ns", *cost.companion_ns);
-    put(line.add("sides_ns", cost.sides_ns));  // Always there, so it is last: a line without it was truncated.
+    // Every such line has this key, and it is the last one: a line without it was truncated.
+    put(line.add("sides_ns", cost.sides_ns));
 }
 
 void NativeLog::write(const Path& path) {

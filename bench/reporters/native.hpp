@@ -58,7 +58,7 @@ private:
     std::ostream& stream_;
     std::string_view test_;
     bool open_ = false;
-    std::optional<std::size_t> probe_every_;  ///< set if latency is that of probes in a stream
+    std::optional<std::size_t> probe_every_;  ///< set if the latency is that of probes in a throughput test
     Basis basis_ = Basis::round_trip;
 };
 

@@ -1,5 +1,5 @@
-// How the two sides of a run set up the transport for one case: the subscribers open their endpoints first and send the
-// addresses over the control channel; then the publishers connect to them.
+// How the two sides of a run set up the transport for one case. First the subscribers open their endpoints, and send
+// the addresses over the control channel. Then the publishers connect to them.
 #include <unistd.h>
 
 #include <random>
@@ -118,9 +118,9 @@ Result<void> for_each_publisher(const Channels& channels, Function&& function) {
     return {};
 }
 
-/// Waits until every publisher of this side is matched, and tries in turn to match the subscriber of this side.
-/// Otherwise both sides could wait for ever: the peer's publisher waits for this subscriber, as this publisher waits
-/// for the peer's.
+/// Waits until every publisher of this side is matched (connected). In between, it also tries to match the subscriber
+/// of this side. Otherwise both sides could wait for ever, because the publisher of each side waits for the subscriber
+/// of the other side.
 Result<void> match_publishers(const Side& side, const Channels& channels) {
     constexpr Patience turn{10};
     const Deadline deadline{side.limit()};
@@ -158,7 +158,7 @@ Result<void> match(const Side& side, const Channels& channels) {
     return {};
 }
 
-/// Opens one endpoint for each publisher of this subscriber. Returns the endpoints as one text with a line for each.
+/// Opens one endpoint for each publisher of this subscriber. Returns one text with a line for each endpoint.
 Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::size_t payload_bytes) {
     std::string endpoints;
     for (std::size_t count = 0; count < side.options.publishers; ++count) {
@@ -175,14 +175,14 @@ Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::
     return endpoints;
 }
 
-/// Tells the peer that this side has matched, and waits until the peer has matched too.
+/// Tells the peer that this side is matched (connected), and waits until the peer is matched too.
 Result<void> exchange_ready(const Side& side) {
     if (const auto sent = side.control.send({FrameKind::ready}); !sent) return sent.error();
     const auto ready = side.control.expect(FrameKind::ready, side.limit());
     return ready ? Result<void>{} : ready.error();
 }
 
-/// The facts that the transport reports about this side, and what the kernel reports about its shared memory.
+/// Returns what the transport reports about this side, and what the kernel reports about its shared memory.
 Facts facts_of(const Channels& channels, std::size_t payload_bytes) {
     Facts facts;
     if (channels.subscriber) add_missing(facts, channels.subscriber->facts());
@@ -195,7 +195,7 @@ Facts facts_of(const Channels& channels, std::size_t payload_bytes) {
     return facts;
 }
 
-/// Reports facts about the whole run with its first case, and facts about memory with each case.
+/// Reports facts about the whole run together with the first case, and facts about memory with each case.
 void tell_facts(const Side& side, const Case& measured, const std::string& role, const std::string& participant,
                 Facts facts) {
     if (measured != cases(side.options).front())

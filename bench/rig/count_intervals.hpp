@@ -12,7 +12,7 @@ namespace tacholog {
 
 class CountIntervals {
 public:
-    /// The counts of a phase up to now.
+    /// The counts since the start of the phase.
     struct SoFar {
         std::uint64_t received = 0;
         std::uint64_t lost = 0;  ///< decreases when a missing message arrives late
@@ -22,7 +22,7 @@ public:
 
     // Called by the measuring thread:
 
-    /// A phase begins. Its intervals begin with its first message.
+    /// Begins a phase. Its intervals begin with its first message.
     void begin() { phase_ = {}; }
 
     bool begun() const { return phase_.start_ns > 0; }
@@ -31,7 +31,7 @@ public:
     /// Whether the current interval has reached its length.
     bool is_over(Nanoseconds now) const { return begun() && now - phase_.start_ns >= length_ns_; }
 
-    /// Closes the current interval and starts the next one. If no record is free, the current interval continues
+    /// Closes the current interval and starts the next one. If all records are in use, the current interval continues
     /// instead.
     void hand_over(Nanoseconds now, const SoFar& so_far) {
         records_.current() = since_last(now, so_far);
@@ -40,8 +40,8 @@ public:
         phase_.start_ns = now;
     }
 
-    /// The last interval of a phase, once all counts are final. It ends with the last message: the time in which the
-    /// subscriber then waited in vain does not belong to it. Returns nothing if the interval has neither received nor
+    /// Returns the last interval of a phase, once all counts are final. It ends with the last message, not with the end
+    /// of the time in which the subscriber waited for more. Returns nothing if the interval has neither received nor
     /// lost messages.
     std::optional<CountRecord> rest(Nanoseconds last_message_ns, Nanoseconds now, const SoFar& total) const {
         if (!begun()) return std::nullopt;
@@ -58,12 +58,13 @@ public:
 private:
     struct Phase {
         Nanoseconds start_ns = 0;  ///< start of the current interval; 0: no message has arrived yet
-        SoFar counted;             ///< in all intervals before the current one
+        SoFar counted;             ///< the counts of all intervals before the current one
     };
 
-    /// An interval that was handed over is not corrected. So if a message that was counted as lost arrives late, the
-    /// next lost message is not counted again, because the total has not grown. The same applies to an unidentified
-    /// message that was counted as received and later proved to be a duplicate.
+    /// The counts since the end of the previous interval, which is not corrected afterwards. Example: an interval has
+    /// counted a message as lost, but the message arrives late. Then the next lost message is not counted, because the
+    /// total of lost messages is still the same. The same applies to a message with an unreadable number that was
+    /// counted as received and later proved to be a duplicate.
     CountRecord since_last(Nanoseconds end_ns, const SoFar& so_far) const {
         return {end_ns - phase_.start_ns, 0, so_far.received - std::min(so_far.received, phase_.counted.received),
                 so_far.lost - std::min(so_far.lost, phase_.counted.lost)};

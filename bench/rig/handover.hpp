@@ -21,7 +21,7 @@ public:
     /// For the measuring thread: the record that it fills.
     Record& current() { return records_[filled_ % records_.size()]; }
 
-    /// Returns false if no record is free. Then the measuring thread continues with the current record.
+    /// Returns false if all records are in use. Then the measuring thread continues with the current record.
     bool hand_over() {
         if (filled_ + 1 - taken_.load(std::memory_order_acquire) >= records_.size()) return false;
         ++filled_;
@@ -49,7 +49,7 @@ private:
 struct LatencyRecord {
     Histogram histogram;
     Nanoseconds duration_ns = 0;
-    Nanoseconds elapsed_ns = 0;  ///< since the start of the phase
+    Nanoseconds elapsed_ns = 0;  ///< the time from the start of the phase to the end of this interval
 };
 
 struct CountRecord {
@@ -68,14 +68,14 @@ struct IntervalPlan {
 inline constexpr std::size_t most_histograms_kept = 256;  // about 220 kB each
 inline constexpr std::size_t most_counts_kept = 65536;
 
-/// If intervals are reported during the phase, two records are enough; a third one is for a reporting thread that is
-/// delayed. If they are kept until the phase is over, each interval needs its own record. If these were too many, the
-/// intervals become longer.
+/// If intervals are reported during the phase, two records are enough; a third one is for delays of the reporting
+/// thread. If intervals are kept until the phase is over, each interval needs its own record. If that needs too many
+/// records, the intervals become longer.
 inline IntervalPlan plan_intervals(Nanoseconds length_ns, Nanoseconds phase_ns, bool live, std::size_t most_kept) {
     if (live) return {length_ns, 3};
     const auto planned = static_cast<std::uint64_t>(std::max<Nanoseconds>(0, phase_ns - 1) / length_ns) + 1;
     const std::uint64_t times = (planned + most_kept - 1) / most_kept;
-    // Two more, because the end of the phase may cut off the last interval, and another one may follow it.
+    // Two more than planned: the end of the phase may cut off the last interval, and another one may follow it.
     return {length_ns * static_cast<Nanoseconds>(times), static_cast<std::size_t>((planned + times - 1) / times) + 2};
 }
 

@@ -30,7 +30,7 @@ public:
     }
 
     /// Takes up to `messages` messages. `read` reads the bytes of each message. `fresh` is called with the number of
-    /// each message that arrives for the first time. Returns "not yet done" if no message arrived within `patience`.
+    /// each message that arrives for the first time. Returns not_yet if no message arrived within `patience`.
     template <typename Read, typename Fresh>
     Result<Done> take(std::size_t messages, Patience patience, Read&& read, Fresh&& fresh) {
         bool any_counts = false;
@@ -38,8 +38,8 @@ public:
             const auto sample = subscriber_->take(patience);
             if (!sample) return sample.error();
             if (!*sample) {
-                // No further message has arrived. The clock is read now, because a later reading would no longer be the
-                // time of the previous message.
+                // No further message has arrived. The clock is read now: a later reading would not be the time of the
+                // last message.
                 if (any_counts) last_ns = now_ns();
                 return done_if(count > 0);
             }
@@ -59,8 +59,8 @@ public:
 
     bool complete() const { return end && sequence.lost(*end) == 0; }
 
-    /// The messages that are missing before the newest one. Later messages may still be on their way, so they are not
-    /// lost. The count decreases when a missing message arrives late.
+    /// The number of messages that are missing before the newest one. Messages after the newest one may still be on
+    /// their way, so they do not count. The result decreases when a missing message arrives late.
     std::uint64_t lost_so_far() const { return sequence.next() > first ? sequence.lost(sequence.next()) : 0; }
 
     /// Ends the phase: no more of its messages will arrive.
@@ -73,17 +73,19 @@ public:
     Check sequence;
     std::uint64_t first = 0;
     std::uint64_t next_first = 0;
-    std::optional<std::uint64_t> end;  ///< number after the last message of the phase, once the publisher has sent it
+    /// The number after that of the last message of the phase; nothing until the publisher has sent it.
+    std::optional<std::uint64_t> end;
     std::uint64_t corrupted = 0;
-    // The times at which the first and the last message were taken that count as received. Duplicates and messages of
-    // the previous phase do not count, because they may arrive long after the last or before the first.
-    Nanoseconds first_ns = 0;  ///< 0: nothing has arrived yet
+    // When the first and the last message were taken. Duplicates and messages of the previous phase do not count here,
+    // because they may arrive much later or earlier.
+    Nanoseconds first_ns = 0;  ///< when the first message was taken; 0: nothing has arrived yet
     Nanoseconds last_ns = 0;
 
 private:
     struct Added {
-        std::optional<std::uint64_t> number;  ///< if it can be read, and the message has arrived for the first time
-        bool counts = false;                  ///< whether the message counts as received
+        /// The number of the message; nothing if it cannot be read, or if the message is a duplicate.
+        std::optional<std::uint64_t> number;
+        bool counts = false;  ///< whether the message counts as received
     };
 
     Added add(const ReadMessage& message) {

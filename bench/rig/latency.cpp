@@ -43,7 +43,7 @@ public:
 private:
     enum class Outcome { came, lost, unreadable };
 
-    /// Runs round trips for `longest_ns`, or until the caller has enough intervals. Afterwards, the current record
+    /// Runs round trips for `longest_ns`, or until the caller has enough intervals. After that, the current record
     /// holds the last interval.
     Result<Nanoseconds> loop(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start_ns = now_ns();
@@ -61,8 +61,8 @@ private:
             if (now < next_pulse_ns && now < end_ns) [[likely]]
                 continue;
 
-            // Counted only here: a round trip above the limit always reaches this point, because the next pulse is due
-            // within the limit. To compare each round trip cost 20 ns of 340.
+            // Late answers are counted only here, because a comparison in each round trip took 20 ns of 340 ns. A late
+            // answer is always seen here: the time until the next pulse is never longer than the limit.
             if (*answer == Outcome::came && round_trip_ns > late_from_ns_) ++late_;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
             if (now >= intervals_.start_ns() + interval_ns && now < end_ns) intervals_.hand_over(now);
@@ -85,7 +85,7 @@ private:
     /// answers were late, not lost.
     Result<void> take_late() {
         if (!measured_) return {};
-        Silence silence{late_silence};  // answers to a publisher that was stopped are there when it looks again
+        Silence silence{late_silence};  // does not count the time in which this process was stopped
         while (!unanswered_.empty() && !silence.passed()) {
             const auto answer = take_answer();
             if (!answer) return answer.error();
@@ -102,7 +102,7 @@ private:
         return {};
     }
 
-    /// Runs one phase. `found` is called with each interval, and returns whether the intervals are enough.
+    /// Runs one phase. Calls `found` with each interval; when it returns true, the intervals are enough.
     template <typename Found>
     Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
         newest_.restart(numbers_.count());
@@ -156,8 +156,8 @@ private:
         return {};
     }
 
-    /// Notes coordinated omission: a closed loop sends nothing while it waits. A stall therefore is only one slow round
-    /// trip, although a schedule would have sent many messages in that time.
+    /// Writes a note about coordinated omission. A closed loop sends nothing while it waits, so a stall is only one
+    /// slow round trip. A schedule would have sent many messages in that time.
     void tell_omission() const {
         const auto percent = static_cast<int>(100 * total_.share_of_largest());
         if (percent < 1) return;
@@ -192,8 +192,8 @@ private:
         return wait_longer(number, other ? noted(*other) : std::nullopt);
     }
 
-    /// Continues if the answer was not there at once, or if another message has arrived. The time waited so far is part
-    /// of the limit.
+    /// Used if the answer was not there at once, or if another message has arrived. The time waited so far is part of
+    /// the limit.
     [[gnu::noinline]] Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
         const Patience waited = answer && *answer ? Patience{0} : slice;
         return wait_out(number, std::move(answer), waited);
@@ -205,7 +205,7 @@ private:
 
     Result<Outcome> wait_out(std::uint64_t number, Result<std::optional<Answer>> answer, Patience waited) {
         const Deadline deadline{lossy_ ? answer_limit_ - waited : side_.limit()};
-        bool is_last_look = false;  // the last look takes only answers that have already arrived
+        bool is_last_look = false;  // the last look does not wait: it takes only what has arrived
         while (true) {
             if (!answer) return answer.error();
             if (*answer && (*answer)->number == number) return came(number);
@@ -218,8 +218,8 @@ private:
             }
             if (deadline.passed()) {
                 if (!lossy_) return Error{"take: no answer within the time limit"};
-                // If this process itself did not run for a while, the answer may have arrived. So it looks once more
-                // before the answer counts as lost.
+                // If this process was stopped for a while, the answer may have arrived in that time. So it looks once
+                // more before the answer counts as lost.
                 if (is_last_look) return lost(number);
                 is_last_look = true;
             }
@@ -252,11 +252,11 @@ private:
         return Outcome::lost;
     }
 
-    // An answer to an earlier message: it is late, or a duplicate. It counts as reordered if a later answer of the same
+    // Counts an answer to an earlier message as late, or as a duplicate. It is reordered if a later answer of the same
     // instance has overtaken it.
     void count_late(std::uint64_t number) {
         const std::uint64_t index = index_of(number, instances_of(side_));
-        if (index < first_index_) return;  // belongs to the warm-up
+        if (index < first_index_) return;  // this answer belongs to the warm-up
         const auto sent_ns = unanswered_.answered(index);
         if (!sent_ns) {
             ++faults_.duplicated;
@@ -267,18 +267,18 @@ private:
         count(Outcome::came, now_ns() - *sent_ns);
     }
 
-    /// After the last message, late answers are no longer expected once nothing has arrived for this time.
+    /// After the last message, the publisher waits for late answers until nothing has arrived for this time.
     static constexpr Patience late_silence{1000};
 
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
     bool lossy_;
-    Patience answer_limit_;     ///< used only if the transport may lose messages
-    Nanoseconds late_from_ns_;  ///< a slower round trip counts as late; used only if the transport may lose messages
-    bool has_short_limit_;      ///< whether the limit is shorter than one look at the transport
+    Patience answer_limit_;     ///< only for transports that may lose messages
+    Nanoseconds late_from_ns_;  ///< a slower round trip counts as late; only for transports that may lose messages
+    bool has_short_limit_;      ///< whether the answer limit is shorter than one look at the transport
     LatencyIntervals intervals_;
-    bool measured_ = false;  ///< false during the warm-up
+    bool measured_ = false;  ///< whether the phase is a measurement; false during the warm-up
     InTurn numbers_;
     Newest newest_;                  ///< the newest answered message of each instance
     std::uint64_t first_index_ = 0;  ///< index of the first message of this phase, among all messages
@@ -341,7 +341,7 @@ private:
 
     const Side& side_;
     Channels channels_;
-    std::atomic<bool> ended_{false};  ///< the publisher has finished this payload size
+    std::atomic<bool> ended_{false};  ///< whether the publisher has finished this payload size
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ public:
         current_->elapsed_ns = now - phase_start_ns_;
     }
 
-    /// Closes the current interval and starts the next one. If the monitor has not given a record back, the current
+    /// Closes the current interval and starts the next one. If the monitor has not given back a record, the current
     /// interval continues instead.
     void hand_over(Nanoseconds now) {
         close(now);
@@ -39,7 +39,7 @@ public:
     }
 
     /// Runs one phase. `measure` does the measurement and leaves its last interval closed. `found` is called with each
-    /// interval, and returns whether the intervals are enough. If `live`, intervals are reported during the phase.
+    /// interval; when it returns true, the intervals are enough. If `live`, intervals are reported during the phase.
     template <typename Measure, typename Found>
     Result<Nanoseconds> phase(Monitor& monitor, bool live, Measure&& measure, Found&& found) {
         const auto collect = [this, &found]() -> Result<void> {
@@ -55,7 +55,7 @@ public:
         monitor.begin({nullptr, collect, live, true});
         const Result<Nanoseconds> duration = measure();
         monitor.end();
-        static_cast<void>(collect().has_value());  // a run that failed reports its intervals so far
+        static_cast<void>(collect().has_value());  // even a run that failed reports its intervals so far
         if (!duration) return duration;
         found(*current_);
         current_->histogram.clear();

@@ -17,18 +17,18 @@ namespace {
 /// How often the monitor looks for records. The measuring thread does not wake it, because that would be a system call.
 constexpr Nanoseconds look_every_ns = 5'000'000;
 
-/// If the monitor shares a CPU with measuring threads, it sends `alive` frames as rarely as possible, at a period that
-/// does not match the intervals. Otherwise the 150 us that the monitors of both sides need for it would fall on the
-/// edge of every interval of 10 s.
+/// If the monitor shares a CPU with measuring threads, it sends `alive` frames as rarely as possible. The period is
+/// chosen so that frames do not coincide with the ends of intervals. Otherwise the 150 us that the monitors of both
+/// sides need for a frame would fall on the edge of every interval of 10 s.
 Nanoseconds alive_every(const Placement& placement, Patience limit) {
     constexpr double share_of_limit = 0.47;
     const Nanoseconds longest = to_nanoseconds(limit * share_of_limit);
     return placement.live ? std::min(nanoseconds_per_second, longest) : longest;
 }
 
-/// If the user has given the run a real-time priority, threads of equal priority wait for each other, and measuring
-/// threads never sleep. The monitor therefore gets a higher priority: otherwise it would not receive the end of a
-/// phase.
+/// Measuring threads never sleep, and with a real-time priority they leave no time to threads of equal priority. If the
+/// user has chosen a real-time priority, the monitor therefore gets a higher one: otherwise it could not receive the
+/// end of a phase.
 void come_before_who_measures() {
     sched_param parameters{};
     int policy = SCHED_OTHER;
@@ -77,7 +77,7 @@ void Monitor::end() {
     std::unique_lock lock{mutex_};
     if (state_ != State::watching) return;
     asked_to_end_ = true;
-    // If the write fails, the thread ends its phase at its next look.
+    // If the write fails, the thread ends its phase when it looks next.
     static_cast<void>(::eventfd_write(wake_.get(), 1));
     changed_.wait(lock, [this] { return state_ != State::watching; });
     duty_ = {};
@@ -90,12 +90,13 @@ Error Monitor::explained(Error error) const {
 
 void Monitor::work() {
     ::pthread_setname_np(::pthread_self(), "rig-monitor");
-    // The thread has inherited the CPUs of the measuring thread. If it cannot leave them, it disturbs the measurement,
-    // but the run continues.
+    // The thread has inherited the CPUs of the measuring thread. If it may not use other CPUs, it disturbs the
+    // measurement, but the run continues.
     static_cast<void>(pin("reporting", placement_.reporting).has_value());
     come_before_who_measures();
-    // If threads share their descriptors, the kernel counts the users of a file at every call, which took 2 % of a
-    // round trip over udp. If unshare fails, the threads go on sharing them.
+    // While threads share their descriptors, the kernel counts the users of a file at every call, which took 2 % of a
+    // round trip over udp. So the threads stop sharing them. If unshare fails, the run continues with shared
+    // descriptors.
     static_cast<void>(::unshare(CLONE_FILES));
     const Usage usage{UsageOf::thread};
     std::unique_lock lock{mutex_};
@@ -122,7 +123,7 @@ void Monitor::watch() {
     static_cast<void>(::eventfd_read(wake_.get(), &count));
 }
 
-/// Does the work that is due. Returns whether there may be more to do at once.
+/// Does the work that is due. Returns true if more work may be waiting.
 bool Monitor::attend(Nanoseconds& next_alive_ns) {
     if (trouble()) return false;
     const auto more = without_exceptions([&] { return look(next_alive_ns); });

@@ -19,11 +19,11 @@ class Monitor {
 public:
     /// The tasks of the monitor's thread during a phase.
     struct Duty {
-        /// called with each frame that arrives; an error ends the phase. Empty: no frame is expected
+        /// Called with each frame that arrives; an error ends the phase. Empty: no frame is expected.
         std::function<Result<void>(const Frame&, std::size_t who)> heard;
-        std::function<Result<void>()> collect;  ///< takes the records that were handed over; may be empty
-        bool live = true;    ///< whether to call `collect` during the phase; otherwise the caller does so after the
-                             ///< phase
+        std::function<Result<void>()> collect;  ///< reports the records that were handed over; empty: there are none
+        /// Whether `collect` is called during the phase; if not, the caller calls it after the phase.
+        bool live = true;
         bool alive = false;  ///< whether to send `alive` frames to the peers
     };
 
@@ -38,19 +38,19 @@ public:
     /// After this call, the caller uses the control channel and the log again. Does nothing if no phase was begun.
     void end();
 
-    /// For measuring threads: whether a peer has disconnected or given up, a signal has arrived, or results cannot be
-    /// reported.
+    /// For measuring threads. Returns an error if a peer has disconnected or given up, if a signal has arrived, or if
+    /// results cannot be reported.
     bool trouble() const { return trouble_.load(std::memory_order_acquire); }
     Result<void> fine() const {
         if (!trouble()) [[likely]]
             return {};
         return *error_;
     }
-    /// The number of frames received. If it grows, the peer is at work.
+    /// The number of frames received. If it grows, the peer is working.
     std::uint64_t frames() const { return frames_.load(std::memory_order_relaxed); }
 
-    /// The reason for the end of the run, if a peer has sent one during a phase: the monitor has then already taken
-    /// that frame from the channel.
+    /// The reason why the run ends, if a peer has sent one during a phase. The channel no longer has this frame,
+    /// because the monitor has taken it.
     Error explained(Error error) const;
 
     /// How often `alive` frames must be sent, so that the peer does not time out.
@@ -80,14 +80,14 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     State state_ = State::starting;
-    std::optional<Error> error_;  ///< written only once, before trouble_ is set
+    std::optional<Error> error_;  ///< written once, before trouble_ is set
     std::atomic<bool> asked_to_end_{false};
     alignas(64) std::atomic<bool> trouble_{false};
     std::atomic<std::uint64_t> frames_{0};
     alignas(64) std::thread thread_;
 };
 
-/// Ends the monitor's duty before the objects that this duty refers to are destroyed.
+/// Makes the monitor stop before the objects that it uses are destroyed.
 class MonitorGuard {
 public:
     explicit MonitorGuard(Monitor& monitor) : monitor_(monitor) {}

@@ -18,42 +18,43 @@ std::string names_of_those(bool (*can)(const Transport&)) {
     return names;
 }
 
-/// Why this number of subscribers, or dropping messages for a slow one, is not possible.
+/// Why the transport cannot have this number of subscribers, or cannot drop messages for a slow one.
 std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
     if (options.audience.subscribers > 1 && !transport.reaches_several) {
         return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
-               " reaches one alone; those that reach several are " +
+               " reaches only one subscriber; transports that reach several are " +
                names_of_those([](const Transport& one) { return one.reaches_several; });
     }
     if (options.audience.slow == SlowSubscriber::drop && !transport.drops_for_slow) {
-        return "--slow-subscriber drop: " + options.transport + " cannot; those that can are " +
+        return "--slow-subscriber drop: " + options.transport +
+               " cannot drop messages for one subscriber; transports that can are " +
                names_of_those([](const Transport& one) { return one.drops_for_slow; });
     }
     return std::nullopt;
 }
 
-/// Why this number of publishers is not possible.
+/// Why the transport cannot have this number of publishers.
 std::optional<std::string> objection_to_publishers(const Options& options, const Transport& transport) {
     if (options.publishers == 1) return std::nullopt;
     if (options.test == Test::latency || options.test == Test::sustain) {
         return "--publishers is for --test throughput and demand: a round trip has one publisher and one subscriber";
     }
     if (options.audience.subscribers > 1) {
-        return "--publishers with --subscribers: several of the one have one of the other";
+        return "--publishers with --subscribers: a run can have several of only one of them";
     }
     if (options.waiting != Waiting::busy_poll) {
-        return "--publishers needs --wait busy-poll: asleep, a subscriber would hear one of them alone";
+        return "--publishers needs --wait busy-poll: a subscriber that sleeps waits for only one publisher";
     }
     if (transport.parties == Parties::hosts) {
-        return "--publishers: over " + options.transport + " there is one publisher a network interface";
+        return "--publishers: over " + options.transport + " each publisher needs a network interface of its own";
     }
     return std::nullopt;
 }
 
-/// Why this transport cannot send in this way.
+/// Why the transport cannot send as the options require.
 std::optional<std::string> objection_to_sending(const Options& options, const Transport& transport) {
     if (options.batch_bytes > 0 && transport.most_batch_bytes == 0) {
-        return "--batch-bytes: " + options.transport + " has no batches; those that have are " +
+        return "--batch-bytes: " + options.transport + " has no batches; transports that have them are " +
                names_of_those([](const Transport& one) { return one.most_batch_bytes > 0; });
     }
     if (options.batch_bytes > transport.most_batch_bytes) {
@@ -66,10 +67,11 @@ std::optional<std::string> objection_to_sending(const Options& options, const Tr
 /// Why probes are not possible with these options.
 std::optional<std::string> objection_to_probes(const Options& options) {
     if (options.probe_every == 0) return std::nullopt;
-    if (options.test != Test::throughput) return "--probe-every is for --test throughput: latency under its load";
+    if (options.test != Test::throughput)
+        return "--probe-every is for --test throughput: it measures latency under the load of that test";
     if (options.publishers > 1 || options.audience.subscribers > 1 || options.batch_bytes > 0) {
-        return "--probe-every goes without --publishers, --subscribers and --batch-bytes: a probe has one answer, one "
-               "number, and nothing to wait for";
+        return "--probe-every cannot be combined with --publishers, --subscribers or --batch-bytes: a probe has one "
+               "publisher and one subscriber, and is sent at once";
     }
     return std::nullopt;
 }
@@ -78,7 +80,8 @@ std::optional<std::string> objection_to_probes(const Options& options) {
 std::optional<std::string> objection_to_fresh_processes(const Options& options, const Transport& transport) {
     if (!transport.fresh_process_for_each_size) return std::nullopt;
     if (options.publishers > 1)
-        return "--publishers: " + options.transport + " can be started once in a process, by one publisher";
+        return "--publishers: " + options.transport +
+               " can be started only once in a process, so that there can be only one publisher";
     return std::nullopt;
 }
 
@@ -90,8 +93,7 @@ std::optional<std::string> objection_to_sizes(const Options& options, const Tran
            std::to_string(transport.most_bytes) + " bytes with these settings";
 }
 
-/// Why this machine has too little memory for these sizes: the kernel would kill a run that uses more than is
-/// available.
+/// Why a run with these sizes is refused: it needs more memory than is available, and the kernel would kill it.
 std::optional<std::string> objection_to_memory(const Options& options, const Transport& transport) {
     const std::uint64_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
     constexpr std::uint64_t always_there = std::uint64_t{16} << 20;
@@ -104,10 +106,10 @@ std::optional<std::string> objection_to_memory(const Options& options, const Tra
     if (!available || needed <= *available) return std::nullopt;
     const auto in_mib = [](std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
     return "--sizes " + std::to_string(largest) + ": " + options.transport + " needs at least " + in_mib(needed) +
-           " of memory for it, and there are " + in_mib(*available);
+           " of memory for this size, and only " + in_mib(*available) + " are available";
 }
 
-/// Why this build does not have this transport. A library that was left out, such as zeromq, stands for all its
+/// Why this build does not have the transport. A library that was left out, such as zeromq, stands for all its
 /// transports, such as zeromq-tcp.
 std::string why_missing(const std::string& name) {
     for (const LeftOut& left_out : transports_left_out()) {
@@ -124,7 +126,7 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
         return "--transport " + options.transport + ": " + why_missing(options.transport);
     }
     if (transport->parties == Parties::threads && options.role != Role::both) {
-        return "--transport " + options.transport + " joins threads of one process: it needs --role both";
+        return "--transport " + options.transport + " connects threads of one process, so it needs --role both";
     }
     if (transport->reaches_nobody && (options.test != Test::latency || options.basis == Basis::one_way)) {
         return "--transport " + options.transport +
@@ -136,8 +138,8 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
                ": each side needs a network interface of its own: start them with --role pub and --role sub";
     }
     if (const std::size_t bytes = agreement(options).size(); bytes > longest_text) {
-        return "--sizes and --demands: what both sides must agree on is " + std::to_string(bytes) +
-               " bytes long, and the control channel takes " + std::to_string(longest_text) +
+        return "--sizes and --demands: the list of options that both sides must agree on is " + std::to_string(bytes) +
+               " bytes long, and the control channel takes at most " + std::to_string(longest_text) +
                ": measure them in several runs";
     }
     if (auto wrong = objection_to_sizes(options, *transport)) return wrong;

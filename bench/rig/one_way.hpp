@@ -11,14 +11,14 @@
 
 namespace tacholog {
 
-/// Splits a histogram into as many frames as it needs. Each frame holds the duration.
+/// Splits a histogram into as many frames as it needs. Each frame also holds the duration.
 std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns);
 
-/// Reads a histogram from such frames.
+/// Reads a histogram from the frames of frames_of.
 class HistogramReader {
 public:
-    /// Returns true if this was the last frame of its histogram. `histogram` then holds it until the next one begins.
-    /// Returns an error if the frame cannot belong to a histogram.
+    /// Returns true if this was the last frame of a histogram. `histogram` then holds it until the next histogram
+    /// begins. Returns an error if the frame cannot belong to a histogram.
     Result<bool> add(const Frame& frame);
 
     Histogram histogram;

@@ -13,7 +13,8 @@
 namespace tacholog {
 namespace {
 
-/// The subscriber may have to wait for a silence to be sure that no more messages arrive.
+/// A longer wait for the counts: the subscriber knows that no more messages arrive only after nothing has arrived for
+/// some time.
 constexpr Patience drain_allowance{5000};
 
 class OneWaySender {
@@ -33,8 +34,8 @@ public:
 private:
     double rate() const { return *side_.options.rate_per_s; }
 
-    /// Sends messages on schedule for the given time; in a warm-up, until the rate is steady. Then receives the results
-    /// of the subscriber.
+    /// Sends messages on schedule for the given time, or in a warm-up until the rate is steady. Then receives the
+    /// results of the subscriber.
     Result<void> phase(Nanoseconds longest_ns, SteadyRule* warmup) {
         begin(warmup);
         side_.monitor->begin({[this](const Frame& frame, std::size_t) { return heard(frame); }, nullptr, false, true});
@@ -90,7 +91,7 @@ private:
         return publish(side_, std::move(*loan));
     }
 
-    /// Tells the subscriber that this phase was sent completely, and waits for its counts.
+    /// Tells the subscriber that all messages of this phase were sent, and waits for its counts.
     Result<void> end_phase() {
         const auto watch = [this] { return side_.monitor->fine(); };
         if (auto done = settle(side_.options, *channels_.publisher, watch); !done) return done;
@@ -160,17 +161,17 @@ private:
     Schedule schedule_;
     SteadyRule* warmup_ = nullptr;
     std::atomic<bool> steady_{false};
-    std::atomic<Nanoseconds> start_ns_{0};  ///< start of the phase
+    std::atomic<Nanoseconds> start_ns_{0};  ///< the start of the current phase
     std::uint64_t planned_ = 0;
     std::uint64_t sent_ = 0;
-    std::uint64_t next_index_ = 0;  ///< index of the next message among all messages
+    std::uint64_t next_index_ = 0;  ///< the index of the next message, counted over all phases
     std::uint64_t index_ = 0;
-    std::uint64_t intervals_ = 0;  ///< received in this phase
+    std::uint64_t intervals_ = 0;  ///< the number of messages received in this phase
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Nanoseconds duration_ns_ = 0;
     HistogramReader reader_;
-    Histogram total_;  ///< from the intended send time
+    Histogram total_;  ///< latencies, measured from the intended send time
     Histogram lateness_;
     PhaseDoneFrame counts_;
 };

@@ -96,8 +96,8 @@ private:
     const Side& side_;
     std::size_t payload_bytes_;
     bool measured_ = false;
-    Nanoseconds latency_ns_ = 0;  ///< of the message that was read last
-    std::uint64_t early_ = 0;     ///< messages that arrived before they were due
+    Nanoseconds latency_ns_ = 0;  ///< the latency of the message that was read last
+    std::uint64_t early_ = 0;     ///< the number of messages that arrived before they were due
     std::uint64_t index_ = 0;
     Nanoseconds start_ns_ = 0;
     Nanoseconds interval_start_ns_ = 0;

@@ -19,10 +19,11 @@ public:
 
     struct Answer {
         Kind kind = Kind::foreign;
-        Nanoseconds sent_ns = 0;  ///< set if the answer is the first one
+        Nanoseconds sent_ns = 0;  ///< when the message was sent; set only if this answer is the first one
     };
 
-    static constexpr std::uint64_t most_remembered = std::uint64_t{1} << 20;  // 8 MiB: ten seconds at 100,000/s
+    // 8 MiB; enough for ten seconds at 100,000/s.
+    static constexpr std::uint64_t most_remembered = std::uint64_t{1} << 20;
 
     /// Remembers at least this many messages, up to the limit.
     explicit Outstanding(double remembered = most_remembered)
@@ -32,7 +33,7 @@ public:
     /// The largest number of messages that are remembered.
     std::uint64_t remembered() const { return times_.size(); }
 
-    /// The next message was sent at this time.
+    /// Adds the next message, which was sent at this time.
     void sent(Nanoseconds time_ns) {
         if (next_ - first_ == used_) [[unlikely]]
             make_room();
@@ -52,7 +53,7 @@ public:
 
     bool empty() const { return first_ == next_; }
 
-    /// Starts again from this sequence number.
+    /// Forgets all messages. The next one has this sequence number.
     void restart(std::uint64_t first) {
         first_ = next_ = first;
         used_ = least_used;
@@ -66,8 +67,8 @@ private:
     void skip_answered() {
         while (first_ != next_ && times_[slot_of(first_)] == none) ++first_;
     }
-    /// Doubles the used part of the ring; if the ring has its full size, drops the oldest message instead. The used
-    /// part is kept small, so that it stays in the CPU cache.
+    /// Doubles the used part of the ring. If the ring has its full size, drops the oldest message instead. The used
+    /// part starts small, so that it stays in the CPU cache.
     void make_room() {
         if (used_ < times_.size()) {
             for (std::uint64_t number = first_; number != next_; ++number) {
@@ -82,7 +83,7 @@ private:
 
     static constexpr std::uint64_t least_used = 1024;
 
-    std::vector<Nanoseconds> times_;   ///< a ring whose size is a power of two
+    std::vector<Nanoseconds> times_;   ///< send times, in a ring whose size is a power of two
     std::uint64_t used_ = least_used;  ///< the used part of the ring
     std::uint64_t first_ = 0;
     std::uint64_t next_ = 0;

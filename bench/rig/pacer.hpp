@@ -1,7 +1,6 @@
-// Sends messages on a schedule and takes their answers. Used by the latency test at a rate and by the sustain test. The
-// latency of a message begins at the time that the schedule gives it, however late the message was sent. So a stall
-// increases the latency of all messages behind it. One thread sends and receives in turn, so that neither waits for the
-// other.
+// Sends messages on a schedule and takes their answers, for the latency test at a rate and the sustain test. The
+// latency of a message begins at its scheduled time, however late it was sent. So a stall increases the latency of all
+// messages behind it. One thread sends and receives in turn, so that neither waits for the other.
 #pragma once
 
 #include <sched.h>
@@ -19,7 +18,7 @@ namespace tacholog {
 
 class Pacer {
 public:
-    /// Remembers as many outstanding messages as a rate of `most_per_s` needs.
+    /// `most_per_s` is the highest rate; it sets how many outstanding messages are remembered.
     Pacer(const Side& side, Channels channels, std::size_t payload_bytes, double most_per_s)
         : side_(side),
           channels_(std::move(channels)),
@@ -47,10 +46,10 @@ public:
     std::uint64_t answered() const { return answered_; }
     std::optional<double> offered_per_s() const { return rate_of(sent_, last_sent_ns_ - first_sent_ns_); }
     const Histogram& lateness() const { return lateness_; }
-    const Histogram& from_send() const { return from_send_; }  ///< latencies from the actual send time
+    const Histogram& from_send() const { return from_send_; }  ///< latencies, measured from the actual send time
     /// The messages that the transport accepted only after a delay.
     std::uint64_t held_back() const { return held_back_; }
-    /// Whether the transport accepted every message at once, including the last one that was offered.
+    /// Whether the transport accepted every message at once, also the last one.
     bool took_all_at_once() const { return held_back_ == 0 && !refused_last_; }
     std::uint64_t instances_heard() const { return newest_.heard(); }
 
@@ -62,15 +61,15 @@ public:
     }
 
 private:
-    /// After the last message, a lossy transport is not expected to deliver more once nothing has arrived for this
-    /// time.
+    /// Over a lossy transport, messages without an answer count as lost when nothing has arrived for this time after
+    /// the last message.
     static constexpr Patience drain_silence{1000};
 
-    /// How often it checks whether all answers have arrived, after the planned end.
+    /// How often this checks, after the planned end, whether all answers have arrived.
     static constexpr Nanoseconds short_pulse_ns = 1'000'000;
 
-    /// Sends messages for `longest_ns`, or until the intervals are enough; then takes the outstanding answers.
-    /// Afterwards, the current record holds the last interval.
+    /// Sends messages for `longest_ns`, or until the intervals are enough. Then takes the outstanding answers. After
+    /// that, the current record holds the last interval.
     Result<Nanoseconds> send_and_take(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start = now_ns();
         const Nanoseconds planned_end = start + longest_ns;
@@ -99,7 +98,8 @@ private:
             if (*over) break;
         }
         refused_last_ = pending_ && !is_counted_;
-        if (refused_last_) ++next_index_;  // its number is used up, because the message may have been sent all the same
+        // The message may have been sent nevertheless, so its number is not used again.
+        if (refused_last_) ++next_index_;
         pending_.reset();
         const Nanoseconds end = now_ns();
         intervals_.close(end);
@@ -124,8 +124,8 @@ private:
         newest_.restart(next_index_);
     }
 
-    /// Whether any answer is still awaited. An answer with an unreadable number counts as one of them. Over a transport
-    /// that never duplicates, a duplicate is the answer to a message that is no longer remembered.
+    /// Whether an answer is still missing. An answer with an unreadable number counts as one of the missing answers. If
+    /// the transport never duplicates, a duplicate is the answer to a message that is no longer remembered.
     bool awaited() const {
         const std::uint64_t forgotten = lossy() ? 0 : faults_.duplicated;
         return answered_ + unreadable_ + forgotten < sent_;
@@ -136,15 +136,15 @@ private:
 
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
-    /// Returns true if all messages without an answer can be counted as lost. If this process was stopped for a while,
-    /// answers may be waiting in the transport. So only the time in which the process looked counts as silence.
+    /// Returns true when all messages without an answer can be counted as lost. If this process was stopped for a
+    /// while, answers may be waiting in the transport. So only the time in which the process looked counts as silence.
     Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
         if (lossy()) return all_sent && silence_.passed();
         if (silence_ns < to_nanoseconds(side_.limit())) return false;
         return Error{"take: no answer within the time limit"};
     }
 
-    /// Sends or takes messages, or else waits. Done if a message was sent or taken.
+    /// Sends or takes a message. If neither is possible, waits. Returns done if a message was sent or taken.
     Result<Done> step(bool enough, Nanoseconds next_pulse) {
         auto moved = enough ? take() : turn();
         if (is_not_yet_done(moved)) moved = rest(next_pulse);
@@ -152,7 +152,7 @@ private:
         return moved;
     }
 
-    /// Sends a message that is due and takes an answer that has arrived. Not yet done if there was neither.
+    /// Sends a message that is due, and takes an answer that has arrived. Returns not_yet if there was neither.
     Result<Done> turn() {
         const auto sent = send_if_due();
         if (!sent.has_value()) return sent.error();
@@ -161,9 +161,9 @@ private:
         return done_if(*sent == Done::yes || *taken == Done::yes);
     }
 
-    /// Waits, because nothing is due and nothing has arrived. Two sides on one core still make progress: a side that
-    /// has polled for long without success yields the core, and a side that sleeps does so until an answer arrives or a
-    /// message is due, but not beyond `limit_ns`. Done if an answer arrived.
+    /// Waits, because no message is due and no answer has arrived. Both sides may share one core, so each must let the
+    /// other run. A side that has polled for long without success yields the core. A side that sleeps does so until an
+    /// answer arrives or a message is due, but not beyond `limit_ns`. Returns done if an answer arrived.
     Result<Done> rest(Nanoseconds limit_ns) {
         const Waiting waiting = side_.options.waiting;
         if (waiting != Waiting::block && !polled_in_vain()) {
@@ -192,7 +192,7 @@ private:
     Nanoseconds early_ns() const { return side_.options.waiting == Waiting::block ? 0 : polled_before_time_ns; }
 
     Result<Done> sleep(Nanoseconds limit_ns) {
-        constexpr Nanoseconds until_room_ns = 100'000;  // no event tells when a full transport has space again
+        constexpr Nanoseconds until_room_ns = 100'000;  // there is no event for free space in a full transport
         const Nanoseconds now = now_ns();
         Nanoseconds until = limit_ns;
         if (pending_) until = std::min(until, now + until_room_ns);
@@ -217,7 +217,7 @@ private:
         const auto handed_over = pending_->publish(Patience{0});
         if (!handed_over.has_value()) return handed_over.error();
         if (*handed_over == Done::not_yet) {
-            // The transport is full. Answers must be taken in between, because otherwise both sides would block.
+            // The transport is full. Answers must be taken meanwhile, because otherwise both sides would block.
             is_held_back_ = true;
             return Done::not_yet;
         }
@@ -226,7 +226,7 @@ private:
         return Done::yes;
     }
 
-    /// The pending message was sent: the transport reports it, or the answer has arrived.
+    /// The pending message was sent: either the transport says so, or its answer has arrived.
     void count_sent() {
         is_counted_ = true;
         if (is_held_back_) ++held_back_;
@@ -249,7 +249,8 @@ private:
             return Done::yes;
         }
         const std::uint64_t index = index_of(*message.number, instances_);
-        if (index < first_index_) return Done::yes;  // belongs to the previous phase: late or a duplicate
+        // This answer belongs to the previous phase: it is late, or a duplicate.
+        if (index < first_index_) return Done::yes;
         if (message.corrupted) ++corrupted_;
         // If a transport waits until a broker confirms each message, the answer may arrive before the confirmation.
         if (pending_ && !is_counted_ && index == next_index_) count_sent();
@@ -271,27 +272,27 @@ private:
     Schedule schedule_;
     std::uint64_t planned_ = 0;      ///< messages planned for this phase
     std::uint64_t sent_ = 0;         ///< messages sent in this phase
-    std::uint64_t first_index_ = 0;  ///< of this phase, among all messages
-    std::uint64_t next_index_ = 0;   ///< index after the last sent message; the pending message has this index
+    std::uint64_t first_index_ = 0;  ///< the first message of this phase, by its index among all messages
+    std::uint64_t next_index_ = 0;   ///< the index of the message after the last sent one, which may be pending
     Newest newest_;
     std::optional<Loan> pending_;  ///< a message that the transport has not accepted yet
     Nanoseconds pending_since_ns_ = 0;
-    bool is_held_back_ = false;  ///< the transport did not accept the pending message at once
-    bool is_counted_ = false;    ///< the pending message is already counted as sent
+    bool is_held_back_ = false;  ///< whether the transport did not accept the pending message at once
+    bool is_counted_ = false;    ///< whether the pending message already counts as sent
     std::uint64_t held_back_ = 0;
-    bool refused_last_ = false;  ///< the last message was never accepted
+    bool refused_last_ = false;  ///< whether the transport never accepted the last message
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
-    std::uint64_t answered_ = 0;    ///< answers in this phase
-    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
+    std::uint64_t answered_ = 0;    ///< the number of answers in this phase
+    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
     std::uint64_t idle_turns_ = 0;
     Nanoseconds idle_since_ns_ = 0;   ///< approximate
-    bool in_vain_ = false;            ///< it has polled for long without success
-    Silence silence_{drain_silence};  ///< after the last message of a lossy transport
+    bool in_vain_ = false;            ///< whether polling has had no success for a long time
+    Silence silence_{drain_silence};  ///< used after the last message of a lossy transport
     std::uint64_t corrupted_ = 0;
     Faults faults_;
-    LatencyIntervals intervals_;  ///< from the intended send time
+    LatencyIntervals intervals_;  ///< latencies, measured from the intended send time
     Histogram from_send_;
     Histogram lateness_;
 };

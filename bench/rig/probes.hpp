@@ -1,4 +1,4 @@
-// Latency under load: one in every so many messages of a stream is a probe, which the subscriber answers. The publisher
+// Latency under load. In a stream, one of every N messages is a probe, which the subscriber answers. The publisher
 // takes the answers between messages, and also while the transport is full: otherwise the two sides could wait for each
 // other for ever.
 #pragma once
@@ -12,9 +12,9 @@
 
 namespace tacholog {
 
-/// Selects the probes by their index among all messages: one in each `every` messages. If `every` and the number of
-/// instances have a common divisor, a fixed offset would always select the same few instances. The offset therefore
-/// increases by one after each lcm(every, instances) messages, so that every instance has probes.
+/// Selects the probes by their index among all messages: one of each `every` messages. If `every` and the number of
+/// instances have a common divisor, a fixed offset would always select the same few instances. Therefore the offset
+/// increases by one after each lcm(every, instances) messages, and every instance has probes.
 class ProbePlan {
 public:
     ProbePlan(std::uint64_t every, std::uint64_t instances)
@@ -22,8 +22,8 @@ public:
 
     bool includes(std::uint64_t index) const { return index % every_ == shift_at(index); }
 
-    /// The number of the group of `every` messages that contains this index, counted from 0. Each group has one probe,
-    /// so this is also the number of the probe.
+    /// The messages form groups of `every` messages, counted from 0. Returns the number of the group that contains this
+    /// index. Each group has one probe, so this is also the number of the probe.
     std::uint64_t probe_at(std::uint64_t index) const { return index / every_; }
 
     /// The first probe at this index or later.
@@ -65,7 +65,7 @@ public:
 
     bool due(std::uint64_t index) const { return active() && plan_.includes(index); }
 
-    /// The probe that was due was passed to the transport at this time.
+    /// Adds the probe that was due. It was passed to the transport at this time.
     void sent(Nanoseconds time_ns) {
         outstanding_.sent(time_ns);
         ++next_;
@@ -73,7 +73,7 @@ public:
 
     bool awaited() const { return round_trips_.count() + unreadable_ < count(); }
 
-    /// Receives one answer. Returns "not yet done" if no answer has arrived.
+    /// Receives one answer. Returns not_yet if no answer has arrived.
     Result<Done> take(Patience patience) {
         const auto sample = answers_->take(patience);
         if (!sample) return sample.error();
@@ -87,7 +87,7 @@ public:
         }
         const std::uint64_t index = index_of(*message.number, instances_);
         const std::uint64_t probe = plan_.probe_at(index);
-        if (probe < first_ || !plan_.includes(index)) return Done::yes;  // late, from the previous phase
+        if (probe < first_ || !plan_.includes(index)) return Done::yes;  // a late answer, from the previous phase
         if (message.corrupted) ++corrupted_;
         const auto answer = outstanding_.answered(probe);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
@@ -107,7 +107,7 @@ public:
         return {};
     }
 
-    /// Waits for the outstanding answers; with a lossy transport, until nothing has arrived for some time.
+    /// Waits for the outstanding answers. Over a lossy transport, waits only until nothing has arrived for some time.
     Result<void> drain() {
         constexpr Patience drain_silence{500};
         const bool lossy = side_.transport.reliability == Reliability::best_effort;
@@ -125,7 +125,7 @@ public:
     /// The number of probes in this phase.
     std::uint64_t count() const { return next_ - first_; }
     const Histogram& round_trips() const { return round_trips_; }
-    /// The number of instances of which a probe was answered.
+    /// The number of instances with at least one answered probe.
     std::uint64_t heard() const { return newest_.heard(); }
 
     Faults faults() const {
@@ -147,7 +147,7 @@ private:
     Histogram round_trips_;
     Faults faults_;
     std::uint64_t corrupted_ = 0;
-    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
+    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
 };
 
 }  // namespace tacholog

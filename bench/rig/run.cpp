@@ -31,7 +31,7 @@ namespace {
 
 constexpr int default_port = 7420;
 
-/// If the error is about the default control port: adds that this port is the default.
+/// If the error is about the default control port, adds that this port is the default.
 Error with_origin_of_port(Error error, const Options& options) {
     if (options.port < 0 && options.role != Role::both && error.code == Code::control_port)
         error.text += "; " + std::to_string(default_port) + " is the default of --port";
@@ -39,7 +39,7 @@ Error with_origin_of_port(Error error, const Options& options) {
 }
 
 void complain(const std::string& text) {
-    // A single write, so that the lines of two processes are not mixed.
+    // Writes the line at once, so that lines of two processes are not mixed.
     std::cerr << "perftest: " + shown(text) + "\n" << std::flush;
 }
 
@@ -49,8 +49,9 @@ std::uint64_t new_secret() {
     return (std::uint64_t{random()} << 32 | random()) | 1U;
 }
 
-/// The secret of sides that are started separately. The user gives it to both sides in an environment variable, because
-/// all users of a host can read options. Both sides compute the same number from it, by FNV-1a.
+/// The secret of sides that are started separately. The user gives the same text to both sides, in an environment
+/// variable, because all users of a host can read the options of a process. Both sides compute this number from it, by
+/// FNV-1a.
 std::uint64_t told_secret() {
     const char* const told = std::getenv("TACHOLOG_SECRET");
     if (told == nullptr) return 0;
@@ -60,10 +61,11 @@ std::uint64_t told_secret() {
     return value;
 }
 
-/// Writes the reason for the end of the run to the log if a call of the library does not return.
+/// Writes the reason for the end of the run to the log, if a call of the library does not return.
 using LastWords = std::function<void(const Error&)>;
 
-/// Ensures that a side ends if one of `others` has died. Returns nullptr if its library never blocks in this case.
+/// Makes sure that a side ends if one of `others` has died, even if the library then blocks. Returns nullptr if this
+/// library never blocks.
 std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Control> others, const LastWords& say) {
     if (!transport.may_wait_for_the_dead) return nullptr;
     return std::make_unique<PeerWatch>(others, [&transport, &say](const std::string& peer) {
@@ -72,9 +74,9 @@ std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Con
     });
 }
 
-/// What a subscriber tells the publisher about itself.
+/// How a subscriber identifies itself to the publisher.
 struct Introduction {
-    std::size_t wish = 0;        ///< the number of the subscriber that it would like to be; 0: any
+    std::size_t wish = 0;        ///< the number of the subscriber that it asks for; 0: any
     std::uint64_t secret = 0;    ///< a secret that only the subscribers of this run know
     std::string companion = {};  ///< the address of the companion program of this process, if there is one
     LastWords last_words = [](const Error&) {};
@@ -97,7 +99,7 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
 
 /// What the publisher's process has created itself: its companion program, and the secret for its subscribers.
 struct Own {
-    const Companion* companion;  ///< nullptr: there is no companion program
+    const Companion* companion;  ///< the companion program; nullptr: there is none
     LastWords last_words;
     std::uint64_t secret = 0;
     std::function<bool()> cannot_complete = [] { return false; };
@@ -141,12 +143,12 @@ struct Run {
     const Build& build;
     const Stop& stop;
     Log& log;
-    Companion* companion;  ///< nullptr: this process has started none
+    Companion* companion;  ///< nullptr: this process has not started a companion program
 
     std::string companion_address() const { return companion == nullptr ? "" : companion->address(); }
 };
 
-/// Ends a log if the run will not return. Leaves out the counters of the kernel.
+/// Ends the log of a run that is stuck in a call of its library. Leaves out the counters of the kernel.
 void say_and_end(const Run& run, const Error& error) {
     run.log.write(Failure{std::nullopt, shown(error.text)});
     complain(error.text);
@@ -201,14 +203,14 @@ Result<void> run_threads(const Run& run, const Listener& listener) {
     return published && failed != ends.end() ? *failed : published;
 }
 
-/// If messages for slow subscribers may be dropped, not everything is delivered, even if the transport loses nothing.
+/// If messages for slow subscribers may be dropped, some are not delivered, even if the transport loses nothing.
 std::string reliability_of(const Options& options, const Transport& transport) {
     const bool everything =
         transport.reliability == Reliability::reliable && options.audience.slow == SlowSubscriber::block;
     return everything ? "reliable" : "best-effort";
 }
 
-/// Empty if the transport never waits for a subscriber, because then there is no policy.
+/// Empty if the transport never waits for a subscriber: then nothing has to be chosen.
 std::string slow_subscriber_of(const Options& options, const Transport& transport) {
     return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
 }
@@ -234,13 +236,13 @@ PathCounters write_head(const Run& run) {
     return read_path_counters();
 }
 
-/// Writes how the counters of the kernel have grown since the log was begun. They show whether the data really took the
-/// network path that the log states.
+/// Writes how much the counters of the kernel have grown since the log was begun. They show whether the data really
+/// took the network path that the log states.
 void write_path(const Run& run, const PathCounters& before) {
     const Path path = path_between(before, read_path_counters());
     if (!path.counters.empty()) run.log.write(path);
     if (!run.transport.way) return;
-    // A message for several subscribers may have been sent only once.
+    // Divided by the number of subscribers, because a message for several subscribers may have been sent only once.
     const WayTaken way =
         way_taken(*run.transport.way, path, run.log.counts().carried_bytes / run.options.audience.subscribers);
     run.log.write(way);
@@ -275,7 +277,7 @@ int control_port(const Options& options) {
 /// Runs the subscribers as forked processes.
 int run_forked(const Run& run, const Listener& listener) {
     const std::uint64_t secret = new_secret();
-    // Forked before anything is written, because each process would write the buffered output again.
+    // Forks before anything is written: otherwise each process would write the buffered output again.
     auto children = start_all(run.options, [&](std::size_t number) {
         const Introduction own{number, secret};
         return without_exceptions([&] {
@@ -289,7 +291,7 @@ int run_forked(const Run& run, const Listener& listener) {
     return conclude(run, run_processes(run, listener, *children, secret), before);
 }
 
-/// Runs the role of this process. The head of the log is written only after everything that needs no log is set up.
+/// Runs the role of this process. The head of the log is written after everything else is set up.
 int run_role(const Run& run) {
     const auto& [options, transport, build, stop, log, companion] = run;
     const int port = control_port(options);
@@ -341,7 +343,7 @@ Result<std::unique_ptr<Companion>> prepare(const Options& options, const Transpo
     return companion;
 }
 
-/// An error if the command line cannot be carried out.
+/// Returns an error if the options cannot be carried out.
 Result<void> refused(const Options& options, const Transport* transport) {
     if (const auto wrong = objection(options, transport)) return Error{*wrong};
     for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
@@ -359,8 +361,9 @@ int run(const Options& options, const Build& build) {
         complain(fine.error().text);
         return 2;
     }
-    ::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then fails, which is reported
-    // Before anything is started, so that a signal always ends it cleanly.
+    // With this, a write to a closed pipe fails and is reported, instead of ending the process.
+    ::signal(SIGPIPE, SIG_IGN);
+    // Called before anything is started, so that the run ends cleanly at any signal.
     const auto stop = Stop::watch();
     if (!stop) {
         complain(stop.error().text);

@@ -1,4 +1,4 @@
-// Carries out a run: its sides, processes or threads, its log and its exit status.
+// Carries out a run, with its sides, its processes or threads, its log and its exit status.
 #pragma once
 
 #include "cli/options.hpp"

@@ -19,7 +19,7 @@ public:
     Schedule(Nanoseconds start_ns, double rate_per_s)
         : start_ns_(start_ns), period_ns_(static_cast<double>(nanoseconds_per_second) / rate_per_s) {}
 
-    /// Each burst is sent as fast as possible. If it took less than the recovery time, a pause follows.
+    /// Each burst is sent as fast as possible. If a burst takes less than the recovery time, a pause follows.
     Schedule(Nanoseconds start_ns, Demand bursts) : start_ns_(start_ns), bursts_(bursts), next_burst_ns_(start_ns) {}
 
     Nanoseconds start_ns() const { return start_ns_; }
@@ -29,7 +29,7 @@ public:
         return start_ns_ + static_cast<Nanoseconds>(static_cast<double>(index) * period_ns_);
     }
 
-    /// How many messages may be sent at once, beginning with message `index`, which is due now.
+    /// How many messages may be sent at once. The first of them is message `index`, which is due now.
     std::uint64_t begin(std::uint64_t index, Nanoseconds now) {
         if (bursts_.messages == 0) return period_ns_ > 0 ? 1 : UINT64_MAX;
         if (!is_in_burst(index)) next_burst_ns_ = now + bursts_.recovery_ns;
@@ -49,9 +49,9 @@ public:
 
 private:
     Nanoseconds start_ns_;
-    double period_ns_ = 0;           ///< 0: as fast as possible
-    Demand bursts_ = {0, 0};         ///< no messages: no bursts
-    Nanoseconds next_burst_ns_ = 0;  ///< the earliest start of the next burst
+    double period_ns_ = 0;           ///< the time between two messages; 0: messages are sent as fast as possible
+    Demand bursts_ = {0, 0};         ///< 0: bursts are not used
+    Nanoseconds next_burst_ns_ = 0;  ///< the earliest time at which the next burst may start
 };
 
 }  // namespace tacholog

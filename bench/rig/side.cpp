@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t longest_companion = 4096;
 
-/// Notes if both sides share one CPU: they then run in turn, and the result mainly shows how the kernel schedules them.
+/// Writes a note if both sides share one CPU: they then run in turn, and the result mainly shows how the kernel
+/// schedules them.
 void tell_if_one_cpu(const Side& side, const std::string& own, const std::string& theirs) {
     const bool is_one = own.find_first_not_of("0123456789") == std::string::npos;
     if (side.options.role != Role::both || !is_one || own != theirs) return;
@@ -27,13 +28,13 @@ SideCpus cpus_of(std::vector<int> allowed, std::size_t threads) {
     return {boot_identity(), std::move(allowed), allowed_cpus(), threads};
 }
 
-/// Notes if intervals are kept until the end of a phase, because their lengths and times depend on it.
+/// Writes a note if intervals are kept until the end of a phase, because this changes their lengths and times.
 void tell_placement(const Side& side, const std::string& where) {
     if (side.placement.live) return;
     side.tell(Note{"reporting" + where +
                    ": no CPU is free beside those that measure: intervals are kept, and written at the end of each "
                    "phase"});
-    if (side.options.test == Test::sustain) return;  // each trial has only one interval
+    if (side.options.test == Test::sustain) return;  // a trial always has exactly one interval
     const bool counts = side.options.test != Test::latency;
     const auto plan = side.intervals(counts ? most_counts_kept : most_histograms_kept);
     if (plan.length_ns == to_nanoseconds(side.options.interval_s)) return;
@@ -54,7 +55,7 @@ Result<Told> read_affinity(const Frame& frame) {
     return Told{shown(std::string_view{frame.text}.substr(0, blank), longest_reason), std::move(*cpus)};
 }
 
-/// The publisher knows the CPUs of all sides, and tells each subscriber which CPUs it may use for the rig's own work.
+/// The publisher knows the CPUs of all sides. It tells each subscriber which CPUs it may use for the rig's own work.
 Result<Placement> exchange_affinity(const Side& side) {
     auto allowed = allowed_cpus();
     const auto own = pin("pub", side.options.cpu_pub);
@@ -160,8 +161,8 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
     return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 
-/// Writes the total cost of one case. Not written for several subscribers or publishers, or for batches, because there
-/// is no result row to which it belongs.
+/// Writes the total cost of one case. Not for several subscribers or publishers, or for batches, because no row of the
+/// results belongs to such a cost.
 void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vector<Frame>& theirs) {
     const bool is_plain = theirs.size() == 1 && side.options.publishers == 1 && !side.options.batch_bytes;
     const bool is_known = side.companion_pid <= 0 || cost.companion_ns;
@@ -176,7 +177,7 @@ void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vec
 
 Result<void> exchange_resources(const Side& side, const Cost& cost, const Resources& used) {
     const Case& measured = cost.measured;
-    // The usage of one thread is not that of all publishers.
+    // The resources of one thread would not be those of all publishers.
     const bool several_threads = side.options.publishers > 1 && counted_for(side) == UsageOf::thread;
     if (!several_threads) tell_resources(side, "pub", "", measured, used);
     const auto theirs = side.expect_all(FrameKind::resources);
@@ -205,7 +206,7 @@ Result<void> hear_of_run(Side& side) {
     if (!frame) return frame.error();
     const RunFrame run = read_frame<RunFrame>(*frame);
     side.run_number = run.number;
-    if (!side.companion.empty()) return {};  // this process has started its own companion
+    if (!side.companion.empty()) return {};  // this process has started its own companion program
     if (run.companion.size() > longest_companion)
         return Error{"control channel: the peer is out of step with this side"};
     side.companion = run.companion;
@@ -220,14 +221,13 @@ Result<void> hear_of_run(Side& side) {
     return {};
 }
 
-/// Whether this is one of the cases on which both sides have agreed. Checked because memory of its size is allocated
-/// next.
+/// Whether both sides have agreed to measure this case. This is checked because memory of its size is allocated next.
 bool agreed(const Side& side, const Frame& open) {
     const auto known = cases(side.options);
     return std::find(known.begin(), known.end(), read_frame<OpenFrame>(open).measured) != known.end();
 }
 
-/// Whether the subscriber runs the part of a latency test.
+/// Whether the subscriber answers every message in this test.
 bool is_answered(Test test) {
     return test == Test::latency || test == Test::sustain;
 }
@@ -254,7 +254,8 @@ Result<void> subscribe_case(const Side& side, const Frame& open) {
     return used ? report_resources(side, read_frame<OpenFrame>(open).measured, *used) : used.error();
 }
 
-/// Runs one case after another, with a monitor: all in this process, or each in a process of its own.
+/// Runs one case after another: either all in this process, or each in a process of its own. A monitor watches each of
+/// them.
 class CaseProcess {
 public:
     explicit CaseProcess(const Side& side) : side_(side) {

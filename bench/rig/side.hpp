@@ -21,15 +21,16 @@ struct Side {
     const Options& options;
     const Transport& transport;
     Control& control;
-    Log* log;                             ///< nullptr for a subscriber whose publisher writes the log for both
-    std::span<Control> subscribers = {};  ///< only at the publisher: all subscribers; `control` belongs to the first
-    std::string name = {};                ///< only at a subscriber: its name, if there are several
-    Placement placement = {};             ///< known after the sides have exchanged their CPUs
-    Monitor* monitor = nullptr;           ///< uses the control channel and the log during a phase
-    std::string companion = {};           ///< the address of the companion program of the run, if there is one
-    pid_t companion_pid = 0;              ///< of a companion program that the publisher's process has started
-    std::uint64_t run_number = 0;         ///< the same on all sides, like case_number: see Topic::channel
-    std::size_t case_number = 0;          ///< the number of cases opened so far, including the current one
+    Log* log;  ///< nullptr: this is a subscriber, and its publisher writes the log for both
+    /// At the publisher: the channels to all subscribers, of which `control` is the first.
+    std::span<Control> subscribers = {};
+    std::string name = {};         ///< at a subscriber: its name, if there are several
+    Placement placement = {};      ///< known after the sides have exchanged their CPUs
+    Monitor* monitor = nullptr;    ///< the monitor, which uses the control channel and the log during a phase
+    std::string companion = {};    ///< the address of the companion program of the run, if there is one
+    pid_t companion_pid = 0;       ///< the process of the companion program, if the publisher's process has started it
+    std::uint64_t run_number = 0;  ///< the same number on all sides, and so is case_number; see Topic::channel
+    std::size_t case_number = 0;   ///< the number of cases opened so far, including the current one
 
     Patience limit() const { return limit_of(options); }
 
@@ -72,8 +73,8 @@ struct Side {
                               most_kept);
     }
 
-    /// The longest time of a phase if the other side follows the protocol: each side waits for the other no longer than
-    /// its limit.
+    /// The longest time that a phase can take if the other side follows the protocol: each side waits for the other no
+    /// longer than its limit.
     double longest_phase_s() const {
         constexpr double longest_warm_up_s = 30;
         constexpr double drain_s = 5;
@@ -81,8 +82,8 @@ struct Side {
                drain_s;
     }
 
-    /// More intervals than a subscriber reports in one phase if it follows the protocol. It begins to count with the
-    /// first message, and ends when the publisher has ended.
+    /// More intervals than a subscriber reports in one phase if it follows the protocol. Its intervals begin with the
+    /// first message, and end when the publisher has ended.
     std::uint64_t most_intervals() const {
         constexpr double shortest_s = 0.001;
         constexpr double reserve_s = 60;
@@ -116,8 +117,8 @@ struct Channels {
     std::vector<std::unique_ptr<Subscriber>> more_subscribers = {};
 };
 
-/// The number of messages between two readings of the clock. It is above 1 for small messages, because a reading takes
-/// as long as copying a small message.
+/// The number of messages between two readings of the clock. It is above 1 for small messages, because reading the
+/// clock takes as long as copying a small message.
 inline std::size_t messages_between_looks(std::size_t payload_bytes) {
     constexpr std::size_t bytes_a_look = 16384;
     constexpr std::size_t most_messages_a_look = 64;
@@ -132,7 +133,7 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open);
 
 /// Repeats `attempt` until it succeeds, because the transport may be full. After the time limit it returns the error
-/// `in_vain`. In between, `watch` checks for trouble.
+/// `in_vain`. Between attempts, it calls `watch` to check for trouble.
 template <typename Attempt, typename Watch>
 Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
                        const char* in_vain = "publish: the subscriber has taken nothing within the time limit") {
@@ -149,8 +150,8 @@ Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
     return {};
 }
 
-/// Waits until the broker, if there is one, has received all published messages. Only then may the subscriber be told
-/// that the phase was sent.
+/// Waits until the broker has received all published messages, if there is a broker. Only then may the subscriber be
+/// told that the phase is over.
 template <typename Watch>
 Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch) {
     return hand_over(
@@ -158,13 +159,13 @@ Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch)
         "publish: the broker has not taken everything within the time limit");
 }
 
-/// Publishes a message, and checks the monitor while the transport is full.
+/// Publishes a message. While the transport is full, it checks the monitor.
 inline Result<void> publish(const Side& side, Loan loan) {
     return hand_over(
         side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.monitor->fine(); });
 }
 
-/// The number of instances over which messages are numbered: 1 if there is no key.
+/// The number of instances that number their messages separately: 1 if there is no key.
 inline std::size_t instances_of(const Side& side) {
     return side.options.instances.value_or(1);
 }
@@ -189,7 +190,7 @@ Result<void> run_sustain_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_subscriber(const Side& side, const Frame& open);
 Result<void> run_latency_subscriber(const Side& side, const Frame& open);
-/// Returns the number of messages that arrived at all subscribers, including the warm-up.
+/// Returns the number of received messages, of all subscribers together, including the warm-up.
 Result<std::uint64_t> run_throughput_publisher(const Side& side, const Case& measured);
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open);
 

@@ -1,5 +1,6 @@
-// The phases of a subscriber (warm-up, then measurement). It takes messages until all messages have arrived that the
-// publisher reports as sent, and then sends its counts. Each test has a class of its own that processes the messages.
+// The phases of a subscriber: warm-up, then measurement. The publisher says how many messages it has sent. The
+// subscriber takes messages until all of these have arrived, and then sends its counts. Each test has a class of its
+// own that processes the messages.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +16,12 @@
 
 namespace tacholog {
 
-/// After the publisher has ended, a lossy transport is not expected to deliver more once nothing has arrived for this
-/// time.
+/// Over a lossy transport, missing messages count as lost when nothing has arrived for this time after the publisher
+/// has ended.
 inline constexpr Patience drain_silence{200};
 
-/// After the publisher has ended, a transport that drops messages for slow subscribers, but repeats those that it still
-/// has, is not expected to deliver more once nothing has arrived for this time.
+/// The same for transports that drop messages for slow subscribers. The time is longer, because such a transport first
+/// sends again what it still has.
 inline constexpr Patience repair_silence{1000};
 
 /// The counts of the messages from one publisher at the end of a phase.
@@ -66,8 +67,8 @@ private:
         ended_ = false;
         const auto heard = [this](const Frame& frame, std::size_t) { return hear(frame); };
         side_.monitor->begin({heard, [this] { return record_.collect(); }, record_.is_live(measured)});
-        // The publisher starts this phase when it has received the counts of the previous one, so this side must be
-        // ready now.
+        // The publisher starts this phase as soon as it has the counts of the previous one, so this side must be ready
+        // now.
         if (auto sent = send_counts(); !sent) return sent;
         record_.begin(measured);
         const auto taken = take_all();
@@ -90,7 +91,8 @@ private:
             if (!some.has_value()) return some.error();
             const bool taken = *some == Done::yes;
             const Nanoseconds now = now_ns();
-            if (taken || !ended_) record_.pass(now, intakes_);  // after the end, silence is not part of an interval
+            // After the end, the time without messages is not part of an interval.
+            if (taken || !ended_) record_.pass(now, intakes_);
             if (taken && now < next_pulse) continue;
             next_pulse = now + pulse_ns;
             const auto over = silent_for_good(taken, silence);
@@ -105,8 +107,8 @@ private:
         return std::all_of(intakes_.begin(), intakes_.end(), [](const auto& intake) { return intake.complete(); });
     }
 
-    /// Checks what the monitor has received from the publisher. Returns true if no more messages of this phase can be
-    /// expected, although some are missing.
+    /// Checks what the monitor has received from the publisher. Returns true if some messages are missing, but no more
+    /// messages of this phase can be expected.
     Result<bool> silent_for_good(bool taken, Silence& silence) {
         if (auto fine = side_.monitor->fine(); !fine) return fine.error();
         learn_end();
@@ -159,12 +161,12 @@ private:
 
     const Side& side_;
     Record<Check> record_;
-    std::vector<Intake<Check>> intakes_;     ///< one for each publisher
-    bool ended_ = false;                     ///< whether the publisher has sent the end of the phase
-    std::atomic<bool> heard_end_{false};     ///< the same, set by the monitor...
-    std::vector<std::uint64_t> heard_ends_;  ///< ...with the end for each publisher
-    std::vector<PhaseDoneFrame> counts_;     ///< of the last phase, until they are sent
-    std::uint64_t frames_ = 0;               ///< the number of frames at the last check of the monitor
+    std::vector<Intake<Check>> intakes_;  ///< one intake for each publisher
+    bool ended_ = false;  ///< whether the publisher has sent the end of the phase, as the measuring thread knows
+    std::atomic<bool> heard_end_{false};     ///< the same, as the monitor knows; set after heard_ends_
+    std::vector<std::uint64_t> heard_ends_;  ///< for each publisher, the end of the phase that the monitor has received
+    std::vector<PhaseDoneFrame> counts_;     ///< the counts of the last phase, until they are sent
+    std::uint64_t frames_ = 0;               ///< the number of received frames when the monitor was last checked
 };
 
 template <template <typename> typename Record>

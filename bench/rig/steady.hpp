@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// The value by which the latencies of a warm-up are compared; 0 if there are none.
+/// The median latency, by which the seconds of a warm-up are compared; 0 if there are no latencies.
 inline double median_of(const Histogram& histogram) {
     return histogram.count() > 0 ? static_cast<double>(histogram.value_at_rank((histogram.count() + 1) / 2)) : 0;
 }
@@ -23,8 +23,8 @@ public:
     /// The longest time that the warm-up can take.
     Nanoseconds longest_ns() const { return fixed_s_ ? to_nanoseconds(*fixed_s_) : give_up_s * nanoseconds_per_second; }
 
-    /// Call this after each second, with its median round trip or its rate, and with the messages and the time since
-    /// the start. Returns true if the warm-up is over.
+    /// Call this after each second. `value` is its median round trip or its rate; the other values count from the
+    /// start. Returns true if the warm-up is over.
     bool second_passed(double value, std::uint64_t messages, Nanoseconds elapsed_ns) {
         if (fixed_s_) return false;
         values_.push_back(value);

@@ -5,19 +5,21 @@
 
 namespace tacholog {
 Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio) {
-    // The load classification of RFC 9971. Short trials that missed the goal count against the rate only if short
-    // trials that passed do not outweigh them. Short trials that passed never make a lower bound.
+    // The load classification of RFC 9971. Short trials that missed the goal count against the rate, but only if they
+    // outweigh the short trials that passed. Short trials that passed never make a lower bound.
     const double outweighed_s = exceed_ratio < 1 ? tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) : 0;
     const double missed_s = tried.full_missed_s + std::max(0.0, tried.short_missed_s - outweighed_s);
     const double whole_s = std::max(tried.full_passed_s + missed_s, duration_sum_s);
-    const double may_miss_s = whole_s * exceed_ratio * (1 + 1e-9);         // sums of durations have rounding errors
-    if (whole_s - tried.full_passed_s <= may_miss_s) return Bound::lower;  // even if all further trials miss it
+    const double may_miss_s = whole_s * exceed_ratio * (1 + 1e-9);  // sums of durations have rounding errors
+    // This holds even if all further trials miss the goal.
+    if (whole_s - tried.full_passed_s <= may_miss_s) return Bound::lower;
     return missed_s <= may_miss_s ? Bound::undecided : Bound::upper;
 }
 
 SustainSearch::SustainSearch(const SustainPlan& plan) : plan_(plan) {}
 
-/// While the interval is narrowed, one short trial decides, and full-length trials count like short ones.
+/// While the interval of rates is narrowed, one short trial decides about a rate, and full-length trials count like
+/// short ones.
 Bound SustainSearch::bound_of(const Tried& tried, bool full_length) const {
     if (full_length) return classify(tried, plan_.full_s * plan_.trials, plan_.exceed_ratio);
     const Tried all{tried.full_passed_s + tried.short_passed_s, tried.full_missed_s + tried.short_missed_s, 0, 0};
@@ -31,7 +33,7 @@ SustainSearch::Bounds SustainSearch::bounds(bool full_length) const {
         if (bound == Bound::lower) bounds.lower = rate;
         if (bound != Bound::upper) continue;
         bounds.upper = rate;
-        break;  // higher rates are not relevant
+        break;  // higher rates no longer matter
     }
     return bounds;
 }
@@ -48,7 +50,7 @@ std::optional<double> SustainSearch::confirming(const Bounds& found) const {
     const auto [lower, upper] = bounds(true);
     if (lower && upper) return narrower({lower, upper});
     if (!lower && !upper) return found.lower.value_or(plan_.rates.least_per_s);
-    // Searches outwards from the existing bound, in steps that double: one goal width, two, four...
+    // Searches outwards from the existing bound, in steps that double: one goal width, then two, then four.
     double step = 1 / (1 - plan_.width_ratio);
     const double from = lower ? *lower : *upper;
     for (const auto& [rate, tried] : rates_) {
@@ -106,7 +108,7 @@ Sustained SustainSearch::result() const {
     if (!upper) result.outcome = SustainOutcome::above_range;
     if (!lower) result.outcome = SustainOutcome::below_range;
     if (lower) result.at_rate = rates_.at(*lower);
-    // At slightly higher rates, a queue can hide the overload from a short trial. This is not a contradiction.
+    // At slightly higher rates, a short trial may pass because a queue hides the overload. This is not a contradiction.
     const double hidden = plan_.latency ? 2 * static_cast<double>(plan_.latency->limit_ns) / 1e9 / plan_.short_s : 0;
     for (const auto& [rate, tried] : rates_) {
         const bool is_above = upper && rate > *upper * (1 + hidden);

@@ -32,11 +32,11 @@ namespace tacholog {
 
 enum class Bound { undecided, lower, upper };
 
-/// The load classification of RFC 9971: the bound that these trials make of a rate, if trials must add up to
-/// `duration_sum_s`.
+/// The load classification of RFC 9971: whether these trials make a rate a lower or an upper bound. Both need trials of
+/// `duration_sum_s` in total.
 Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio);
 
-/// Decides which trial is next, one after the other.
+/// Decides which trial is next.
 class SustainSearch {
 public:
     explicit SustainSearch(const SustainPlan& plan);
@@ -55,7 +55,8 @@ private:
 
     Bound bound_of(const Tried& tried, bool full_length) const;
     Bounds bounds(bool full_length) const;
-    /// The rate that divides this interval; nothing if it is narrow enough, or cannot be divided.
+    /// The next rate to try within this interval of rates; nothing if the interval is narrow enough, or cannot be
+    /// divided.
     std::optional<double> narrower(const Bounds& bounds) const;
     /// The rate of the next full-length trial, for the interval that short trials have found.
     std::optional<double> confirming(const Bounds& found) const;

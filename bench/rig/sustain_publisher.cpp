@@ -12,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-/// Never reached: a trial has only one interval.
+/// Never reached, because a trial has only one interval.
 constexpr Nanoseconds no_intervals_ns = std::numeric_limits<Nanoseconds>::max() / 2;
 
 class Searcher {
@@ -74,9 +74,9 @@ private:
         trial.keeps_loss = trial.loss_ratio <= plan().loss_ratio;
         const LatencyGoal& goal = *plan().latency;
         if (answered == 0) return;
-        // The allowed rates send enough messages for this percentile (option_rules.cpp). If some of them were lost
-        // within the loss goal, there may be too few; then the largest latency is used, so that the goal is not missed
-        // for this reason alone.
+        // The allowed rates send enough messages for this percentile (option_rules.cpp). But the goal may allow some of
+        // them to be lost, and then there may be too few. In this case the largest latency is used, so that the goal is
+        // not missed for this reason alone.
         const bool is_largest = goal.millionths == 1'000'000;
         const std::uint64_t latency_ns =
             is_largest ? trial.latency->max_ns() : trial.latency->nearest_rank_ns(goal.millionths);
@@ -111,7 +111,7 @@ private:
     Pacer pacer_;
     SustainSearch search_;
     std::uint64_t index_ = 0;
-    std::set<double> limited_;  ///< rates at which the sender itself was too slow
+    std::set<double> limited_;  ///< the rates at which the sender itself was too slow
 };
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace tacholog {
 namespace {
 
-/// The counts of one subscriber in one phase, from its `phase_done` frame; if there are several publishers, the counts
-/// for each of them.
+/// The counts of one subscriber in one phase, from its `phase_done` frame. With several publishers, there is one of
+/// these for each of them.
 struct Counted {
     std::uint64_t received = 0;
     Faults faults;
@@ -55,7 +55,8 @@ Aggregate sum_of(const std::vector<Counted>& all) {
     return sum;
 }
 
-/// The subscribers may have to wait for a silence to be sure that no more messages arrive.
+/// A longer wait for the counts: the subscribers know that no more messages arrive only after nothing has arrived for
+/// some time.
 constexpr Patience drain_allowance{5000};
 
 class Streamer {
@@ -123,7 +124,7 @@ private:
         return {};
     }
 
-    /// The messages sent by several publishers together, and the longest of their durations.
+    /// How many messages several publishers have sent together, and the longest of their durations.
     static Sent sum_of(const std::vector<Sent>& all) {
         Sent sum;
         for (const Sent& one : all) {
@@ -133,7 +134,7 @@ private:
         return sum;
     }
 
-    /// The name of a publisher if there are several publishers, otherwise that of a subscriber.
+    /// The name of a publisher if there are several publishers, otherwise the name of a subscriber.
     std::string participant(std::size_t at) const {
         return writers_.size() > 1 ? name_of_publisher(at) : side_.participant(at);
     }
@@ -159,9 +160,9 @@ private:
         }
     }
 
-    /// Reports that no message arrived. That is a failure, because nothing shows that a message can arrive at all. But
-    /// if the transport may lose messages and others did arrive, it is a valid result: those others may have displaced
-    /// these messages in a shared queue, such as that of a broker.
+    /// Reports that no message arrived. This is an error, because nothing shows that a message can arrive at all. There
+    /// is one exception: if the transport may lose messages and others did arrive, it is a result. The others may have
+    /// displaced these messages in a shared queue, such as that of a broker.
     void report_silence(const std::string& what, bool others_arrived) {
         const std::string text = std::string{to_text(side_.options.test)} + " over " +
                                  std::string{side_.transport.name} + ": none of " + what;
@@ -227,8 +228,8 @@ private:
         }
     }
 
-    /// Tells the subscribers that this phase was sent completely, and waits for their counts: from each subscriber, one
-    /// for each publisher.
+    /// Tells the subscribers that all messages of this phase were sent, and waits for their counts: from each
+    /// subscriber, one for each publisher.
     Result<std::vector<PhaseDoneFrame>> end_phase() {
         PhaseEndFrame end;
         for (const Writer& writer : writers_) end.ends.push_back(writer.written());
@@ -238,7 +239,8 @@ private:
         Nanoseconds next_alive_ns = now_ns() + side_.monitor->alive_every_ns();
         bool answers_come = true;
         while (true) {
-            // Reads from all subscribers whose counts are missing: if one dies now, another one may be waiting for it.
+            // Reads from all subscribers that have not sent their counts. Another one may be waiting for a subscriber
+            // that dies now.
             std::optional<std::size_t> owing;
             for (std::size_t who = 0; who < counts.size(); ++who) {
                 // The counts come after the intervals that the subscriber has kept.
@@ -250,8 +252,9 @@ private:
                 }
                 if (counts[who].size() < writers_.size()) owing = who;
             }
-            // A subscriber that was stopped may answer probes only now, long after the publisher stopped waiting for
-            // them. All its answers come before its counts. After that, it may close its end, which is not an error.
+            // A subscriber that was stopped may answer probes long after the publisher stopped waiting for them. All
+            // its answers come before its counts. When it has sent its counts, it may close its end, which is not an
+            // error.
             answers_come = answers_come && writers_.front().probes().take_all();
             if (!owing) count_arrived(counts);
             if (!owing) return writers_.size() > 1 ? counts.front() : first_of_each(counts);
@@ -262,9 +265,9 @@ private:
         }
     }
 
-    /// Subscribers that have sent their counts wait for the next frame, but no longer than their limit, while another
-    /// subscriber may take longer. So they get `alive` frames. The slower one gets none, because it would take the
-    /// frame as a sign that more messages are coming.
+    /// A subscriber that has sent its counts waits for the next frame, but no longer than its time limit. Another
+    /// subscriber may take longer. So those that wait get `alive` frames. The slower one gets none: it would take them
+    /// as a sign that more messages are coming.
     Result<void> tell_who_is_done(const std::vector<std::vector<PhaseDoneFrame>>& counts, Nanoseconds& next_ns) {
         const Nanoseconds now = now_ns();
         if (now < next_ns) return {};
@@ -300,7 +303,7 @@ private:
         return {};
     }
 
-    /// Sends from all publishers for `longest_ns`, or until it is enough; then takes the answers to probes.
+    /// Sends from all publishers for `longest_ns`, or until `enough_` is set. Then takes the answers to probes.
     Result<std::vector<Sent>> phase(Nanoseconds longest_ns, const std::function<Result<void>()>& collect) {
         const auto heard = [this](const Frame& frame, std::size_t who) { return arrived(frame, who); };
         enough_ = false;
@@ -331,7 +334,7 @@ private:
         });
         if (!ends.front()) state = State::failed;
         for (auto& other : others) other.join();
-        // A publisher that stopped because another one failed does not know the reason, so its error is skipped.
+        // A publisher that stopped because another one failed does not know the reason, so its own error is not used.
         for (const auto& end : ends) {
             if (!end && end.error().code != Code::another_publisher) return end.error();
         }
@@ -391,12 +394,12 @@ private:
     std::optional<Demand> demand_;
     Batches batches_;
     bool measuring_ = false;
-    std::vector<std::uint64_t> intervals_;  ///< the number received from each subscriber in this phase
-    std::uint64_t arrived_ = 0;             ///< at all subscribers, in all phases
+    std::vector<std::uint64_t> intervals_;  ///< the number of intervals that each subscriber has sent in this phase
+    std::uint64_t arrived_ = 0;             ///< the number of messages received by all subscribers in all phases
     static constexpr std::size_t warm_up_records = 3;
-    HandOver<CountRecord> seconds_;  ///< seconds of the warm-up
+    HandOver<CountRecord> seconds_;  ///< one record for each second of the warm-up
     Nanoseconds second_start_ns_ = 0;
-    std::uint64_t second_messages_ = 0;  ///< messages sent before the current second began
+    std::uint64_t second_messages_ = 0;  ///< the number of messages sent before the current second began
     std::atomic<bool> enough_{false};
 };
 

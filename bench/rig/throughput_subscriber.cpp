@@ -30,7 +30,7 @@ public:
         measured_ = measured;
     }
 
-    /// Takes a limited number of messages from each publisher. Not yet done if none arrived within a slice.
+    /// Takes a limited number of messages from each publisher. Returns not_yet if none arrived within a slice of time.
     Result<Done> take(Intakes& intakes) {
         const auto read = [this](std::span<const std::byte> bytes) {
             return read_message(bytes, side_.options.handling);
@@ -140,14 +140,14 @@ private:
     }
 
     const Side& side_;
-    std::unique_ptr<Publisher> answers_;  ///< for answers to probes; may be nullptr
+    std::unique_ptr<Publisher> answers_;  ///< for answers to probes; nullptr if there are no probes
     std::size_t payload_bytes_;
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     ProbePlan probes_;
-    bool measured_ = false;  ///< false during the warm-up
+    bool measured_ = false;  ///< whether the phase is a measurement; false during the warm-up
     CountIntervals intervals_;
-    std::uint64_t index_ = 0;  ///< of the next interval to be reported
+    std::uint64_t index_ = 0;  ///< the index of the next interval to be reported
 };
 
 }  // namespace

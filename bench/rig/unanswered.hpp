@@ -10,8 +10,8 @@
 
 namespace tacholog {
 
-/// Messages whose answers the publisher no longer waits for. Remembers when the newest of them were sent, because their
-/// answers may still arrive. The memory is limited, even if no answer arrives.
+/// The messages whose answers the publisher no longer waits for. For the newest of them, it remembers the time of
+/// sending, because their answers may still arrive. The memory is limited, even if no answer arrives.
 class UnansweredMessages {
 public:
     UnansweredMessages() { sent_.reserve(first_room); }
@@ -36,10 +36,10 @@ public:
 
     void answered_unreadably() { ++unreadable_; }
 
-    /// The messages whose answers never arrived. An answer with an unreadable number counts as one of the missing
-    /// answers.
+    /// The number of messages whose answers never arrived. An answer with an unreadable number counts as one of the
+    /// missing answers.
     std::uint64_t lost() const { return lost_ - std::min(lost_, unreadable_); }
-    /// If there are more unreadable answers than missing ones, the surplus were duplicates.
+    /// If there are more unreadable answers than missing answers, the surplus counts as duplicates.
     std::uint64_t duplicated() const { return unreadable_ - std::min(lost_, unreadable_); }
 
     bool empty() const { return sent_.empty(); }
@@ -57,8 +57,8 @@ private:
     static constexpr std::ptrdiff_t most = 65536;
 
     std::vector<Sent> sent_;        ///< in ascending order
-    std::uint64_t lost_ = 0;        ///< the messages in the list, and older ones that are no longer in it
-    std::uint64_t unreadable_ = 0;  ///< answers with an unreadable number
+    std::uint64_t lost_ = 0;        ///< the messages in the list, and older ones that were removed from it
+    std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
 };
 
 }  // namespace tacholog

@@ -28,13 +28,14 @@ std::string_view to_text(Way way) {
 WayTaken way_taken(Way expected, const Path& path, std::uint64_t carried_bytes) {
     WayTaken way{std::string{to_text(expected)}, carried_bytes, std::nullopt, std::nullopt};
     if (!counts_ip(path)) return way;
-    // On one host, outgoing bytes also come in. If there are two hosts, each sees only one direction.
+    // On one host, the kernel counts each byte as outgoing and as incoming. If the sides are on two hosts, each host
+    // counts only one of them.
     const auto more = [&](std::string_view in, std::string_view out) {
         return std::max(count_of(path, in), count_of(path, out));
     };
     way.ip_bytes = more("ip_in_octets", "ip_out_octets") + more("ip6_in_octets", "ip6_out_octets");
     if (carried_bytes < least_to_tell) return way;
-    // Half is enough: a library may compress a little, and headers add more than compression saves.
+    // Half of the payload is enough: a library may compress a little, and headers add more than compression saves.
     const bool by_ip = *way.ip_bytes >= carried_bytes / 2;
     const std::uint64_t datagrams =
         more("udp_in_datagrams", "udp_out_datagrams") + more("udp6_in_datagrams", "udp6_out_datagrams");

@@ -1,5 +1,5 @@
-// Checks which network path the data took: compares the network counters of the kernel with the number of bytes that
-// were carried.
+// Checks which network path the data took. Compares the network counters of the kernel with the number of payload bytes
+// of the run.
 #pragma once
 
 #include "reporters/events.hpp"
@@ -9,8 +9,8 @@ namespace tacholog {
 
 std::string_view to_text(Way way);
 
-/// Whether the counters agree with the path that a transport expects. The counters also include the control channel and
-/// every other program of the network namespace. So less than 1 MiB is not judged.
+/// Whether the counters agree with the path that the transport expects. The counters also include the control channel
+/// and all other programs of the network namespace. Therefore a run with less than 1 MiB of payload is not judged.
 WayTaken way_taken(Way expected, const Path& path, std::uint64_t carried_bytes);
 
 /// A text for the log if the counters do not agree with the path; empty if they do, or if this cannot be decided.

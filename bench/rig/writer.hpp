@@ -17,16 +17,16 @@ namespace tacholog {
 /// The messages that one publisher sent in one phase (warm-up, measurement).
 struct Sent {
     std::uint64_t messages = 0;
-    Nanoseconds duration_ns = 0;  ///< length of the phase
-    Nanoseconds first_ns = 0;     ///< when the first message was passed to the transport...
-    Nanoseconds last_ns = 0;      ///< ...and the last one, including a batch that held it back
+    Nanoseconds duration_ns = 0;  ///< the length of the phase
+    Nanoseconds first_ns = 0;     ///< when the first message was passed to the transport
+    /// When the last message was passed to the transport; with batches, when its batch was sent.
+    Nanoseconds last_ns = 0;
 
     Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
     std::optional<double> rate_per_s() const { return rate_of(messages, first_to_last_ns()); }
 
-    /// Whether less than 99.9 % of the requested messages were sent. The rate is computed up to the last message, so it
-    /// does not show that later messages were never sent. One message that is due at the end of the phase may be
-    /// missing.
+    /// Whether less than 99.9 % of the requested messages were sent. The rate does not show this, because it is
+    /// computed only up to the last message. One message that is due at the end of the phase may be missing.
     bool falls_short_of(double wanted_per_s, double duration_s) const {
         constexpr double enough = 0.999;
         const double planned = wanted_per_s * duration_s;
@@ -60,8 +60,8 @@ public:
 
     std::uint64_t dropped(std::size_t subscriber) const { return publisher_->dropped(subscriber); }
 
-    /// Sends for `longest_ns`, or until `pulse(messages, elapsed ns)`, which is called every 50 ms, returns that it is
-    /// enough. `watch()` is called while the transport is full, and returns an error if there is trouble.
+    /// Sends for `longest_ns`, or until `pulse(messages, elapsed ns)` returns true; it is called every 50 ms. `watch()`
+    /// is called while the transport is full, and returns an error if there is trouble.
     template <typename Pulse, typename Watch>
     Result<Sent> stream(Nanoseconds longest_ns, Pulse&& pulse, Watch&& watch) {
         Sent sent;
@@ -84,7 +84,7 @@ public:
             if (now < next_pulse) [[likely]]
                 continue;
             next_pulse = now + pulse_ns;
-            // However slow the rate is, no message is held back longer than one pulse.
+            // However slow the rate is, a batch holds back no message for longer than one pulse.
             if (auto done = flush(sent, watch); !done) return done.error();
             const Result<bool> enough = pulse(sent.messages, now - start);
             if (!enough.has_value()) return enough.error();
@@ -102,7 +102,8 @@ private:
         return options_.rate_per_s ? Schedule{start, *options_.rate_per_s} : Schedule{start};
     }
 
-    /// Sends the messages that are due next. Otherwise waits, and sends nothing if the limit comes first.
+    /// Sends the messages that are due next. If they are due later, waits for them, and sends nothing if `limit` comes
+    /// first.
     template <typename Watch>
     Result<std::size_t> send_next(Schedule& schedule, std::uint64_t index, Nanoseconds now, Nanoseconds limit,
                                   Watch& watch) {
@@ -152,7 +153,7 @@ private:
             options_, [this, &loan, full = false](Patience) mutable { return send_or_take(*loan, full); }, watch);
     }
 
-    /// One attempt to publish a message. While the transport is full, answers are taken between two attempts.
+    /// One attempt to publish a message. While the transport is full, takes answers between two attempts.
     Result<Done> send_or_take(Loan& loan, bool& full) {
         constexpr Patience nap{0.1};
         if (full) {
@@ -168,8 +169,8 @@ private:
         return hand_over(options_, [&](Patience patience) { return publisher_->flush(patience); }, watch);
     }
 
-    /// Sends the messages that a batch holds back, and corrects the time of the last one. If nothing is held back, as
-    /// in a pause after a burst, that time is already right.
+    /// Sends the messages that a batch holds back, and corrects the time of the last one. If a batch holds nothing
+    /// back, as in a pause after a burst, the time is already right.
     template <typename Watch>
     Result<void> flush(Sent& sent, Watch& watch) {
         if (held_back_ == 0) return {};
@@ -200,7 +201,7 @@ private:
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     std::size_t batch_messages_;
-    std::size_t held_back_ = 0;  ///< messages of an incomplete batch; a batch that becomes full is sent as a whole
+    std::size_t held_back_ = 0;  ///< the number of messages in an incomplete batch; a full batch is sent as a whole
     InTurn numbers_;
     Probes probes_;
 };

@@ -1,4 +1,4 @@
-// The agreement that a peer must send, for tests that play one side of a run.
+// The agreement that a peer must send in its hello frame, for tests that play one side of a run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace tacholog {
 
-/// The agreement of both sides of a run with these options.
+/// A peer that wants to join a run with these options must send this text.
 inline std::string agreement_of(const std::string& line) {
     std::istringstream words{"perftest " + line};
     std::vector<std::string> list{std::istream_iterator<std::string>{words}, {}};

@@ -1,4 +1,4 @@
-// One direction of a bad network, for tests: it loses, duplicates and reorders datagrams, controlled by a fixed seed.
+// One direction of a bad network, for tests: it loses, duplicates and reorders datagrams. A fixed seed decides which.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,8 @@ class BadLine {
 public:
     BadLine(LineFaults faults, std::uint32_t seed) : faults_(faults), random_(seed) {}
 
-    /// Passes this datagram to `deliver`: not at all, once, twice, or held back until the next one has overtaken it.
+    /// Passes this datagram to `deliver` once, twice, or not at all. Or it holds the datagram back until the next one
+    /// has overtaken it.
     template <typename Deliver>
     void carry(Datagram datagram, Deliver&& deliver) {
         if (chance(faults_.lost)) {
@@ -38,7 +39,8 @@ public:
         flush(deliver);
     }
 
-    /// Delivers the datagram that is held back: after the next datagram, or if no other arrives.
+    /// Delivers the datagram that is held back, if there is one. This is called after the next datagram, or when no
+    /// other has arrived for a while.
     template <typename Deliver>
     void flush(Deliver&& deliver) {
         if (!held_.empty()) deliver(std::exchange(held_, {}));

@@ -130,7 +130,7 @@ TEST_P(EveryTransportWithBatches, AFullTransportReportsThisAndLosesNoMessageOfIt
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportWithBatches,
                          testing::ValuesIn(in_ways(transports_with_batches(), every_way)), transport_and_waiting_name);
 
-/// The groups that are not sent yet, each as offset+bytes/segment.
+/// The groups that are not sent yet, as text. Each group is written as offset+bytes/segment.
 std::string text_of(const SegmentGroups& groups) {
     std::ostringstream text;
     for (const auto& group : groups.unsent()) {
@@ -215,8 +215,7 @@ TEST(BatchedUdp, LostOrRepeatedDatagramAffectsOnlyItsOwnMessage) {
     for (const std::uint64_t number : {0U, 1U, 2U, 4U, 5U, 5U, 6U, 7U, 8U, 9U}) expect(**subscriber, number, 64);
 }
 
-/// A path with a small MTU, on which neither a network card nor the kernel can split datagrams that are larger than a
-/// packet.
+/// A path with a small MTU. Neither a network card nor the kernel can split larger datagrams on it.
 class NarrowPath : public Network {
 public:
     NarrowPath() : Network({"narrow"}, {"ip"}) {
@@ -292,7 +291,7 @@ TEST(Batching, TransportWithoutBatchesIsRefusedAndTheOthersAreNamed) {
     Program both{"--test throughput --transport shm --batch-bytes 4KiB"};
 
     EXPECT_EQ(both.wait(), 2);
-    EXPECT_EQ(both.err(), "perftest: --batch-bytes: shm has no batches; those that have are tcp, udp, uds\n");
+    EXPECT_EQ(both.err(), "perftest: --batch-bytes: shm has no batches; transports that have them are tcp, udp, uds\n");
 }
 
 TEST(Batching, OverUdpIsLimitedToTheSizeOfADatagram) {

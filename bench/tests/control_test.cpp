@@ -244,7 +244,7 @@ TEST_F(ExplainedTest, ASubscriberThatDiedIsNamedEvenIfTheTransportDoesNotKnowWhi
     EXPECT_EQ(theirs_[0].reason(brief)->text.substr(0, 36), "the peer gave up: control channel: s");
 }
 
-// The publisher closes its end of the transport before it tells the other subscribers why.
+// The publisher closes its end of the transport before it tells the other subscribers the reason.
 TEST_F(ExplainedTest, ASubscriberThatGaveUpBecauseAnotherDiedIsNotNamedAsTheCause) {
     gives_up(0, "take from ring: the publisher is gone");
     dies(1);
@@ -261,7 +261,7 @@ TEST_F(ExplainedTest, TheReasonOfASubscriberThatGaveUpIsStatedIfNoSubscriberDied
 }
 
 TEST_F(ExplainedTest, ASubscriberThatHasFinishedIsNotTreatedAsDead) {
-    dies(0);  // this subscriber has said goodbye before
+    dies(0);  // this subscriber had already finished, and said so
 
     EXPECT_EQ(explanation(channels_[2].error("no answer from sub3 within the time limit")),
               "control channel: no answer from sub3 within the time limit");

@@ -1,4 +1,4 @@
-// Tests of the pace of the demand test, and of the table of its cases.
+// Tests of the demand test: the pace of its bursts, and the table of its cases.
 #include <fstream>
 
 #include "cli/lists.hpp"
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                                "(16 to 268435456)"},
                     WrongTable{"16;100\n\n32;100\n", "2: empty: a line is 'payload;demand;demand...'"},
                     WrongTable{"", "1: empty: a line is 'payload;demand;demand...'"},
-                    WrongTable{"16\n", "1: no demand behind the payload: a line is 'payload;demand;demand...'"},
+                    WrongTable{"16\n", "1: no demand after the payload: a line is 'payload;demand;demand...'"},
                     WrongTable{"16;0", "1: '0' is not a number of messages (1 to 4294967295)"},
                     WrongTable{"16;4294967296", "1: '4294967296' is not a number of messages (1 to 4294967295)"},
                     WrongTable{"16;1;;2", "1: '' is not a number of messages (1 to 4294967295)"},
@@ -161,7 +161,8 @@ TEST(Demand, BurstsAreCompleteAndStartAtLeastARecoveryTimeApart) {
     const auto sent = std::stoull(value(perftest.out(), "demand", "sent"));
     const auto duration_ns = std::stoull(value(perftest.out(), "demand", "send_duration_ns"));
     EXPECT_EQ(sent % 7, 0U);
-    // However late a burst began, the next one kept its distance. So at most 25 bursts fit into half a second.
+    // Each burst starts at least the recovery time after the previous one, even if that one was late. So at most 25
+    // bursts fit into half a second.
     EXPECT_LE(sent / 7, 25U);
     EXPECT_GE(duration_ns, (sent / 7 - 1) * 20'000'000);
 }
@@ -175,7 +176,8 @@ TEST(Demand, ASignalDuringAPauseEndsTheRunWithACompleteLog) {
     EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
 }
 
-// Regression: one message was reported as 33 Gbit/s, its size divided by the time that it took to read it.
+// Regression: the rate of a single message was reported as 33 Gbit/s, its size divided by the time that it took to read
+// it.
 TEST(Demand, OneMessageHasNoRate) {
     Program both{"--test demand --transport shm --sizes 1MiB --demands 1 --recovery 60000 --duration 0.05 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
@@ -185,8 +187,8 @@ TEST(Demand, OneMessageHasNoRate) {
         EXPECT_EQ(value(both.out(), "demand", key), "") << key;
 }
 
-// Bursts of one message, each at least 20 ms after the previous one. If the rate were the number of messages divided by
-// the whole time, it would be too high.
+// Bursts of one message, each at least 20 ms after the previous one. The number of messages divided by the whole time
+// would be too high as a rate.
 TEST(Demand, RatesAreComputedFromThePeriodsBetweenMessages) {
     Program both{"--test demand --transport inter-thread --sizes 64 --demands 1 --recovery 20 --duration 1 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();

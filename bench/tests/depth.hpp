@@ -13,8 +13,8 @@ inline bool is_set_to(const char* variable, std::string_view wanted) {
     return value != nullptr && value == wanted;
 }
 
-/// Whether the larger number of cases is tried that runs at night (TACHOLOG_TESTS=nightly) to find rare errors.
-/// Otherwise the tests use the smaller number of the gate, which runs for each change.
+/// Whether the tests try the larger number of cases, which runs at night (TACHOLOG_TESTS=nightly) to find rare errors.
+/// Otherwise they try the smaller number of the gate, which runs for each change.
 inline bool nightly() {
     return is_set_to("TACHOLOG_TESTS", "nightly");
 }
@@ -31,6 +31,6 @@ inline testing::TestPartResult::Type left_out() {
 
 }  // namespace tacholog
 
-/// Leaves a test out because this machine lacks something: LEAVE_OUT << "needs nft". If nothing may be left out
+/// Skips a test because this machine lacks something: LEAVE_OUT << "needs nft". If nothing may be left out
 /// (TACHOLOG_NOTHING_LEFT_OUT=1), the test fails instead. For cases that a transport cannot have, use GTEST_SKIP.
 #define LEAVE_OUT return GTEST_MESSAGE_AT_(__FILE__, __LINE__, "left out", ::tacholog::left_out())

@@ -179,7 +179,7 @@ TEST(ASleep, LastsToItsEndEvenIfSignalsInterruptIt) {
     EXPECT_GE(now_ns(), end_ns);
 }
 
-// Regression: the run first waited for the program to start, for up to a minute.
+// Regression: the run waited up to a minute for the program to start, before it looked at the signal.
 TEST(AProgramThatTheRunNeeds, IsNotWaitedForAfterASignal) {
     sigset_t ending;
     ::sigemptyset(&ending);

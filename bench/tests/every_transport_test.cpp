@@ -18,7 +18,7 @@ protected:
     // As in perftest: a write to a pipe without a reader then fails with an error.
     void SetUp() override { ::signal(SIGPIPE, SIG_IGN); }
 
-    // Subscribers leave first, so that the publisher does not wait for answers that will never come.
+    // Subscribers leave first. Otherwise the publisher would wait for answers that never come.
     void TearDown() override { subscriber_.reset(); }
 
     /// Opens both ends of a new topic.
@@ -56,7 +56,7 @@ class EveryTransportOnce : public EveryTransport {};
 TEST(Transports, DeclareAReachThatFitsTheDistanceOfTheirSides) {
     for (const Transport* transport : all_transports()) {
         EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
-        // Only checked in this direction: middleware may find its peers on other hosts by a name alone, without
+        // Only this direction is checked: middleware may find its peers on other hosts by a name alone, without
         // endpoint_at.
         if (transport->endpoint_at != nullptr) {
             EXPECT_EQ(transport->reach, Reach::network)
@@ -143,8 +143,8 @@ TEST_P(EveryTransport, WaitingEndsAtItsTimeLimit) {
     EXPECT_GE(now_ns() - start, 45'000'000);
 }
 
-// An open loop waits only for the time until its next message is due, which may be nearly nothing. A library that
-// counts in larger units may round this to 0, and 0 may mean: for ever.
+// An open loop waits only until its next message is due, which may be nearly at once. A library that counts in larger
+// units may round this time to 0, and 0 may mean: for ever.
 TEST_P(EveryTransport, WaitingWithATimeLimitBelowAMicrosecondEnds) {
     join(64);
     for (const double nanoseconds : {1.0, 400.0, 999.0}) {
@@ -171,9 +171,9 @@ TEST_P(EveryTransport, AMissingPublisherIsNoticedOrWaitingEndsAtItsTimeLimit) {
     join(64);
     send(64, 1);
     publisher_.reset();
-    expect(64, 1);  // a message published before the publisher left still arrives
+    expect(64, 1);  // a message that was published before the publisher left must still arrive
     std::string said;
-    // On a busy machine, a library may notice that the publisher has left only later, in a thread of its own.
+    // On a busy machine, a library may notice late, in a thread of its own, that the publisher has left.
     const bool is_told = transport().reliability == Reliability::reliable;
     for (const Deadline deadline{is_told ? plenty : Patience{0}}; said.empty();) {
         const auto sample = subscriber_->take(Patience{50});
@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportOnce,
                          testing::ValuesIn(in_ways(transports_with_settings(), {Waiting::block})),
                          transport_and_waiting_name);
 
-/// The common base of all transports, tested over one of them.
+/// Tests of code that all transports share, over one of them.
 class AnyTransport : public EveryTransport {};
 
 TEST_P(AnyTransport, RefusesALoanLargerThanTheLargestMessageOfTheTopic) {

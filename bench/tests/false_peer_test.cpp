@@ -342,10 +342,10 @@ Fd false_publisher(const Subscriber& subscriber, std::size_t max_bytes, bool kno
     return socket;
 }
 
-class StreamsOfLittle : public testing::TestWithParam<const char*> {};
+class StreamsWithoutACompleteMessage : public testing::TestWithParam<const char*> {};
 
 // Regression: each byte restarted the time limit.
-TEST_P(StreamsOfLittle, DoNotPreventTheCheckOfTheTimeLimit) {
+TEST_P(StreamsWithoutACompleteMessage, DoNotPreventTheCheckOfTheTimeLimit) {
     Topic topic = small_topic(Waiting::block);
     topic.max_bytes = 4096;
     auto subscriber = transport_called(GetParam()).subscribe(topic);
@@ -372,9 +372,9 @@ TEST_P(StreamsOfLittle, DoNotPreventTheCheckOfTheTimeLimit) {
     dripping.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, StreamsOfLittle, testing::Values("tcp", "uds"), words_of);
+INSTANTIATE_TEST_SUITE_P(Each, StreamsWithoutACompleteMessage, testing::Values("tcp", "uds"), words_of);
 
-// Regression: foreign connections were rejected one after another, and the time limit was not checked between them.
+// Regression: foreign connections were rejected one after another, and the time limit was not checked in between.
 TEST(StrangersAtAStream, DoNotPreventTheCheckOfTheTimeLimit) {
     const Topic topic = small_topic();
     auto subscriber = transport_called("tcp").subscribe(topic);
@@ -404,8 +404,8 @@ TEST(SocketWaitForOthers, EndsAtTheTimeLimitEvenIfDataAlwaysArrives) {
     }
 }
 
-// Regression: the clock was read only after 64 datagrams. If one arrives just before the end of each sleep, this can
-// take a minute.
+// Regression: the clock was read only after 64 datagrams. If one datagram arrives just before the end of each sleep,
+// this can take a minute.
 TEST(SocketWaitForOthers, ChecksTheClockAfterEachSleep) {
     const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     SocketWait wait{Waiting::block, SocketWait::For::receiving};
@@ -445,7 +445,7 @@ TEST(Descriptors, AreRefusedAndClosedIfAMessageHasTwo) {
     EXPECT_TRUE(readable(reader, Deadline{Patience{0}})) << "a copy of the pipe's end is still open";
 }
 
-/// The processor time so far, in seconds: of this process or of its children.
+/// The processor time so far of this process, or of its children, in seconds.
 double seconds_of(int whose) {
     rusage usage{};
     ::getrusage(whose, &usage);

@@ -34,7 +34,7 @@ TEST(HandOver, ReturnsRecordsInTheirOrder) {
     EXPECT_EQ(records.oldest(), nullptr);
 }
 
-// A million samples in short intervals. The reporting thread is sometimes late; samples that it could not take then
+// A million samples in short intervals. The reporting thread is sometimes late. Samples that it could not take in time
 // must be in a later interval.
 TEST(HandOver, LosesNoSampleBetweenTwoThreads) {
     constexpr std::uint64_t samples = 1'000'000;
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Load, EveryCountingTest,
 
 constexpr Nanoseconds second = nanoseconds_per_second;
 
-/// The messages, or the lost messages, of each interval.
+/// The number of messages, or of lost messages, in each interval.
 std::vector<std::uint64_t> taken(CountIntervals& intervals, std::uint64_t CountRecord::* what) {
     std::vector<std::uint64_t> all;
     while (const CountRecord* record = intervals.oldest()) {
@@ -153,9 +153,9 @@ struct Begun : CountIntervals {
     }
 };
 
-// Regression: a message that was missing at the edge of an interval arrived a little later, but a later loss was then
-// counted as well. So a stream that lost nothing, but was out of order at every edge, seemed to lose one message in
-// every second interval.
+// Regression: a message was missing at the edge of an interval and arrived a little later, but a later loss was then
+// counted as well. A stream that lost nothing, but was out of order at every edge, seemed to lose one message in every
+// second interval.
 TEST(CountIntervals, ALateMessageIsNotCountedAsLostInTheNextInterval) {
     Begun intervals;
     intervals.hand_over(2 * second, {99, 1});

@@ -69,8 +69,8 @@ TEST(HelperProgram, ThatIgnoresSigtermIsKilled) {
     EXPECT_FALSE(exists(pid));
 }
 
-// The rig blocks SIGTERM, because it watches for it on a descriptor. A program that inherited this would never end
-// cleanly.
+// The rig blocks SIGTERM, because it watches for it on a descriptor. If a program inherited this, SIGTERM would not end
+// it.
 TEST(HelperProgram, InheritsNoBlockedSignal) {
     sigset_t both;
     ::sigemptyset(&both);
@@ -108,7 +108,8 @@ TEST(HelperProgram, ThatIsNeverReadyIsAnError) {
 TEST(HelperProgram, ThatEndsDuringTheRunIsReported) {
     const auto folder = PrivateFolder::make();
     ASSERT_TRUE(folder);
-    const auto program = HelperProgram::start({{"/bin/cat", "-"}}, *folder, at_once);  // its input has ended
+    // cat ends at once, because its input has ended.
+    const auto program = HelperProgram::start({{"/bin/cat", "-"}}, *folder, at_once);
     ASSERT_TRUE(program) << program.error().text;
     const Deadline deadline{plenty};
     std::optional<std::string> trouble;

@@ -135,7 +135,7 @@ TEST(Histogram, ArrivesCompleteAfterSendingInFrames) {
     for (std::uint64_t value = 1; value < 3'000'000; value = value * 101 / 100 + 1) sent.record(value);
     sent.record(Histogram::top_ns + 1);
     HistogramReader reader;
-    reader.histogram.record(7);  // must be removed: it belongs to an earlier histogram
+    reader.histogram.record(7);  // must not stay: it belongs to an earlier histogram
     const auto frames = frames_of(sent, 42);
     ASSERT_GT(frames.size(), 1U);
     for (std::size_t at = 0; at < frames.size(); ++at) {
@@ -206,7 +206,7 @@ TEST(Histogram, NumbersThatContradictTheBinsAreRefused) {
     }
 }
 
-// Regression: clearing went from the bin of the smallest to that of the largest value, so the next frame wrote far
+// Regression: clearing ran from the bin of the smallest value to that of the largest. The next frame then wrote far
 // beyond the last bin.
 TEST(Histogram, AMinimumAboveTheMaximumIsRefusedAndTheNextHistogramIsRead) {
     HistogramReader reader;
@@ -232,7 +232,7 @@ Histogram many(std::uint64_t value_ns, unsigned doublings) {
     return histogram;
 }
 
-// Their sum is 2^65.1 ns; the square of it does not fit into 128 bits.
+// The sum of these values is 2^65.1 ns. Its square does not fit into 128 bits.
 TEST(Histogram, TheDeviationIsExactIfTheSumExceeds64Bits) {
     Histogram histogram = many(10'000'000'000, 31);
     histogram.merge(many(10'000'002'000, 31));
@@ -243,7 +243,7 @@ TEST(Histogram, TheDeviationIsExactIfTheSumExceeds64Bits) {
     EXPECT_EQ(many(59'999'999'999, 40).std_ns(), 0.0);
 }
 
-// Regression: the count times the deviation exceeds 64 bits, so the result overflowed.
+// Regression: the count times the deviation exceeds 64 bits, and the result overflowed.
 TEST(Histogram, ALargeDeviationOfManyValuesIsExact) {
     Histogram histogram = many(1, 31);
     histogram.merge(many(20'000'000'001, 31));
@@ -258,8 +258,8 @@ TEST(Histogram, TheDeviationIsExactIfTheMeanIsNotAnInteger) {
     EXPECT_NEAR(histogram.std_ns(), 1.2472191, 1e-7);
 }
 
-// Regression: all values share one bin, which holds both p99.9 and the maximum. The whole bin was counted as the tail,
-// so the tail seemed to take all of the time.
+// Regression: all values share one bin, which holds both p99.9 and the maximum. The whole bin counted as the tail, so
+// the tail seemed to take all of the time.
 TEST(Histogram, TheLargestThousandthOfEqualValuesTakesAThousandthOfTheTime) {
     EXPECT_NEAR(many(250'000'000, 12).share_of_largest(), 0.001, 0.0001);
 }

@@ -47,7 +47,7 @@ std::string random_bytes(std::mt19937& random, std::size_t most) {
     return bytes;
 }
 
-// ---- a publisher that sends a memory descriptor which differs from the agreement ----
+// ---- a publisher that sends shared memory which differs from the agreement ----
 
 class HostileMemory : public testing::TestWithParam<const char*> {
 protected:
@@ -57,7 +57,7 @@ protected:
         return {.bytes = shape.bytes()};
     }
 
-    /// The subscriber's answer to a descriptor of this many bytes, with these seals.
+    /// The subscriber's answer to shared memory of this many bytes, with these seals.
     static std::string answer_to(off_t bytes, unsigned seals, const MemoryHead& head) {
         const Topic topic{"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"};
         auto subscriber = transport(GetParam()).subscribe(topic);
@@ -119,8 +119,8 @@ INSTANTIATE_TEST_SUITE_P(Shared, HostileMemory, testing::Values("shm", "shm-zero
 
 // ---- other processes on this host, which can all read the names of local sockets ----
 
-/// Another process that does some work and reports the outcome as its exit status (0: success). It runs as this user or
-/// as `nobody`.
+/// Another process that does some work, and reports the outcome as its exit status (0: success). It runs as the same
+/// user, or as `nobody`.
 class Neighbour {
 public:
     enum class User { own, nobody };
@@ -267,8 +267,7 @@ INSTANTIATE_TEST_SUITE_P(OfThisHost, LocalNeighbours, testing::Values("shm", "sh
 
 class HostileBytes : public testing::TestWithParam<const char*> {
 protected:
-    /// Sends random bytes to the port of this subscriber, over a socket of the same kind. Errors of sending are
-    /// ignored.
+    /// Sends random bytes to the port of this subscriber, over a socket of the same kind. Ignores errors of sending.
     static void harass(const std::string& endpoint, std::mt19937& random) {
         const auto where = parse_endpoint(endpoint.substr(0, endpoint.find('/', endpoint.find('/') + 1)));
         ASSERT_TRUE(where) << endpoint;
@@ -364,8 +363,8 @@ TEST(HostilePublisher, ThatSendsNoFrameAboutTheRunOrAnOversizedFrameIsRefused) {
 
 class HostileSubscriber : public testing::TestWithParam<const char*> {
 protected:
-    /// Completes the handshake, and then names an address that belongs to another host. Returns whether anything was
-    /// sent to that address.
+    /// Completes the handshake, and then names an address of another host. Returns whether anything was sent to that
+    /// address.
     static bool has_them_send(const std::string& more, std::string& complaint) {
         const auto somewhere_else = parse_address("127.74.21.9", 0);
         const bool stream = std::string_view{GetParam()} == "tcp";

@@ -90,7 +90,7 @@ TEST(KeyedSequence, MessagesOfTheWarmUpAreStaleInEachInstance) {
     EXPECT_EQ(sequence.duplicated() + sequence.reordered(), 0U);
 }
 
-TEST(Instances, PlaceAndNumberOfAMessageCanBeConvertedIntoEachOther) {
+TEST(Instances, IndexAndNumberOfAMessageCanBeConvertedIntoEachOther) {
     const auto written = numbers(3, 20);
     for (std::uint64_t place = 0; place < written.size(); ++place) {
         EXPECT_EQ(number_at(place, 3), written[place]);
@@ -221,8 +221,8 @@ TEST(Keyed, MessagesAreOutOfOrderOnlyWithinTheirInstance) {
     const auto alone = run_mock("--instances 1 --set faults=reorder=5");
 
     EXPECT_EQ(number(apart, "throughput", "reordered"), 0U) << apart;
-    // Two reordered messages may be missing: the first may belong to the warm-up, and the last may never be overtaken,
-    // because no message follows it.
+    // Two messages may be missing from the reordered ones. The first may belong to the warm-up. The last may never be
+    // overtaken, because no message follows it.
     EXPECT_GE(number(alone, "throughput", "reordered") + 2, number(alone, "throughput", "sent") / 5) << alone;
 }
 

@@ -28,7 +28,7 @@ unsigned long kills() {
     return number_from("TACHOLOG_KILLS", tries(2, 20));
 }
 
-/// Files of middleware libraries that keep shared memory by name: a process that is killed leaves them behind,
+/// Files of middleware libraries that keep shared memory by name. A process that is killed leaves them behind,
 /// whichever program uses the library. `fastdds shm clean` removes those of Fast DDS. The C library names semaphores
 /// "sem.". The next RouDi takes over the files of iceoryx. Those of iceoryx2 stay if both sides are killed at the same
 /// time, and those of Aeron stay until its next run.
@@ -152,7 +152,7 @@ protected:
     const unsigned seed_ = static_cast<unsigned>(number_from("TACHOLOG_SEED", nightly() ? std::random_device{}() : 1));
     std::mt19937 random_{seed_};
     OwnSharedMemory shared_memory_;
-    std::optional<Cable> cable_;  ///< only for transports between hosts
+    std::optional<Cable> cable_;  ///< used only for transports between hosts
 };
 
 TEST_P(AtAnyMoment, AKilledRoleEndsTheOtherRoleWithAnErrorMessage) {
@@ -182,7 +182,8 @@ TEST_P(AtAnyMoment, AKilledParentEndsAllItsChildren) {
         std::optional<Program> perftest;
         start(perftest, both);
         wait_a_moment();
-        const auto children = perftest->children();  // none yet, or the subscriber and the programs that the run needs
+        // Empty, or the subscriber and the programs that the run needs, depending on the time.
+        const auto children = perftest->children();
         ::kill(perftest->pid(), SIGKILL);
         perftest->wait();
 

@@ -1,5 +1,5 @@
-// Runs the tests, many in one process. The last lines name the tests that failed, each with the command that runs it
-// alone, or the tests that were left out.
+// Runs the tests, many in one process. The last lines name the tests that failed, each with the command that runs only
+// this test. If none failed, they name the tests that were left out.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -23,8 +23,8 @@
 namespace tacholog {
 namespace {
 
-std::string command;  ///< the command that runs one test; the name of the test is appended
-std::string running;  ///< the command for the current test
+std::string command;  ///< the beginning of a command that runs one test; the name of the test is appended
+std::string running;  ///< the command that runs the current test
 
 void say_which_was_running() {
     if (running.empty()) return;
@@ -39,8 +39,8 @@ class Running : public testing::EmptyTestEventListener {
     void OnTestEnd(const testing::TestInfo&) override { running.clear(); }
 };
 
-/// A host can have only one RouDi, and the transports over it share its resources among all runs. So tests of these
-/// transports wait for those of another ctest on this machine. The lock is held until this process ends.
+/// Makes tests of transports over RouDi wait for those of another ctest on this machine: a host can have only one
+/// RouDi, and these transports share its resources among all runs. The lock is held until this process ends.
 class OneRouDi : public testing::EmptyTestEventListener {
     void OnTestStart(const testing::TestInfo& test) override {
         const std::string name = std::string{test.test_suite_name()} + "." + test.name();
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
     }
 #endif
     const int failed = RUN_ALL_TESTS();
-    if (failed == 0) list("Left out:", "", is_left_out);  // ctest shows the group as skipped if it finds this line
+    if (failed == 0) list("Left out:", "", is_left_out);  // ctest shows the group as skipped if it finds this text
     list("To run alone what failed:", command, [](const testing::TestResult& result) { return result.Failed(); });
     return failed;
 }

@@ -1,5 +1,5 @@
-// Tests that the ports at which sides meet are used by nobody else: neither by DDS nor by programs that ask the kernel
-// for any free port.
+// Tests that nobody else uses the ports at which sides meet: neither DDS, nor programs that ask the kernel for any free
+// port.
 #include "base/meeting_ports.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ std::set<int> ports_of(Meeting meeting) {
     return ports;
 }
 
-TEST(MeetingPorts, OfGroupsAndOfDoorsAreDifferent) {
+TEST(MeetingPorts, OfMulticastGroupsHaveNoOtherPurpose) {
     const auto groups = ports_of(Meeting::group);
     const auto doors = ports_of(Meeting::door);
 
@@ -35,7 +35,8 @@ TEST(MeetingPorts, AreNotUsedByParticipantsOfDds) {
     const auto doors = ports_of(Meeting::door);
     for (int domain = 0; domain <= 232; ++domain) {
         for (int participant = 0; participant < 60; ++participant) {
-            // The parameters of DDSI-RTPS: PB 7400, DG 250, PG 2; d0 to d3 are 0, 10, 1, 11.
+            // The ports of DDSI-RTPS for its default parameters: PB 7400, DG 250, PG 2, and d0 to d3 of 0, 10, 1
+            // and 11.
             for (const int port : {7400 + 250 * domain, 7400 + 250 * domain + 10 + 2 * participant,
                                    7400 + 250 * domain + 1, 7400 + 250 * domain + 11 + 2 * participant}) {
                 EXPECT_EQ(groups.count(port), 0U) << port;

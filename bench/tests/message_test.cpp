@@ -11,7 +11,7 @@ namespace {
 
 constexpr Handling verified{Touch::write_read, true};
 
-TEST(Message, OfEachSizeIsReadWithItsNumberAndIntact) {
+TEST(Message, OfEachSizeIsReadIntactAndWithItsNumber) {
     for (const std::size_t bytes : {16U, 17U, 23U, 24U, 64U, 1000U, 4099U}) {
         std::vector<std::byte> payload(bytes);
         write_message(payload, 42, verified);

@@ -48,7 +48,7 @@ inline void expect_match(Subscriber& subscriber) {
     ASSERT_EQ(*matched, Done::yes) << "no publisher joined";
 }
 
-/// Matches both ends in turn, because each may wait for the others.
+/// Connects both ends in turn, because each may wait for the others.
 inline void expect_match(Publisher& publisher, const std::vector<Subscriber*>& subscribers) {
     const Deadline deadline{plenty};
     std::vector<bool> met(subscribers.size(), false);
@@ -89,8 +89,8 @@ inline void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t 
         expect(subscriber, number, bytes);
 }
 
-/// Sends until the transport is full, and checks that nothing is lost: all sent messages are taken, and then the
-/// message that found no space. With batches, only full batches have been sent so far.
+/// Sends until the transport is full, and checks that nothing is lost: all sent messages can be taken, and so can the
+/// message that found no space at first. With batches, only full batches have been sent until then.
 inline void expect_full_without_loss(Publisher& publisher, Subscriber& subscriber, std::size_t bytes,
                                      std::uint64_t batch_messages = 1) {
     std::uint64_t sent_count = 0;

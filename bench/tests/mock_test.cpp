@@ -1,6 +1,6 @@
-// Compares the figures of the rig with the instructions of the mock transport. The suites that only count run in the
-// gate. The suite Mock compares figures with a clock, and runs only at night (scripted_clock_test.cpp tests the same
-// logic).
+// Compares the figures of the rig with the faults that the mock transport was told to inject. Suites that only count
+// messages run in the gate. The suite Mock compares times, and runs only at night (scripted_clock_test.cpp tests the
+// same logic).
 #include <sched.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tacholog {
 namespace {
 
-/// Gives each side a core of its own if there are two cores, because two sides that spin on one core measure its time
+/// Gives each side a core of its own if there are two cores: if two sides spin on one core, the figures are its time
 /// slices.
 std::string pins() {
     cpu_set_t cpus;
@@ -26,13 +26,12 @@ std::string run_mock(const std::string& options) {
     return perftest.out();
 }
 
-/// The log of a run in which only counts matter: its sides may share a core, and sleep.
+/// The log of a run in which only counts matter: its sides may share a core and sleep.
 std::string count_of(const std::string& options, std::uint64_t messages = 200) {
     return log_of_run("--transport mock --sizes 64 --wait block " + options, messages);
 }
 
-/// The number of measured messages that are hit by a fault of every n-th message. Messages of the warm-up are counted
-/// first.
+/// A fault hits every n-th message, counted from the start of the warm-up. Returns how many measured messages it hits.
 std::uint64_t every(std::uint64_t n, const std::string& log) {
     const auto before = number(log, "warmup", "messages");
     return (before + number(log, "throughput", "sent")) / n - before / n;
@@ -45,7 +44,7 @@ struct RoundTrip {
     double p50_ns = 1e18;
 };
 
-/// The smallest figures of a few short runs, because other work on the host can only make round trips longer.
+/// Returns the smallest figures of a few short runs, because other work on the host can only make round trips longer.
 RoundTrip smallest(const std::string& options) {
     RoundTrip found;
     for (int run = 0; run < 3; ++run) {
@@ -103,7 +102,7 @@ TEST(MockCounts, EveryChangedMessageIsCounted) {
 TEST(MockCounts, EveryOvertakenMessageIsCounted) {
     const auto log = count_of(stream + std::string{"--set faults=reorder=5"});
 
-    // The last message that is held back may never be overtaken, because no message follows it; then it is lost.
+    // The last message that is held back may be lost: no message follows it, so that nothing overtakes it.
     const auto reordered = number(log, "throughput", "reordered");
     EXPECT_EQ(reordered + number(log, "throughput", "lost"), every(5, log)) << log;
     EXPECT_LE(number(log, "throughput", "lost"), 1U);
@@ -149,7 +148,7 @@ TEST(Mock, AClosedLoopNotesThatMessagesDelayedByAStallAreNotMeasured) {
 
     if (number(log, "latency", "samples") < 5000) GTEST_SKIP() << "overloaded host: too few round trips for a tail";
     EXPECT_NE(log.find("coordinated omission: 64 bytes: "), std::string::npos) << log;
-    // The stall takes a tenth of the time, but it is only one round trip of thousands.
+    // The stall takes a tenth of the time, but it is only one of thousands of round trips.
     EXPECT_GE(number(log, "latency", "max_ns"), 90'000'000U) << log;
 }
 
@@ -164,10 +163,10 @@ TEST(Mock, OneWayLatencyIsFromTheScheduleToTheSubscriber) {
     EXPECT_EQ(value(log, "interval", "basis"), "one-way");
     EXPECT_GE(number(log, "latency", "min_ns"), 5'000'000U) << log;
     if (number(log, "sending", "lateness_p50_ns") > 100'000) GTEST_SKIP() << "overloaded host";
-    EXPECT_LE(number(log, "latency", "min_ns"), 6'000'000U) << log;  // at least one of 500 is not delayed by the host
+    EXPECT_LE(number(log, "latency", "min_ns"), 6'000'000U) << log;  // the host does not delay all of 500 round trips
 }
 
-/// The second copy of the very last message may arrive when the subscriber no longer reads.
+/// The second copy of the very last message may arrive when the subscriber has stopped reading.
 void expect_all_but_the_last_doubled(const std::string& log) {
     const auto sent = number(log, "sending", "sent");
     EXPECT_LE(number(log, "latency", "duplicated"), sent / 10) << log;
@@ -198,7 +197,7 @@ TEST(MockCounts, AnOpenLoopCountsFaults) {
         << swapped;
 }
 
-// Only its answer shows the publisher that the subscriber received a second copy.
+// The publisher learns only from the answer that the subscriber has received a second copy.
 TEST(MockCounts, AClosedLoopCountsDuplicates) {
     for (const std::string keys : {"", " --instances 7"}) {
         const auto log = count_of("--test latency --warmup 0 --set faults=duplicate=10" + keys, 20);
@@ -211,12 +210,13 @@ TEST(MockCounts, AClosedLoopCountsDuplicates) {
     }
 }
 
-// ---- one byte of the header or of the payload is changed, each in turn ----
+// ---- one byte of each message is changed: a different byte each time, in the header or in the payload ----
 
 constexpr std::uint64_t size = 64;
 constexpr std::uint64_t header = 16;
 
-/// Of this many changed messages, each at the next byte: the number whose change is in the first `first_bytes` bytes.
+/// One byte is changed in each of these messages: byte 0 in the first one, byte 1 in the second, and so on. Returns how
+/// many of the changes are in the first `first_bytes` bytes.
 std::uint64_t among(std::uint64_t changed, std::uint64_t first_bytes) {
     return changed / size * first_bytes + std::min(changed % size, first_bytes);
 }
@@ -227,8 +227,8 @@ std::uint64_t unreadable_of(std::uint64_t changed, const std::string& verify) {
     return among(changed, verify.empty() ? header : header - 4);
 }
 
-/// The number of changed messages that must be noticed: all of them with --verify, otherwise those with a change in the
-/// header.
+/// The number of changed messages that must be detected: all of them with --verify, otherwise only those with a change
+/// in the header.
 std::uint64_t known_of(std::uint64_t changed, const std::string& verify) {
     return verify.empty() ? among(changed, header) : changed;
 }
@@ -302,7 +302,7 @@ TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
                                           "--set faults=corrupt-answer=9:each"} +
                               GetParam());
 
-    // On a busy machine, an answer may arrive after the publisher has stopped waiting for it. It then counts as lost.
+    // On a busy machine, an answer may arrive after the publisher has stopped waiting for it. Then it counts as lost.
     const auto probes = (number(log, "throughput", "sent") + 1) / 2;
     const auto lost = number(log, "latency", "lost");
     EXPECT_LE(number(log, "latency", "corrupted"), known_of(probes / 9, GetParam())) << log;
@@ -366,8 +366,8 @@ TEST(Mock, LateAnswersAreSamplesAndNotLost) {
     EXPECT_GE(number(log, "latency", "min_ns"), 250'000'000U) << log;
 }
 
-// Regression: the first look at the transport, of 10 ms, was added to the limit, so that an answer after 205 ms counted
-// as in time.
+// Regression: the first look at the transport, which takes 10 ms, was added to the limit. An answer after 205 ms then
+// counted as in time.
 TEST(Mock, TheTimeLimitOfAnAnswerBeginsWhenItsMessageIsSent) {
     const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --set faults=hold=205ms");
 
@@ -404,8 +404,8 @@ TEST(MockCounts, AReliableTransportHasNoTimeLimitForAnswers) {
     EXPECT_EQ(value(perftest.out(), "latency", "late"), "");
 }
 
-// A message that the next one overtakes arrives when the publisher no longer waits for its answer. Regression: it
-// counted as lost, because the subscriber did not answer it.
+// Each faulty message arrives only after the next message. By then, the publisher no longer waits for its answer.
+// Regression: the message counted as lost, because the subscriber did not answer it.
 TEST(MockCounts, AnOvertakenMessageIsLateAndNotLost) {
     const auto log = count_of("--test latency --warmup 0 --answer-limit 0.02 --set faults=reorder=5", 20);
 
@@ -417,7 +417,7 @@ TEST(MockCounts, AnOvertakenMessageIsLateAndNotLost) {
     EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
 }
 
-// From three quarters of the time on, the transport accepts nothing until the schedule is over.
+// After three quarters of the time, the transport accepts nothing until the schedule is over.
 TEST(Mock, AnUnfinishedScheduleIsNoted) {
     const auto log =
         run_mock("--test latency --rate 100 --duration 2 --warmup 0 --set faults=send-stall=3s/6s --wait block");
@@ -430,7 +430,7 @@ TEST(Mock, AnUnfinishedScheduleIsNoted) {
 
 // The sanitizers use extra memory for freed objects and for each thread.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Regression: the first loss kept all later messages in memory, 8 bytes each.
+// Regression: after the first loss, all later messages stayed in memory, with 8 bytes each.
 TEST(Mock, ALossInAnOpenLoopDoesNotIncreaseTheMemory) {
     const auto peak = [](const std::string& seconds) {
         return number(

@@ -1,4 +1,5 @@
-// Tests of the needs that a middleware may have, by whole runs over a transport that has all of them (needy/needy.cpp).
+// Tests of all needs that a middleware may have. Whole runs use a transport that has all of these needs
+// (needy/needy.cpp).
 #include <sys/wait.h>
 
 #include "tests/program.hpp"

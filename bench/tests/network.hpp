@@ -27,7 +27,7 @@ public:
     /// What this machine lacks to build the network; empty if the network exists.
     const std::string& missing() const { return missing_; }
 
-    /// Runs `work` in this namespace. Sockets that it opens and programs that it starts stay in this namespace.
+    /// Runs `work` in this namespace. Sockets that `work` opens and programs that it starts stay in this namespace.
     template <typename Work>
     void within(const char* name, Work&& work) const {
         std::thread{[&] {
@@ -54,7 +54,7 @@ protected:
 
     static std::string space(const char* name) { return "tacholog-" + std::to_string(::getpid()) + "-" + name; }
 
-    /// Runs a command that builds the network. After a command has failed, no further command is run.
+    /// Runs a command that builds the network. Does nothing if an earlier command has failed.
     void step(const std::string& command) {
         if (missing_.empty() && !run(command)) missing_ = "the right to make network namespaces (" + command + ")";
     }

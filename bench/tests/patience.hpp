@@ -5,7 +5,7 @@
 
 namespace tacholog {
 
-/// Long enough for a busy machine under a sanitizer. It only prevents a hang: only a failing test waits this long.
+/// Long enough for a busy machine under a sanitizer. It only prevents a hang, so only a failing test waits this long.
 inline constexpr Patience plenty{300'000};
 
 }  // namespace tacholog

@@ -1,4 +1,4 @@
-// Tests whether a CPU is left for reporting, and which one; and what the CPUs of both sides share.
+// Tests of two questions: which CPU is left for reporting, if any; and what the CPUs of both sides share.
 #include "machine/placement.hpp"
 
 #include <gtest/gtest.h>

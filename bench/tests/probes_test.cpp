@@ -12,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-/// The number of probes of the first payload size, answered or not. On a busy machine, none may have been due.
+/// The number of probes of the first payload size, answered or not. On a busy machine, it may be 0.
 std::uint64_t probes(const std::string& log) {
     if (log.find("too few messages for one") != std::string::npos) return 0;
     return number(log, "latency", "samples") + number(log, "latency", "lost");
@@ -29,7 +29,7 @@ protected:
 /// Tests of the rig that do not depend on the transport.
 class RepresentativeProbed : public EveryTransportProbed {};
 
-// The hardest case, because both sides may wait for the other to make space.
+// The hardest case: both sides may wait until the other side makes space.
 TEST_P(EveryTransportProbed, AnswersEachMessageIfEachMessageIsAProbe) {
     const std::string larger = carries(*std::get<0>(GetParam()), 300 * 1024) ? "300KiB" : "100KiB";
     Program both{stream() + "--probe-every 1 --verify --sizes 64," + larger};
@@ -56,7 +56,7 @@ TEST_P(RepresentativeProbed, AnswersTheProbesOfAStreamAtAGivenRate) {
     EXPECT_EQ(value(log, "latency", "from"), "") << "a probe is timed from when it is handed over";
 }
 
-// Six is a multiple of three: with a fixed offset, the same instance would be probed each time.
+// Six is a multiple of three, so that a fixed offset would always probe the same instance.
 TEST_P(RepresentativeProbed, AnswersProbesOfEachInstance) {
     Program both{stream() + "--probe-every 6 --instances 3 --sizes 64 --rate 2000"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
@@ -129,7 +129,7 @@ TEST(Probes, MeasureTheDelayOfTheTransport) {
     EXPECT_GE(number(both.out(), "latency", "min_ns"), 3'000'000U);
 }
 
-// Happens with a queue that is so short that few messages pass, and none of them is a probe.
+// Happens if the queue is so short that few messages pass, and none of them is a probe.
 TEST(Probes, ThatAreAllLostGiveAResultWithoutSamplesIfTheTransportMayLoseMessages) {
     Program both{
         "--test throughput --transport mock --set faults=corrupt-answer=1:0 --probe-every 5 --sizes 64 --rate 1000 "
@@ -167,8 +167,9 @@ TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
     }
 }
 
-// The subscriber takes and answers the messages that it missed when the publisher has already sent everything and has
-// waited for half a second. Regression: these counted as lost, and the stall was in no round trip.
+// The subscriber is stopped. It takes and answers the messages that it missed when the publisher has already sent
+// everything and has waited for half a second. Regression: these messages counted as lost, and the stall was in no
+// round trip.
 TEST(Probes, ToASubscriberThatWasStoppedAtTheEndAreLateAndNotLost) {
     Program both{
         "--test throughput --transport udp --sizes 64 --probe-every 1 --rate 50 --warmup 0 --duration 1 --wait block"};
@@ -192,12 +193,14 @@ TEST(Probes, AreRefusedWithOtherTestsAndWithSeveralSubscribersOrBatches) {
     for (const std::string more : {"--subscribers 2", "--batch-bytes 4KiB"}) {
         Program both{stream + more};
         EXPECT_EQ(both.wait(), 2);
-        EXPECT_NE(both.err().find("--probe-every goes without --publishers, --subscribers"), std::string::npos)
+        EXPECT_NE(both.err().find("--probe-every cannot be combined with --publishers, --subscribers"),
+                  std::string::npos)
             << both.err();
     }
     Program latency{"--test latency --transport tcp --probe-every 5"};
     EXPECT_EQ(latency.wait(), 2);
-    EXPECT_EQ(latency.err(), "perftest: --probe-every is for --test throughput: latency under its load\n");
+    EXPECT_EQ(latency.err(),
+              "perftest: --probe-every is for --test throughput: it measures latency under the load of that test\n");
 }
 
 }  // namespace

@@ -23,20 +23,20 @@
 
 namespace tacholog {
 
-/// The duration of a run if a test does not depend on it.
+/// The duration of a run, for tests that do not depend on it.
 inline const std::string briefly = tries(" --duration 0.05 --warmup 0.01 ", " --duration 0.3 --warmup 0.05 ");
-/// The duration of a run that must be ended by the test.
+/// The duration of a run that does not end before the test stops it.
 inline const std::string endlessly = " --duration 600 --warmup 0.01 ";
 
 class Program {
 public:
     explicit Program(const std::string& line, const char* program = PERFTEST,
                      const std::function<bool()>& before = nullptr) {
-        folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // the folder that TMPDIR names
+        folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // TMPDIR can name the folder
         EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_;
         line_ = line;
-        // The time limit of a run is long too, except in tests of that limit, so that no run exceeds it on a busy
-        // machine.
+        // The time limit of a run is long too, so that a busy machine does not reach it. Tests of the time limit set
+        // their own.
         if (line.find("--test ") != line.npos && line.find("--timeout ") == line.npos) line_ += " --timeout 120";
         std::istringstream words{line_};
         std::vector<std::string> arguments{program};
@@ -104,8 +104,8 @@ public:
         return found;
     }
 
-    /// The side that it has started, or 0. A side runs the same program. Other forked processes also do, for a short
-    /// time, but they are started before the log begins.
+    /// The process of the side that it has started; 0 if there is none. A side runs the same program as its parent.
+    /// Other forked processes do so too for a short time, but these start before the log begins.
     pid_t child() const {
         if (out().empty()) return 0;
         for (const pid_t child : children()) {
@@ -114,7 +114,7 @@ public:
         return 0;
     }
 
-    /// A program that the run needs, such as a broker; 0 if there is none.
+    /// The process of a program that the run needs, such as a broker; 0 if there is none.
     pid_t companion() const {
         for (const pid_t child : children()) {
             if (program_of(child) != program_of(pid_)) return child;
@@ -158,8 +158,8 @@ private:
 };
 
 /// A port for a publisher and a subscriber that are started separately. The system has assigned it to a socket of this
-/// process, which stays open, so nobody else on this machine gets the port. A program that sets SO_REUSEADDR, like a
-/// publisher, may still listen there.
+/// process, which stays open, so nobody else on this machine gets it. A program that sets SO_REUSEADDR, like a
+/// publisher, may still listen at this port.
 inline int free_port() {
     static std::vector<Fd> kept;
     const int yes = 1;
@@ -177,8 +177,8 @@ inline std::string own_loopback_address(unsigned which) {
            "." + std::to_string(pid & 255);
 }
 
-/// For tests of what a run does at its time limit. `attempt` gets a limit; it returns false if a busy machine reached
-/// the limit before the test had done its part. It is then called with a longer limit.
+/// For tests of what a run does at its time limit. `attempt` is called with a limit. If a busy machine reaches the
+/// limit before the test has done its part, it returns false, and is called again with a longer limit.
 template <typename Attempt>
 bool within_some_limit(Attempt&& attempt) {
     for (const std::string limit : {" --timeout 0.5 ", " --timeout 2 ", " --timeout 10 ", " --timeout 60 "}) {
@@ -225,9 +225,9 @@ inline std::uint64_t messages_of(const std::string& log) {
     return number(log, "latency", "samples") + number(log, "latency", "lost");
 }
 
-/// The log of the shortest run that has sent at least this many messages. On a busy machine, the run must be longer.
+/// The log of the shortest run that has sent at least this many messages. The run is longer on a busy machine.
 inline std::string log_of_run(const std::string& options, std::uint64_t messages) {
-    // Not a multiple of ten messages, so that faults of every tenth message do not hit the last one.
+    // A number of messages that is no multiple of ten, so that faults of every tenth message do not hit the last one.
     for (const std::string duration : {"0.1025", "1.0025", "10.0025", "100.0025"}) {
         Program perftest{options + " --duration " + duration};
         EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();

@@ -18,10 +18,10 @@ protected:
     static std::string transport() { return " --transport " + std::string{GetParam()->name}; }
 };
 
-/// Runs over every transport at night, and over our own transports in the gate.
+/// At night, these tests run over every transport. In the gate, they run over our own transports.
 class OwnTransportRuns : public EveryTransportRuns {};
 
-/// Compared with a clock, so it runs only at night.
+/// These tests compare times, so they run only at night.
 class MeasuredRuns : public EveryTransportRuns {};
 
 /// Tests of the rig that do not depend on the transport.
@@ -76,7 +76,7 @@ TEST_P(MeasuredRuns, SendAllMessagesOfTheirSchedule) {
     Program perftest{"--test throughput --rate 200 --sizes 64 --duration 1 --warmup 0.05" + transport()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
-    // The schedule does not shift, however late a message was. So the count is exact, unless the end came during a
+    // The schedule does not shift, even if messages are late. So the count is exact, unless the run ends during a
     // stall.
     const auto sent = std::stoull(value(perftest.out(), "throughput", "sent"));
     EXPECT_LE(sent, 200U);
@@ -107,7 +107,7 @@ TEST_P(RepresentativeRuns, EachSizeStatesTheResourcesOfBothSides) {
             ASSERT_NE(log.find("\n" + line + " "), std::string::npos) << log;
             const auto used = std::stoll(value(log, line, "user_ns")) + std::stoll(value(log, line, "system_ns"));
             EXPECT_GT(used, 0) << line;
-            // Not more time than all cores have. The kernel counts in ticks of at most 10 ms.
+            // No more processor time than all cores have. The kernel counts it in ticks of at most 10 ms.
             const auto cores = static_cast<long long>(std::thread::hardware_concurrency());
             EXPECT_LE(used, cores * (std::stoll(value(log, line, "duration_ns")) + 20'000'000)) << line;
             EXPECT_GT(std::stoll(value(log, line, "peak_memory_bytes")), 1'000'000) << line;
@@ -181,8 +181,8 @@ TEST(Perftest, TheLogHasTheCountersOfTheKernelForTheNetworkPath) {
 
 // The sanitizers use extra memory.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The kernel's ru_maxrss is at least that of the program that started this one. So runs of a campaign seemed to use as
-// much memory as Python.
+// The kernel's ru_maxrss includes the peak of the program that started this one. With it, runs of a campaign seemed to
+// use as much memory as Python.
 TEST(Perftest, PeakMemoryDoesNotIncludeTheProgramThatStartedTheRun) {
     const std::vector<char> large(std::size_t{128} * 1024 * 1024, 1);
     Program both{"--test latency --transport udp --sizes 64" + briefly};
@@ -281,7 +281,7 @@ TEST(Perftest, AnAgreementThatIsTooLongForTheControlChannelIsRefused) {
         many_sizes(20'000)};
 
     EXPECT_EQ(perftest.wait(), 2);
-    EXPECT_NE(perftest.err().find("bytes long, and the control channel takes 262144"), std::string::npos)
+    EXPECT_NE(perftest.err().find("bytes long, and the control channel takes at most 262144"), std::string::npos)
         << perftest.err();
 }
 

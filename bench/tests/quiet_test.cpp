@@ -1,4 +1,4 @@
-// Tests that the measuring threads make no system call of the rig during a phase, by tracing all threads.
+// Tests that the measuring threads make no system call for the rig during a phase. They trace all threads.
 #include <sched.h>
 
 #include "tests/program.hpp"
@@ -7,11 +7,11 @@
 namespace tacholog {
 namespace {
 
-const double duration_s = tries(0.15, 0.4);  // longer than 50 ms, the former period of the rig's calls
+const double duration_s = tries(0.15, 0.4);  // longer than 50 ms; the rig once made calls at this period
 const Nanoseconds duration_ns = to_nanoseconds(duration_s);
 
-/// each_its_own: each side has a CPU that nothing but the measurement uses. one: both sides share a CPU, so that a
-/// second CPU, if there is one, is left for reporting.
+/// `each_its_own`: each side has a CPU that only the measurement uses. `one`: both sides share a CPU, so that a second
+/// CPU, if there is one, is left for reporting.
 enum class Cpus { each_its_own, one };
 
 bool can_run_on(int cpu) {
@@ -29,10 +29,11 @@ struct Kind {
     const char* name;
     const char* options;
     std::size_t measuring;  ///< number of measuring threads on both sides
-    Nanoseconds least_ns;   ///< shortest measuring time of each of them, however busy the host is
+    Nanoseconds least_ns;   ///< the shortest measuring time of each thread, however busy the host is
 };
 
-// A subscriber's phase may end before the duration is over, because no message follows the last one of the schedule.
+// The phase of a subscriber may end before the duration is over, because no message follows the last one of the
+// schedule.
 const Nanoseconds all_but_a_period = duration_ns * 9 / 10;
 
 const std::vector<Kind> kinds{
@@ -49,9 +50,9 @@ const std::vector<Kind> kinds{
 
 class MeasuringThreads : public testing::TestWithParam<std::tuple<Kind, Cpus>> {};
 
-// The test looks for one long time without system calls. A call of the rig within the phase would divide this time. In
-// an earlier version, the rig made calls every 50 ms and at the edge of each interval. The result does not depend on
-// the speed of the host.
+// The test looks for one long time without system calls. A call for the rig within the phase would divide this time. An
+// earlier version of the rig made calls every 50 ms and at the edge of each interval. The result does not depend on the
+// speed of the host.
 TEST_P(MeasuringThreads, MakeNoSystemCallOfTheRig) {
     const auto& [kind, cpus] = GetParam();
     const TracedProgram both{std::string{kind.options} +

@@ -1,5 +1,5 @@
-// Tests of reliability like udp_reliable_test.cpp, but with a million messages and with gigabytes. They take minutes,
-// so they have the label "long" in ctest.
+// Tests of reliability like those of udp_reliable_test.cpp, but with a million messages and with gigabytes. They take
+// minutes, so ctest has them under the label "long".
 #include "tests/bad_network.hpp"
 
 namespace tacholog {

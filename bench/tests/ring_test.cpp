@@ -1,5 +1,5 @@
-// Tests of the ring of slots alone, in one thread: each message is read once, in order and unchanged, whichever slot
-// holds it and however far its readers are apart.
+// Tests of the ring of slots alone, in one thread. Each message must be read once, in order and unchanged, whichever
+// slot holds it and however far apart its readers are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace tacholog {
 namespace {
 
-// Slots must begin with a pair of cache lines: otherwise the second cache line of a small message would be fetched
+// Slots must begin with a pair of cache lines. Otherwise the second cache line of a small message would be fetched
 // later than the first.
 TEST(Ring, SlotsBeginWithAPairOfCacheLinesForAnyNumberOfReaders) {
     EXPECT_EQ(sizeof(MemoryHead) % line_pair, 0U);
@@ -122,7 +122,7 @@ TEST_P(RingOfSlots, DoesNotChangeAMessageUntilItIsReleased) {
     }
 }
 
-// As long as slots are used in turn, no index is written. So an old index with the same mark may still be stored there.
+// As long as slots are used in order, no index is written. So an old index with the same mark may still be stored.
 TEST(RingOfSlotsNotInTurn, DoesNotUseAnOldIndexWithTheSameMark) {
     constexpr std::uint64_t ago = 1ULL << 31;
     constexpr std::uint64_t old_slot = 3;

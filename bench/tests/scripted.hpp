@@ -1,5 +1,5 @@
-// Both ends of a transport that are controlled by the test, and a side of a run for measurements over them. An event
-// that a network or a host causes only rarely then happens every time.
+// Both ends of a transport, controlled by the test, and a side of a run that measures over them. Here, rare events of a
+// network or a host happen every time.
 #pragma once
 
 #include <gtest/gtest.h>

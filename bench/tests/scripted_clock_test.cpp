@@ -1,5 +1,5 @@
-// Compares the figures of the latency tests with the behaviour that the test gives to the transport, by a clock that
-// the test moves. mock_test.cpp tests the same with the whole program, but needs a quiet machine.
+// Compares the figures of the latency tests with the behaviour that the test gives to the transport. The test also
+// moves the clock. mock_test.cpp tests the same with the whole program, but needs a quiet machine.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr Nanoseconds microsecond = 1000;
 constexpr Nanoseconds millisecond = 1'000'000;
 
-/// The time of this thread, if the test controls it. It advances a little with each reading.
+/// The time of this thread, if the test controls it. Each reading advances it a little.
 thread_local Nanoseconds scripted_ns = 0;
 
 }  // namespace
@@ -43,11 +43,11 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 namespace tacholog {
 namespace {
 
-/// The faults of messages on their way from the publisher to the subscriber, which answers each message at once.
+/// The faults of messages from the publisher to the subscriber. The subscriber answers each message at once.
 struct Road {
     Nanoseconds hold_ns = 0;
-    Stall stall{};       ///< no answers arrive during this time
-    Stall send_stall{};  ///< no messages are accepted during this time
+    Stall stall{};       ///< during this time, no answers arrive
+    Stall send_stall{};  ///< during this time, the transport accepts no messages
     std::uint64_t lose = 0;
 
     Nanoseconds start_ns = scripted_ns;
@@ -95,7 +95,7 @@ bool take(const Bytes& message) {
     return true;
 }
 
-/// Runs the publisher of a latency test of this many seconds, over a lossy transport with these faults. Returns its
+/// Runs the publisher of a latency test for this many seconds, over a lossy transport with these faults. Returns its
 /// log.
 std::string log_of(Road&& given, double duration_s, std::optional<double> rate_per_s = std::nullopt) {
     const OwnClock clock;
@@ -174,8 +174,8 @@ TEST(ScriptedClock, AClosedLoopNotesThatMessagesDelayedByAStallAreNotMeasured) {
     EXPECT_LE(latency(log, "p99_ns"), 100'000U) << log;
 }
 
-// The limit is 200 ms: the publisher stops waiting for each message, and the answer arrives before that to the next
-// message.
+// The limit is 200 ms, so the publisher stops waiting for each message and sends the next one. The late answer arrives
+// before the answer to that next message.
 TEST(ScriptedClock, LateAnswersAreSamplesAndNotLost) {
     const auto log = log_of({.hold_ns = 250 * millisecond}, 1);
 
@@ -184,7 +184,7 @@ TEST(ScriptedClock, LateAnswersAreSamplesAndNotLost) {
     EXPECT_EQ(latency(log, "late"), 5U) << log;
     EXPECT_EQ(latency(log, "lost") + latency(log, "duplicated"), 0U) << log;
     EXPECT_GE(latency(log, "min_ns"), 250'000'000U) << log;
-    EXPECT_LE(latency(log, "max_ns"), 261'000'000U) << log;  // the publisher looks every 10 ms
+    EXPECT_LE(latency(log, "max_ns"), 261'000'000U) << log;  // the publisher looks for answers every 10 ms
 }
 
 TEST(ScriptedClock, MissingAnswersAreLost) {
@@ -205,7 +205,7 @@ TEST(ScriptedClock, AnOpenLoopMeasuresTheWholeStall) {
 
     EXPECT_EQ(sending(log, "sent"), 2000U) << log;
     EXPECT_EQ(latency(log, "samples"), 2000U) << log;
-    // A tenth of the messages wait for the remaining part of the stall: between 0 and 100 ms.
+    // A tenth of the messages become due during a stall. They wait until it ends, between 0 and 100 ms.
     EXPECT_GE(latency(log, "p99_ns"), 89'000'000U) << log;
     EXPECT_LE(latency(log, "p99_ns"), 91'000'000U) << log;
     EXPECT_LE(latency(log, "p90_ns"), 1'000'000U) << log;
@@ -225,7 +225,7 @@ TEST(ScriptedClock, AStallOfTheSenderIsInLatenessAndLatencyButNotInTheTimeSinceS
     EXPECT_NE(log.find("generator limited: 64 bytes: the 99th percentile of lateness"), std::string::npos) << log;
 }
 
-// From three quarters of the time on, the transport accepts nothing until the schedule is over.
+// After three quarters of the time, the transport accepts nothing until the schedule is over.
 TEST(ScriptedClock, AnUnfinishedScheduleIsNoted) {
     const auto log = log_of({.send_stall = {3 * nanoseconds_per_second, 6 * nanoseconds_per_second}}, 2, 1000);
 

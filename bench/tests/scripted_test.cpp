@@ -49,7 +49,7 @@ TEST(ScriptedPacer, AnAnswerOfThePreviousPhaseIsNotADuplicate) {
     Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
 
     ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
-    answers.assign(sent.begin(), sent.end());  // all of them again, after the phase
+    answers.assign(sent.begin(), sent.end());  // all answers again, after the phase
     ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
 
     EXPECT_GT(pacer.sent(), 0U);
@@ -57,7 +57,7 @@ TEST(ScriptedPacer, AnAnswerOfThePreviousPhaseIsNotADuplicate) {
     EXPECT_EQ(pacer.faults().duplicated, 0U);
 }
 
-// The publisher's process was stopped for longer than it waits for answers. The answers have arrived in the meantime.
+// The publisher's process was stopped for longer than it waits for answers. The answers have arrived meanwhile.
 TEST(ScriptedPacer, AnAnswerThatArrivedWhileThePublisherWasStoppedIsNotLost) {
     ScriptedSide scripted;
     std::deque<Bytes> answers;
@@ -92,7 +92,7 @@ TEST(ScriptedPacer, AMessageThatWasNotSentDoesNotCountAsDelayed) {
     EXPECT_FALSE(pacer.took_all_at_once());
 }
 
-// A broker may confirm a message after its answer has arrived. Regression: such an answer was ignored, and the message
+// A broker may confirm a message after the answer has arrived. Regression: such an answer was ignored, and the message
 // counted as lost.
 TEST(ScriptedPacer, AnAnswerThatArrivesBeforeTheTransportConfirmsTheMessageIsCounted) {
     ScriptedSide scripted;
@@ -164,7 +164,7 @@ TEST(ScriptedIntake, LastsFromTheFirstToTheLastCountedMessage) {
     const Nanoseconds first_ns = intake.first_ns;
     EXPECT_GT(first_ns, 0);
     take(12);
-    take(11);  // late, but it counts
+    take(11);  // this message is late, but it counts
     const Nanoseconds last_ns = intake.last_ns;
     EXPECT_GE(last_ns, first_ns + 2 * millisecond);
     take(12);  // a duplicate
@@ -178,7 +178,7 @@ TEST(ScriptedIntake, LastsFromTheFirstToTheLastCountedMessage) {
 
 // ---- the messages that a publisher sends ----
 
-/// Sends one burst of ten messages, in batches of `batch_messages`, and then pauses for the remaining time.
+/// Sends one burst of ten messages, in batches of `batch_messages`. Then the burst's pause follows.
 void send_burst_and_rest(std::size_t batch_messages, Nanoseconds& first_pulse_ns, Nanoseconds& second_pulse_ns,
                          Sent& sent) {
     Options options;
@@ -202,7 +202,7 @@ void send_burst_and_rest(std::size_t batch_messages, Nanoseconds& first_pulse_ns
     sent = *done;
 }
 
-// Regression: with batches, the pause after the last burst counted as sending time, so that the rate was halved.
+// Regression: with batches, the pause after the last burst counted as sending time, which halved the rate.
 TEST(ScriptedWriter, ThePauseAfterTheLastBurstIsNotSendingTime) {
     for (const std::size_t batch_messages : {1, 5, 64}) {
         Nanoseconds first_pulse_ns = 0;
@@ -240,8 +240,8 @@ TEST(ScriptedWriter, SendsIncompleteBatchesBeforeTheEnd) {
     EXPECT_GT(flushed, 0U);
 }
 
-// A publisher that stops in the middle of a phase until after its end leaves out the messages that were due in this
-// time. Its rate up to its last message still is the requested one.
+// The publisher is stopped from the middle of a phase until after its end, and leaves out the messages that were due
+// meanwhile. Its rate, up to its last message, is still the requested one.
 TEST(ScriptedWriter, FallsShortOfItsRateIfTheLastMessagesWereNotSent) {
     constexpr double duration_s = 5;
     const auto sent_for = [](Nanoseconds time_ns) {
@@ -261,7 +261,7 @@ TEST(ScriptedWriter, FallsShortOfItsRateIfTheLastMessagesWereNotSent) {
 
 // ---- one of several subscribers takes longer than the others ----
 
-/// The channels between a publisher and two subscribers; the test controls the subscribers' ends.
+/// The channels between a publisher and two subscribers. The test controls the subscribers' ends.
 struct TwoSubscribers {
     TwoSubscribers() {
         for (const char* name : {"sub1", "sub2"}) {
@@ -277,7 +277,7 @@ struct TwoSubscribers {
     std::vector<Control> theirs;
 };
 
-/// Sends the frames of a subscriber in each phase. Calls `before_counts` before the counts of the last phase.
+/// Sends the frames that a subscriber sends in each phase. Calls `before_counts` before the counts of the last phase.
 template <typename Before>
 void play_subscriber(Control& control, const Case& measured, Before&& before_counts) {
     ASSERT_TRUE(control.expect(FrameKind::open, plenty));
@@ -294,8 +294,8 @@ void play_subscriber(Control& control, const Case& measured, Before&& before_cou
     }
 }
 
-// The second subscriber was stopped, or has many messages to take. Regression: the first one then reached its time
-// limit, and the run failed.
+// The second subscriber was stopped, or has many messages to take. Regression: the first subscriber then reached its
+// time limit, and the run failed.
 TEST(ScriptedSeveral, AFinishedSubscriberIsToldThatThePublisherWaitsForAnotherSubscriber) {
     Options options;
     options.test = tacholog::Test::throughput;

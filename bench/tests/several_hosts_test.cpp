@@ -1,4 +1,5 @@
-// Tests of runs whose sides are on different hosts: they may have different clocks, and a switch distributes multicast.
+// Tests of runs whose sides are on different hosts. The hosts may have different clocks, and a switch distributes
+// multicast.
 #include <sys/mount.h>
 
 #include <array>
@@ -17,8 +18,8 @@ protected:
         if (!cable_.missing().empty()) LEAVE_OUT << "needs " << cable_.missing();
     }
 
-    /// Starts both sides. `aside` runs before the subscriber is started, and makes the subscriber's host look like
-    /// another one.
+    /// Starts both sides. Before the subscriber, it runs `aside`, which makes the subscriber's host look like another
+    /// one.
     template <typename Aside>
     void start(const std::string& options, Aside&& aside) {
         cable_.within("pub", [&] { publisher_.emplace(options + to_publisher() + " --role pub"); });
@@ -28,7 +29,7 @@ protected:
         });
     }
 
-    /// Both sides use the publisher's address. Each side may add its own name of the interface.
+    /// Both sides use the publisher's address. Each side may add its own name of the interface to it.
     void expect_round_trips(const std::string& transport, const std::string& address, const std::string& here,
                             const std::string& there) {
         const std::string common =
@@ -189,7 +190,7 @@ TEST_P(OverASwitch, OneStreamReachesAllSubscribersOfTheGroup) {
     run_and_expect_everything(" --test throughput --sizes 20000 --rate 500");
     const auto log = programs_.front()->out();
 
-    // Each datagram left the publisher's host only once, for all subscribers. Three separate streams would need three
+    // Each datagram left the publisher's host only once for all subscribers. Three separate streams would send three
     // times as many.
     constexpr std::uint64_t pieces = 14;  // of 20000 bytes, at an MTU of 1500
     const auto messages = number(log, "warmup", "messages") + number(log, "throughput", "sent");

@@ -17,7 +17,7 @@ protected:
     static bool loses_nothing() { return GetParam()->reliability == Reliability::reliable; }
 };
 
-/// Runs over every transport at night, and over our own transports in the gate.
+/// At night, these tests run over every transport. In the gate, they run over our own transports.
 class FromSeveralOfOurs : public FromSeveral {};
 
 TEST_P(FromSeveral, EachPublisherHasItsOwnLinesAndTheAggregateHasTheirSums) {
@@ -125,7 +125,7 @@ TEST(Publishers, EachPublisherCountsItsOwnLosses) {
     EXPECT_EQ(number(log, "aggregate", "lost"), lost) << log;
 }
 
-// Happens with a broker that has one queue for all publishers, with space only for the fastest one.
+// Happens if a broker has one queue for all publishers, and the fastest publisher fills it.
 TEST(Publishers, APublisherWhoseMessagesAreAllLostHasAResult) {
     const std::string line = "--transport mock --set faults=silence=2 --publishers 2 --sizes 64 --warmup 0 --test ";
     Program stream{line + "throughput --rate 2000 --duration 0.1"};
@@ -185,9 +185,10 @@ TEST(Publishers, AreRefusedInOneLineWithOptionsThatTheyDoNotAllow) {
     const std::string throughput = "--test throughput --transport tcp --publishers ";
     const std::vector<std::pair<std::string, std::string>> refusals{
         {"--test latency --transport tcp --publishers 2", "--publishers is for --test throughput and demand"},
-        {throughput + "2 --subscribers 2", "--publishers with --subscribers: several of the one have one of the other"},
+        {throughput + "2 --subscribers 2",
+         "--publishers with --subscribers: a run can have several of only one of them"},
         {throughput + "2 --wait block", "--publishers needs --wait busy-poll"},
-        {throughput + "2 --probe-every 10", "--probe-every goes without --publishers"},
+        {throughput + "2 --probe-every 10", "--probe-every cannot be combined with --publishers"},
         {throughput + "17", "--publishers 17: not a number from 1 to 16"}};
     for (const auto& [line, answer] : refusals) {
         Program perftest{line};

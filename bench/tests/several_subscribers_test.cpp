@@ -1,5 +1,5 @@
-// Tests of one publisher with several subscribers: requirements on every transport that reaches several subscribers,
-// and runs over it.
+// Tests of one publisher with several subscribers. They state what every transport that reaches several subscribers
+// must do, and run over it.
 #include <algorithm>
 #include <thread>
 
@@ -19,7 +19,7 @@ bool reaches_several(const Transport& transport) {
     return transport.reaches_several;
 }
 
-/// Whether these tests apply: a best-effort transport may drop the messages for which they wait.
+/// Whether these tests apply. A best-effort transport may drop the messages for which they wait.
 bool delivers_to_several(const Transport& transport) {
     return reaches_several(transport) && transport.reliability == Reliability::reliable;
 }
@@ -30,7 +30,7 @@ bool drops_for_slow(const Transport& transport) {
 
 class ToSeveral : public testing::TestWithParam<const Transport*> {
 protected:
-    // Subscribers leave first, so that the publisher does not wait for answers that will never come.
+    // Subscribers leave first. Otherwise the publisher would wait for answers that never come.
     void TearDown() override { subscribers_.clear(); }
 
     void join(std::size_t max_bytes, SlowSubscriber slow = SlowSubscriber::block) {
@@ -91,7 +91,7 @@ TEST_P(ToSeveral, ThePublisherWaitsForTheSlowestSubscriberAndNoMessageIsLost) {
             if (!sample || !*sample) return;
         }
     }};
-    // The other two take nothing.
+    // the other two subscribers take nothing
     while (true) {
         const auto sent = try_to_send(*publisher_, sent_count, 4096, Patience{20});
         ASSERT_TRUE(sent.has_value()) << sent.error().text;
@@ -121,8 +121,8 @@ class DroppingForSlow : public ToSeveral {};
 
 TEST_P(DroppingForSlow, ThePublisherDoesNotWaitForASlowSubscriberAndItsDroppedMessagesAreCounted) {
     constexpr std::uint64_t most = 20'000;
-    // Fewer messages than the transport holds, so that a subscriber that takes them in time misses none. Not fewer than
-    // this, because over a network a subscriber that sends nothing for seconds counts as disconnected.
+    // Fewer messages than the transport holds: a subscriber that takes them in time must miss none. Not fewer than
+    // this: the test would take seconds, and over a network the slow subscriber would then count as disconnected.
     const std::uint64_t at_once = GetParam()->reach == Reach::network ? 128 : 32;
     join(4096, SlowSubscriber::drop);
     std::atomic<std::uint64_t> sent = 0;
@@ -277,11 +277,12 @@ TEST(Several, AMissingSubscriberEndsTheRunAndTheErrorStatesHowManyHaveConnected)
 TEST(Several, RefusedOptionsGiveOneLineThatNamesThePossibleValues) {
     const std::string throughput = "--test throughput --subscribers 2 --transport ";
     const std::vector<std::pair<std::string, std::string>> refusals{
-        {throughput + "udp", "perftest: --subscribers 2: udp reaches one alone; those that reach several are "},
+        {throughput + "udp",
+         "perftest: --subscribers 2: udp reaches only one subscriber; transports that reach several are "},
         {"--test latency --transport tcp --subscribers 2",
          "perftest: --subscribers is for --test throughput and demand"},
         {throughput + "tcp --slow-subscriber drop",
-         "perftest: --slow-subscriber drop: tcp cannot; those that can are "},
+         "perftest: --slow-subscriber drop: tcp cannot drop messages for one subscriber; transports that can are "},
         {"--test throughput --transport tcp --subscribers 0",
          "perftest: --subscribers 0: not a number from 1 to 64\n"}};
     for (const auto& [line, answer] : refusals) {

@@ -46,7 +46,7 @@ TEST(Rate, NeedsTwoMessagesAndCountsThePeriodsBetweenMessages) {
     EXPECT_EQ(rate_of(2, 0), std::nullopt);
 }
 
-TEST(Rate, WithinAPeriodThatAMessageBeganIncludesThisMessage) {
+TEST(Rate, OfAPeriodIncludesTheMessageAtItsStart) {
     EXPECT_EQ(rate_within(0, second), std::nullopt);
     EXPECT_EQ(rate_within(10, second), 10.0);
 }

@@ -1,5 +1,5 @@
-// Tests of the search for the highest rate that keeps a goal. The transport has a known capacity: it is computed, so
-// that no clock is involved, or it is the mock transport, for results that do not depend on a clock.
+// Tests of the search for the highest rate that keeps a goal. The transport has a known capacity. Some tests compute it
+// without a clock. Others use the mock transport, but only for results that do not depend on a clock.
 #include "rig/sustain.hpp"
 
 #include <sched.h>
@@ -18,7 +18,7 @@ SustainPlan plan_for(double width_ratio = 0.01) {
     return plan;
 }
 
-/// Runs a search. `passes` returns whether a trial, given with its index, keeps the goal.
+/// Runs a search. `passes` gets a trial and its index, and returns whether the trial keeps the goal.
 template <typename Passes>
 Sustained search(const SustainPlan& plan, Passes&& passes) {
     SustainSearch search{plan};
@@ -53,14 +53,15 @@ TEST(Sustain, TheSearchRequestsTheSameTrialsAsTheSearchForOtherTools) {
         search.add(*order, order->rate_per_s <= 50'000);
     }
 
-    // The same list is in tests/campaign/test_sustain.py.
+    // tests/campaign/test_sustain.py has the same list.
     EXPECT_EQ(trials.str(),
               "1000s 4000s 16000s 64000s 32000s 45255s 53817s 49351s 51536s 50432s 49889s 50160s 49889F 49889F 50160F "
               "50160F ");
 }
 
 TEST(Sustain, AGrowingQueueRaisesTheResultByAtMostTheGoalDividedByTheTrialLength) {
-    // Above the capacity, the 99th percentile is 99 % of the delay that the queue has reached at the end of the trial.
+    // Above the capacity, the queue grows during the whole trial. The 99th percentile is 99 % of the delay at the end
+    // of the trial.
     constexpr double goal_s = 0.01;
     for (const double capacity : {2000.0, 34'567.0, 1'234'567.0}) {
         const auto found = search(plan_for(), [&](const TrialOrder& trial, auto) {
@@ -74,7 +75,7 @@ TEST(Sustain, AGrowingQueueRaisesTheResultByAtMostTheGoalDividedByTheTrialLength
 }
 
 TEST(Sustain, ATrialThatMissesTheGoalByChanceDoesNotChangeTheResult) {
-    // Every seventh trial is disturbed by other work on the host.
+    // Other work on the host disturbs every seventh trial.
     const auto found = search(plan_for(), [](const TrialOrder& trial, std::uint64_t at) {
         return trial.rate_per_s <= 50'000 && at % 7 != 4;
     });
@@ -145,17 +146,17 @@ TEST(Sustain, TheSearchEndsForAnyResultsOfTrials) {
 }
 
 TEST(Sustain, LoadsAreClassifiedAsInRfc9971) {
-    // Full-length trials of 60 s that must add up to 120 s, of which half may miss the goal.
+    // Full-length trials take 60 s and must add up to 120 s. Half of that time may miss the goal.
     EXPECT_EQ(classify({60, 0, 0, 0}, 120, 0.5), Bound::lower);
     EXPECT_EQ(classify({0, 60, 0, 0}, 120, 0.5), Bound::undecided);
     EXPECT_EQ(classify({0, 120, 0, 0}, 120, 0.5), Bound::upper);
     EXPECT_EQ(classify({60, 60, 0, 0}, 120, 0.5), Bound::lower);
-    // Short trials that keep the goal never make a lower bound. Short trials that miss it count, unless short trials
-    // that keep it outweigh them.
+    // Short trials that keep the goal never make a lower bound. Short trials that miss the goal count against the rate,
+    // unless short trials that keep it outweigh them.
     EXPECT_EQ(classify({0, 0, 500, 0}, 120, 0.5), Bound::undecided);
     EXPECT_EQ(classify({0, 0, 0, 61}, 120, 0.5), Bound::upper);
     EXPECT_EQ(classify({0, 0, 61, 61}, 120, 0.5), Bound::undecided);
-    // RFC 2544: a single trial, and nothing may miss the goal.
+    // As in RFC 2544: a single trial, in which nothing may miss the goal.
     EXPECT_EQ(classify({60, 0, 0, 0}, 60, 0), Bound::lower);
     EXPECT_EQ(classify({0, 0, 0, 1}, 60, 0), Bound::upper);
 }
@@ -171,7 +172,7 @@ TEST(Sustain, ValidGoalsAndRangesAreReadAndOthersAreRefused) {
         EXPECT_FALSE(parse_rate_range(wrong)) << wrong;
 }
 
-/// Gives each side a core of its own if there are two cores, because two sides that spin on one core measure its time
+/// Gives each side a core of its own if there are two cores: if two sides spin on one core, the figures are its time
 /// slices.
 std::string pins() {
     cpu_set_t cpus;
@@ -186,8 +187,8 @@ std::string run_mock(const std::string& options) {
     return perftest.out();
 }
 
-// Other work on the host can only make a transport slower. So the result is never above the capacity by more than the
-// goal width and the rate that a queue can hide. On a busy host, there is no reliable lower limit.
+// Other work on the host can only make a transport slower. So the result has an upper limit: the capacity, plus the
+// goal width, plus the rate that a queue can hide. On a busy host, there is no reliable lower limit.
 TEST(SustainOverMock, TheFoundRateDoesNotExceedTheCapacity) {
     const auto log = run_mock(
         "--set capacity=2000 --latency-goal p99=5ms --duration 0.5 --trial-duration 0.25 --trials 1 "
@@ -238,7 +239,7 @@ TEST(SustainOverMock, LossWithinTheGoalPassesTheTrial) {
 
 // A hundred messages are just enough for a 99th percentile. Regression: with one of them lost, the lowest rate missed
 // its goal.
-TEST(SustainOverMock, LossWithinTheGoalDoesNotMissTheGoalOfLatency) {
+TEST(SustainOverMock, LossWithinTheGoalDoesNotFailTheLatencyGoal) {
     const auto log = run_mock(
         "--set faults=lose=50 --latency-goal p99=10s --loss-goal 0.25 --duration 0.1 --trial-duration 0.1 --trials 1 "
         "--rate-range 1000,2000");

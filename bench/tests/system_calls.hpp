@@ -25,8 +25,8 @@
 
 namespace tacholog {
 
-/// The system calls of one thread, as seen by the tracer. The tracer takes the time while the thread is stopped, so
-/// that the work of the thread between two calls lies between their times.
+/// The system calls of one thread, as the tracer sees them. The tracer takes the time while the thread is stopped. So
+/// the work of the thread between two calls lies between the times of these calls.
 struct ThreadCalls {
     struct Call {
         long number = 0;
@@ -107,9 +107,9 @@ private:
     void trace() {
         constexpr int system_call = SIGTRAP | 0x80;
         std::set<pid_t> met{pid_};
-        // Programs that other tests of this process have started are also its children, and continue to run. So the
-        // loop ends when all traced threads have ended. A new thread or process is known before the thread that created
-        // it continues.
+        // Programs that other tests of this process have started are its children too, and continue to run. So the loop
+        // ends when all traced threads have ended. The tracer knows a new thread or process before the thread that
+        // created it continues.
         std::set<pid_t> alive{pid_}, gone;
         while (!alive.empty()) {
             int stopped = 0;
@@ -143,8 +143,8 @@ private:
         ThreadCalls& of = threads_[thread];
         if (call.op == PTRACE_SYSCALL_INFO_ENTRY) numbers_[thread] = static_cast<long>(call.entry.nr);
         const long number = numbers_[thread];
-        // Ignores two calls: transports yield the CPU while they poll, and on some kernels the clock can be read only
-        // by a system call.
+        // Two calls do not count: transports yield the CPU while they poll, and on some kernels the clock can be read
+        // only by a system call.
         if (number == SYS_sched_yield || number == SYS_clock_gettime) return;
         if (of.name.empty() || number == SYS_prctl) of.name = name_of(thread);
         of.calls.push_back({number, now_ns(), call.op == PTRACE_SYSCALL_INFO_EXIT});
@@ -161,7 +161,7 @@ private:
     int status_ = -1;
     std::string folder_;
     std::map<pid_t, ThreadCalls> threads_;
-    std::map<pid_t, long> numbers_;  ///< the number of the call in which each thread is
+    std::map<pid_t, long> numbers_;  ///< for each thread, the number of the call that it is in
 };
 
 }  // namespace tacholog

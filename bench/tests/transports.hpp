@@ -34,8 +34,8 @@ Transports those_that(Predicate&& can, Transports of_all) {
     return of_all;
 }
 
-/// Transports whose two sides can run on one host as it is, so not those that need an interface for each side, and not
-/// the one that reaches nobody.
+/// Transports whose two sides can run on one host. Left out are those that need an interface for each side, and the one
+/// that reaches nobody.
 inline Transports transports_of_one_host() {
     return those_that([](const Transport& one) { return one.parties != Parties::hosts && !one.reaches_nobody; },
                       {all_transports().begin(), all_transports().end()});
@@ -53,14 +53,14 @@ inline Transports representatives() {
                       transports_of_one_host());
 }
 
-/// A transport with a setting that differs from its default, because it may then promise something else.
+/// A transport with one setting that differs from its default. It may then guarantee something else.
 struct Variant {
     std::string name;
     Settings settings;
     Transport transport;
 };
 
-/// One variant for each value of a setting besides its default.
+/// One variant for each value of a setting, except its default.
 inline const std::deque<Variant>& variants() {
     static const std::deque<Variant> all = [] {
         std::deque<Variant> made;
@@ -82,7 +82,7 @@ inline const std::deque<Variant>& variants() {
     return all;
 }
 
-/// For tests of what a transport promises: transports that run on one host, with their defaults and with other
+/// For tests of what a transport guarantees: transports that run on one host, with their defaults and with other
 /// settings.
 inline Transports transports_with_settings() {
     Transports found = transports_of_one_host();
@@ -105,8 +105,8 @@ inline std::map<std::string_view, std::unique_ptr<Companion>>& companions() {
     return started;
 }
 
-/// Ends them after the last test. Otherwise the process might end without the destructors of static objects, and the
-/// folders of the programs would be left behind.
+/// Ends the companion programs after the last test. Otherwise the process might end without the destructors of static
+/// objects, and the folders of the programs would be left behind.
 class CompanionsEnd : public ::testing::Environment {
 public:
     void TearDown() override { companions().clear(); }
@@ -130,7 +130,7 @@ inline std::string companion_of(const Transport& transport) {
     return companion == nullptr ? "" : companion->address();
 }
 
-/// Whether the transport can send a message of this size.
+/// Returns whether the transport can send a message of this size.
 inline bool carries(const Transport& transport, std::size_t bytes) {
     return transport.most_bytes == 0 || bytes <= transport.most_bytes;
 }
@@ -153,12 +153,12 @@ inline std::string transport_name(const testing::TestParamInfo<const Transport*>
     return name;
 }
 
-/// Every way of waiting; for transports on which it has no effect, tests use only one.
+/// All ways of waiting. For a transport on which they have no effect, tests use only one.
 using Ways = std::vector<Waiting>;
 inline const Ways every_way{Waiting::busy_poll, Waiting::block, Waiting::spin_then_block};
 
-/// Combines our own transports with all of these ways. Transports of a middleware use the first way, and the others
-/// only at night.
+/// Combines our own transports with all of these ways of waiting. Transports of a middleware use only the first way,
+/// and the others at night.
 inline std::vector<std::tuple<const Transport*, Waiting>> in_ways(const Transports& all, const Ways& ways) {
     std::vector<std::tuple<const Transport*, Waiting>> found;
     for (const Transport* one : all) {

@@ -100,7 +100,7 @@ TEST_F(ToAGroupOverABadNetwork, TheLastMessageArrivesWithoutAFollowingMessage) {
 
 TEST_F(ToAGroupOverABadNetwork, MessagesPublishedBeforeThePublisherLeftArriveEvenIfASubscriberLeftEarlier) {
     join_three(1024, {0.2, 0.0, 0.0});
-    // All subscribers take messages at the same time. A subscriber that takes nothing does not answer, and a publisher
+    // All subscribers take messages at the same time. A subscriber that takes nothing sends no answers, and a publisher
     // that leaves does not wait for it.
     std::vector<std::thread> takers;
     for (auto& subscriber : subscribers_) {

@@ -1,4 +1,4 @@
-// Tests of UDP through a real NAT: a host inside cannot be reached before it has sent a datagram.
+// Tests of UDP through a real NAT. A host inside cannot be reached before it has sent a datagram.
 #include "tests/messages.hpp"
 #include "tests/nat.hpp"
 
@@ -75,7 +75,7 @@ TEST_F(ThroughANat, ThePublisherFollowsANewPortOfTheNat) {
     carry(100, 1000, 1000);
 }
 
-// Without this test, the tests above could pass on a network without a NAT.
+// Without this test, the tests above could pass on a network that has no NAT.
 TEST_F(ThroughANat, ASubscriberInsideThatSendsNothingIsNotReached) {
     nat_.inside([&] {
         auto subscribed = transports::udp_reliable.subscribe({"nat", 64, Nat::inside_address});

@@ -33,7 +33,8 @@ protected:
             EXPECT_GT(number(log(), line, "samples"), 0U) << log();
             EXPECT_EQ(number(log(), line, "corrupted"), 0U) << log();
         }
-        // The kernel of the publisher's host has counted no datagrams, because they did not pass through its UDP.
+        // The kernel of the publisher's host has counted no datagrams, because the datagrams did not pass through its
+        // UDP.
         EXPECT_EQ(value(log(), "path", "udp_out_datagrams"), "0") << log();
         EXPECT_EQ(value(log(), "path", "udp6_out_datagrams"), "0") << log();
     }

@@ -1,4 +1,4 @@
-// Tests of how a side waits, asleep or polling. In both cases it keeps its time limit and notices if the other side
+// Tests of how a side waits, asleep or polling. In both cases it must keep its time limit, and notice if the other side
 // ends.
 #include <sched.h>
 #include <sys/syscall.h>
@@ -37,7 +37,7 @@ TEST(Parking, ASleepingThreadIsWoken) {
         there = true;
         parking.wake();
     }};
-    // The sleep is as long as the time limit, so without a wake the test would take all of it.
+    // The sleep is as long as the time limit, so without a wake-up the test would take all of it.
     const auto is_there = [&] { return there.load(); };
     const Nanoseconds start = now_ns();
     EXPECT_TRUE(parking.park(is_there, plenty, [] { return false; }, to_nanoseconds(plenty)));
@@ -53,7 +53,7 @@ TEST(Parking, NoWakeIsLostBetweenTwoThreadsThatTakeTurns) {
     const auto play = [&turn](Parking& own, Parking& other, int first) {
         for (int next = first; next < turns; next += 2) {
             const auto is_mine = [&] { return turn.load(std::memory_order_acquire) == next; };
-            // The sleep is as long as the time limit, so the test fails if a single wake is lost.
+            // The sleep is as long as the time limit, so the test fails if a single wake-up is lost.
             if (!own.park(is_mine, plenty, [] { return false; }, to_nanoseconds(plenty))) return false;
             turn.store(next + 1, std::memory_order_release);
             other.wake();
@@ -119,7 +119,7 @@ TEST(Waiting, UntilATimeDoesNotEndEarlier) {
     }
 }
 
-// A thousand turns took 28 us on an AMD EPYC. They take 5 or 50 us on other machines.
+// A thousand turns took 28 us on an AMD EPYC. On other machines, they take 5 or 50 us.
 TEST(Waiting, ByPollingYieldsTheCpuAfterATimeInsteadOfANumberOfTurns) {
     const int before = yields;
     const Nanoseconds start = now_ns();
@@ -184,7 +184,7 @@ TEST_P(EveryTransportSleeps, AStreamArrivesCompletely) {
     }
 }
 
-/// Compared with a clock, so it runs only at night.
+/// These tests compare times, so they run only at night.
 class MeasuredSleep : public EveryTransportSleeps {};
 
 TEST_P(MeasuredSleep, BothSidesUseLittleCpuAtALowRate) {
@@ -215,7 +215,7 @@ TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepContinuesToWait) {
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
 }
 
-/// Tests with a side that sleeps without being woken, or that polls first. kill_test.cpp tests sides that only poll.
+/// Tests with a side that sleeps and is not woken, or that polls first. kill_test.cpp tests sides that only poll.
 class EveryTransportMissesASide : public EveryTransportSleeps {};
 
 TEST_P(EveryTransportMissesASide, ASubscriberThatIsKilledWakesThePublisherAndEndsTheRun) {

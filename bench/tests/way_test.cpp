@@ -15,7 +15,7 @@ Path counted(std::uint64_t ip_octets, std::uint64_t datagrams = 0) {
              {"ip_out_octets", 9}}};
 }
 
-TEST(WayOfTheData, OffTheNetworkIsRecognisedByFewBytesOfIp) {
+TEST(WayOfTheData, IsLocalIfTheKernelCountsFewBytesOfIp) {
     EXPECT_EQ(way_taken(Way::local, counted(100'000), carried).agrees, true);
     EXPECT_EQ(way_taken(Way::local, counted(100'000), carried).ip_bytes, 100'009 - 9);
 }
@@ -30,13 +30,13 @@ TEST(WayOfTheData, AFallbackToTheNetworkIsRecognised) {
         "bytes of payloads: the library fell back to the network, or another program used it");
 }
 
-TEST(WayOfTheData, UdpNeedsBytesAndDatagrams) {
+TEST(WayOfTheData, IsUdpIfTheKernelCountsEnoughBytesAndDatagrams) {
     EXPECT_EQ(way_taken(Way::udp, counted(10'500'000, 7000), carried).agrees, true);
     EXPECT_EQ(way_taken(Way::udp, counted(10'500'000, 20), carried).agrees, false) << "it went over TCP";
     EXPECT_EQ(way_taken(Way::udp, counted(20'000, 20), carried).agrees, false) << "it went through shared memory";
 }
 
-TEST(WayOfTheData, TcpNeedsBytes) {
+TEST(WayOfTheData, IsTcpIfTheKernelCountsEnoughBytes) {
     EXPECT_EQ(way_taken(Way::tcp, counted(10'500'000), carried).agrees, true);
     const auto way = way_taken(Way::tcp, counted(20'000), carried);
     EXPECT_EQ(way.agrees, false);

@@ -65,12 +65,12 @@ namespace tacholog {
 
 inline constexpr std::size_t cache_line = 64;
 
-/// Processors fetch cache lines in pairs of 128 bytes: if one line is requested, the other line of its pair is
-/// requested too. A small message lies in two lines. If both belong to one pair, one fetch may bring both. Otherwise
-/// the second line may arrive later than the first.
+/// Processors fetch cache lines in pairs of 128 bytes: a request for one line also fetches the other line of its pair.
+/// A small message takes two lines. If both are in one pair, one fetch may bring both. Otherwise the second line may
+/// arrive later than the first.
 inline constexpr std::size_t line_pair = 2 * cache_line;
 
-/// The next offset at the beginning of a pair of cache lines.
+/// The next offset at which a pair of cache lines begins.
 constexpr std::size_t at_line_pair(std::size_t offset) {
     return (offset + line_pair - 1) / line_pair * line_pair;
 }
@@ -93,7 +93,7 @@ static_assert(SlotWord::is_always_lock_free);
 /// ring.
 enum class Written { in_place, elsewhere };
 
-/// The slot of a turn, if slots are not used in order. See Ring::indexed.
+/// Names the slot of one turn. It is used only if slots are not used in order; see Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };
@@ -105,11 +105,12 @@ struct RingShape {
     std::size_t slots = 0;
     std::size_t stride = 0;
     std::size_t readers = 1;
-    bool reuses_last = false;  ///< whether the last released slot is reused, instead of all slots in order
-    std::size_t lead = 0;      ///< bytes of a slot before its word
+    /// Whether the slot that was released last is reused; otherwise all slots are used in order.
+    bool reuses_last = false;
+    std::size_t lead = 0;  ///< bytes of a slot before its word
 
-    /// Small messages get many slots, so that neither side waits for the progress of the other. Large messages get few
-    /// slots, so that the next slot to be written is still in the cache.
+    /// Small messages get many slots, so that no side has to wait for the other. Large messages get few slots, so that
+    /// the next slot to be written is still in the cache.
     static RingShape for_messages(std::size_t max_bytes, std::size_t readers, Written written) {
         constexpr std::size_t cached = std::size_t{512} * 1024;
         const std::size_t lead = max_bytes < least_aligned_bytes ? 0 : aligning_lead(written);
@@ -122,24 +123,24 @@ struct RingShape {
     std::size_t slots_at() const { return at_line_pair(index_at() + (reuses_last ? slots * sizeof(IndexLine) : 0)); }
     std::size_t bytes() const { return slots_at() + slots * stride; }
 
-    /// A payload of several cache lines starts at the beginning of a line. A copy of 512 bytes then takes a quarter
-    /// less time (a virtual machine with 2 CPUs, 2026-11-22). If the payload is written in place, the part after the
-    /// message header starts at the beginning of a line instead. The header is then always in the line of the slot's
+    /// A payload of several cache lines starts at the beginning of a line. With that, copying 512 bytes takes a quarter
+    /// less time (a virtual machine with 2 CPUs, 2026-11-22). A payload that is written in place is different: its part
+    /// after the message header starts at the beginning of a line. Then the header is always in the line of the slot's
     /// word, and a reader may need no other line.
     static constexpr std::size_t least_aligned_bytes = std::size_t{2} * cache_line;
     static constexpr std::size_t aligning_lead(Written written) {
         return cache_line - sizeof(SlotWord) - (written == Written::in_place ? message_header_bytes : 0);
     }
 
-    /// Up to this stride, slots are used in order. Overwriting a slot that a reader still has in its cache is slower
-    /// than overwriting a slot that has been evicted from it. A copy also needs cache space for its source buffer, so
-    /// it uses slots in order up to a larger stride.
+    /// Up to this stride, slots are used in order. It is slower to overwrite a slot that a reader still has in its
+    /// cache than a slot that the cache has evicted. A copy also needs cache space for its source buffer, so it uses
+    /// slots in order up to a larger stride.
     static constexpr std::size_t most_in_turn(Written written) {
         return std::size_t{1024} * (written == Written::in_place ? 192 : 2048);
     }
 };
 
-/// Anonymous or file-backed shared memory with all pages populated. The destructor unmaps it.
+/// Anonymous or file-backed shared memory. All pages are allocated at the start. The destructor unmaps the memory.
 class Mapping {
 public:
     static Result<Mapping> map(int fd, std::size_t bytes) {
@@ -169,8 +170,9 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// Fetches a cache line for writing, which takes it from the core that has it. The compiler emits this instruction only
-/// if the target processor is known to have it, hence the assembly. Older processors ignore the instruction.
+/// Fetches a cache line for writing, which takes the line away from the core that has it. This is assembly, because the
+/// compiler emits the instruction only if it knows that the target processor has it. Older processors ignore the
+/// instruction.
 inline void fetch_line_to_write(const std::byte* line) {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(*line));
@@ -199,31 +201,31 @@ public:
         return *std::launder(reinterpret_cast<ReaderProgress*>(progress_ + reader * sizeof(ReaderProgress)));
     }
 
-    /// Accepts any number, because it is reduced modulo the number of slots: a turn, or a slot number from the other
-    /// side.
+    /// Accepts any number, a turn or a slot number from the other side: the result is the remainder after division by
+    /// the number of slots.
     SlotWord& word(std::uint64_t slot) const { return *std::launder(reinterpret_cast<SlotWord*>(start_of(slot))); }
     std::byte* payload(std::uint64_t slot) const { return start_of(slot) + sizeof(SlotWord); }
     IndexLine& index(std::uint64_t turn) const {
         return *std::launder(reinterpret_cast<IndexLine*>(index_ + (turn & mask_) * sizeof(IndexLine)));
     }
 
-    /// Prefetches the cache lines of a small slot for writing, because a reader has had them. A core executes its
-    /// stores in order, so a store to a missing line delays all later stores. Without this prefetch, the rate of small
-    /// messages was half (a virtual machine with 2 CPUs, 2026-11-22). For larger slots, the hardware prefetcher is
-    /// faster without help.
+    /// Prefetches the cache lines of a small slot for writing, because a reader has used them. A core executes its
+    /// stores in order, so a store to a line that is not in the cache delays all later stores. Without this prefetch,
+    /// the rate of small messages was half as high (a virtual machine with 2 CPUs, 2026-11-22). For larger slots, the
+    /// hardware prefetcher is faster without help.
     void fetch_to_write(std::uint64_t slot) const {
         if (shape_.stride > 2 * cache_line) return;
         fetch_line_to_write(start_of(slot));
         if (shape_.stride > cache_line) fetch_line_to_write(start_of(slot) + cache_line);
     }
 
-    /// The mark that identifies a turn. It is never 0, because memory filled with zeros must hold no message.
+    /// The mark that identifies a turn. It is never 0, because a slot filled with zeros must not look like a message.
     static constexpr std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
     static constexpr std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
 
-    /// The content of an index line: the whole turn and the slot. A mark is not enough here. The word of a slot is
+    /// The content of an index line: the whole turn, and the slot. A mark would not be enough. The word of a slot is
     /// overwritten every few turns, but an index line stays unchanged as long as readers find their messages without
-    /// it. In this time, the marks may repeat.
+    /// it. In this time, marks may repeat.
     static constexpr std::uint64_t indexed(std::uint64_t turn, std::uint64_t slot) {
         return (turn + 1) << slot_bits | slot;
     }
@@ -243,7 +245,8 @@ private:
     Waiting waiting_ = Waiting::busy_poll;
 };
 
-static_assert(Ring::mark(UINT32_MAX) != 0 && Ring::mark(UINT32_MAX >> 1) != 0);  // where turns wrap around
+// Marks start again from the beginning at these turns.
+static_assert(Ring::mark(UINT32_MAX) != 0 && Ring::mark(UINT32_MAX >> 1) != 0);
 
 class RingWriter {
 public:
@@ -256,14 +259,14 @@ public:
         used_.resize(ring.shape().slots);
     }
 
-    /// The slot for the next message. There is always one.
+    /// The slot for the next message. The writer always has one.
     std::byte* loan() {
         if (ring_.shape().reuses_last) [[unlikely]]
             prepare();
         return ring_.payload(slot_);
     }
 
-    /// Publishes what was written into the loaned slot. Returns false if no slot would be left for the next message.
+    /// Publishes what was written into the loaned slot. Returns false if this would leave no slot for the next message.
     bool publish(std::size_t bytes) {
         if (ring_.shape().reuses_last) [[unlikely]]
             learn();
@@ -272,7 +275,8 @@ public:
         return true;
     }
 
-    /// Copies the message into the slot and publishes it. Returns false if no slot would be left for the next message.
+    /// Copies the message into the slot and publishes it. Returns false if this would leave no slot for the next
+    /// message.
     bool write(std::span<const std::byte> message) {
         if (!has_another()) return false;
         if (ring_.shape().reuses_last) [[unlikely]]
@@ -293,7 +297,8 @@ private:
         std::uint64_t least = ring_.progress(0).released.load(std::memory_order_acquire);
         for (std::size_t reader = 1; reader < ring_.shape().readers; ++reader)
             least = std::min(least, ring_.progress(reader).released.load(std::memory_order_acquire));
-        if (least - released_ > turn_ - released_) return;  // more than were published: the memory was corrupted
+        // A reader has released more than was published: the memory was corrupted.
+        if (least - released_ > turn_ - released_) return;
         if (ring_.shape().reuses_last) reclaim(least);
         released_ = least;
     }
@@ -310,8 +315,8 @@ private:
         if (sleeps(ring_.waiting())) ring_.header().reader.wake();
     }
 
-    // The progress of the readers is read here, while a reader processes this message, so that no reader has to wait
-    // for it. The newest slot that can be released by now is the slot of the last message but one.
+    // Reads the progress of the readers. It does so while a reader processes this message, so that no reader has to
+    // wait for it. The newest slot that can be released by now is that of the message before the previous one.
     [[gnu::noinline]] void index_and_choose(std::uint64_t published) {
         if (slot_ != likely_slot(published)) {
             ring_.index(published).word.store(Ring::indexed(published, slot_), std::memory_order_release);
@@ -322,32 +327,32 @@ private:
         free_.pop_back();
     }
 
-    /// The slot where readers look for a turn first. If the message is there, they do not need the index.
+    /// The slot where readers look for a turn first. If they find the message there, they do not need the index.
     std::uint64_t likely_slot(std::uint64_t turn) const { return turn < 2 ? turn : used_[(turn - 2) % used_.size()]; }
 
-    /// Chooses the slot of the last message, if it has been released by now. Checking this takes as long as a
-    /// hand-over, so it is only done if writing a message takes long.
+    /// Chooses the slot of the last message, if it has been released by now. This check takes as long as a hand-over,
+    /// so it is done only if writing a message takes long.
     void choose_last() {
         const std::size_t known = free_.size();
         look();
         if (free_.size() > known) std::swap(slot_, free_.back());
     }
 
-    // A publisher need not write all of a loaned slot, so the size does not tell how long writing takes. Therefore the
+    // A publisher need not write all bytes of a loaned slot. So its size does not tell how long writing takes, and the
     // time is measured now and then.
     [[gnu::noinline]] void prepare() {
         if (much_is_written_) choose_last();
         if (turn_ % turns_to_learn == 0) loaned_ns_ = now_ns();
     }
-    /// Measures the time only once per loan, because a repeated call of publish() includes waiting time.
+    /// The time is measured once per loan, because a repeated call of publish() includes waiting time.
     void learn() {
         if (loaned_ns_ == 0) return;
         much_is_written_ = now_ns() - loaned_ns_ > much_ns;
         loaned_ns_ = 0;
     }
 
-    /// Slots that are released together are reused in the order in which they were published, but before slots that
-    /// were released earlier.
+    /// If several slots are released together, they are reused in the order in which they were published. Slots that
+    /// were released earlier follow after them.
     void reclaim(std::uint64_t released) {
         for (std::uint64_t turn = released; turn-- > released_;) free_.push_back(used_[turn % used_.size()]);
     }
@@ -358,11 +363,12 @@ private:
 
     Ring ring_;
     std::uint64_t turn_ = 0;
-    std::uint64_t slot_ = 0;      // the slot of the next message
-    std::uint64_t released_ = 0;  // as last read: the readers' cache lines are read only if the ring looks full
+    std::uint64_t slot_ = 0;  // the slot of the next message
+    // The value read last; the cache lines of the readers are read only if the ring looks full.
+    std::uint64_t released_ = 0;
     std::vector<std::uint64_t> free_;
     std::vector<std::uint64_t> used_;  // the slot of each turn from released_ to turn_
-    Nanoseconds loaned_ns_ = 0;        // 0: this loan is not measured
+    Nanoseconds loaned_ns_ = 0;        // 0: the time of this loan is not measured
     bool much_is_written_ = false;
 };
 
@@ -372,7 +378,7 @@ public:
     explicit RingReader(Ring ring, std::size_t reader_index = 0)
         : ring_(ring), reader_index_(reader_index), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
 
-    /// The next message, in place. The span has no data if there is no message.
+    /// The next message, in place. Returns a span without data if there is no message.
     std::span<const std::byte> read() {
         std::uint64_t word = ring_.word(slot_).load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {
@@ -385,7 +391,8 @@ public:
     void release() {
         ++turn_;
         if (ring_.shape().reuses_last) [[unlikely]] {
-            std::swap(slot_, before_);  // a writer with free slots alternates between two: RingWriter::likely_slot
+            // A writer that has free slots uses two of them in turn: see RingWriter::likely_slot.
+            std::swap(slot_, before_);
         } else {
             slot_ = turn_;
         }
@@ -405,7 +412,7 @@ private:
                 if (word >> 32 == Ring::mark(turn_)) return word;
             }
         }
-        // Both lines of the next message are then fetched at the same time. Otherwise the second fetch starts after the
+        // Fetches both lines of the next message at the same time. Without this, the second fetch would start after the
         // first.
         if (ring_.shape().stride == 2 * cache_line) __builtin_prefetch(ring_.payload(slot_) + cache_line);
         announce();  // the writer may be waiting for these slots

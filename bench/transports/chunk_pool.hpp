@@ -6,8 +6,8 @@
 // ring of each of them. A subscriber that has read the chunk decrements the count. At 0, the publisher may use the
 // chunk again.
 //
-// A slow subscriber does not delay the others, because each subscriber has its own ring. It announces how many
-// references it has released. If its ring is full, a message is dropped for this subscriber only. There are enough
+// A slow subscriber does not delay the others, because each subscriber has its own ring. It states in shared memory how
+// many references it has released. If its ring is full, a message is dropped for this subscriber only. There are enough
 // chunks to fill all rings with different ones. (If the publisher waits for all subscribers, a ring of slots is enough:
 // broadcast_ring.hpp.)
 #pragma once
@@ -27,7 +27,7 @@ namespace tacholog {
 struct ChunkHead {
     std::atomic<std::uint32_t> holders{0};  ///< the number of subscribers that have not released the chunk
     std::uint32_t bytes = 0;
-    std::uint64_t unused = 0;  ///< padding: the payload is aligned to 16 bytes
+    std::uint64_t unused = 0;  ///< padding, so that the payload is aligned to 16 bytes
 };
 
 struct PoolHeader {
@@ -40,7 +40,8 @@ struct alignas(cache_line) Progress {
     std::atomic<std::uint64_t> released{0};  ///< the number of references that the subscriber has released
 };
 
-/// One entry of a subscriber's ring: the chunk index, marked by Ring::marked. It has a cache line of its own.
+/// One entry of a subscriber's ring. It holds the index of a chunk, marked by Ring::marked, and has a cache line of its
+/// own.
 struct alignas(cache_line) Reference {
     std::atomic<std::uint64_t> word{0};
 };
@@ -57,14 +58,14 @@ struct PoolShape {
         return {max_bytes, std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 256)), stride, subscribers};
     }
 
-    /// One chunk more than can be in flight, so that one is always free to be loaned.
+    /// One chunk more than all references together can name, so that one is always free to be loaned.
     std::size_t chunks() const { return subscribers * references + 1; }
     std::size_t rings_at() const { return sizeof(PoolHeader) + subscribers * sizeof(Progress); }
     std::size_t chunks_at() const { return at_line_pair(rings_at() + subscribers * references * sizeof(Reference)); }
     std::size_t bytes() const { return chunks_at() + chunks() * stride; }
 
-    /// Overwriting a chunk that a subscriber still has in its cache is slower than overwriting one that has been
-    /// evicted from it. Therefore small chunks are used in order. For large ones, the chunk that was released last is
+    /// It is slower to overwrite a chunk that a subscriber still has in its cache than a chunk that the cache has
+    /// evicted. Therefore small chunks are used in order. Of the large chunks, the one that was released last is
     /// reused, because it is in the cache of this side.
     bool reuses_last() const { return stride > RingShape::most_in_turn(Written::in_place); }
 };
@@ -114,7 +115,7 @@ public:
         }
     }
 
-    /// A chunk for the next message. Returns the same chunk until it is published.
+    /// Returns a chunk for the next message. It is the same chunk until it is published.
     std::byte* loan() {
         if (!loaned_) {
             if (free_.empty() || pool_.shape().reuses_last()) collect();
@@ -144,7 +145,7 @@ public:
     std::uint64_t dropped(std::size_t subscriber) const { return rings_[subscriber].dropped; }
 
 private:
-    /// The publisher's view of the ring of one subscriber.
+    /// What the publisher knows about the ring of one subscriber.
     struct Ring {
         std::uint64_t turn = 0;
         std::uint64_t released = 0;  ///< as last read
@@ -167,8 +168,8 @@ private:
     }
 
     // The subscribers are not equally fast, so chunks are not released in order. All rings together hold fewer
-    // references than there are chunks, so some chunk is always free, unless a faulty subscriber corrupts the counts.
-    // In this case, the oldest chunk is reused.
+    // references than there are chunks, so one chunk is always free. Only a faulty subscriber can prevent this, by
+    // corrupting the counts. Then the oldest chunk is reused.
     void collect() {
         const auto back = [this](std::uint32_t chunk) {
             return pool_.head(chunk).holders.load(std::memory_order_acquire) == 0;
@@ -194,11 +195,11 @@ public:
     ChunkReader() = default;
     explicit ChunkReader(ChunkPool pool, std::size_t reader_index = 0) : pool_(pool), reader_index_(reader_index) {}
 
-    /// The next message, in place. The span has no data if there is no message.
+    /// The next message, in place. Returns a span without data if there is no message.
     std::span<const std::byte> read() {
         const std::uint64_t word = pool_.reference(reader_index_, turn_).word.load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {
-            // The reference and the first line of the chunk are then fetched at the same time, not one after the other.
+            // Fetches the reference and the first line of the chunk at the same time, not one after the other.
             __builtin_prefetch(&pool_.head(likely_next()));
             return {};
         }

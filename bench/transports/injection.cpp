@@ -40,7 +40,7 @@ bool set_count(std::uint64_t& into, std::string_view text) {
     return into > 0;
 }
 
-/// "N", "N:BYTE" or "N:BYTE:MASK", where BYTE may be "each".
+/// The text is "N", "N:BYTE" or "N:BYTE:MASK". BYTE may be "each".
 bool set_corruption(Corruption& into, std::string_view text) {
     const auto parts = split(text, ':');
     if (parts.size() > 3 || !set_count(into.every, parts[0])) return false;

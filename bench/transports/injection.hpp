@@ -1,5 +1,4 @@
-// The faults that the mock transport injects on purpose. They are the ground truth that the rig's figures are compared
-// with.
+// The faults that the mock transport injects on purpose. Tests compare the rig's figures with them.
 #pragma once
 
 #include <cstddef>
@@ -26,21 +25,23 @@ struct Stall {
 
 /// Changes one byte of every n-th message, by XOR with the mask.
 struct Corruption {
-    std::uint64_t every = 0;          ///< 0: no message
-    std::optional<std::size_t> byte;  ///< index from 0, counted with the rig's header; if not set, the last byte
-    bool each = false;  ///< the first corrupted message has byte 0 changed, the second one byte 1, and so on
+    std::uint64_t every = 0;  ///< 0: no message
+    /// Index of the changed byte, from 0; the rig's header counts. Not set: the last byte.
+    std::optional<std::size_t> byte;
+    bool each = false;  ///< changes byte 0 of the first corrupted message, byte 1 of the second one, and so on
     std::uint8_t mask = 0xFF;
 
-    /// The index of the byte to change in a message of this size, if `before` messages have been changed already.
+    /// Returns the index of the byte to change in a message of this size. `before` is the number of messages that were
+    /// changed earlier.
     std::size_t byte_index(std::size_t bytes, std::uint64_t before = 0) const {
         return each ? before % bytes : byte.value_or(bytes - 1);
     }
 };
 
-/// Each number n selects every n-th message of a channel; 0 selects none. A message that is lost has no other fault.
+/// A number N selects every N-th message of a channel; 0 selects none. A lost message has no other fault.
 struct Injection {
-    Nanoseconds hold_ns = 0;  ///< the subscriber can receive a message only this long after it was published
-    double service_ns = 0;    ///< messages pass one after the other, each in this time
+    Nanoseconds hold_ns = 0;  ///< a message can be received only this long after it was published
+    double service_ns = 0;    ///< messages pass through the transport one after the other, and each takes this time
     Stall stall;              ///< the subscriber can receive nothing during this time
     Stall send_stall;         ///< the publisher can send nothing during this time
     std::uint64_t lose = 0;
@@ -48,10 +49,10 @@ struct Injection {
     std::uint64_t duplicate = 0;
     std::uint64_t reorder = 0;  ///< the message is delivered after the next one
     Corruption corrupt;
-    Corruption corrupt_answer;  ///< the same for answers, on their way back to the publisher
+    Corruption corrupt_answer;  ///< the same for answers that return to the publisher
 };
 
-/// Parses a list of any of these:
+/// Parses a list of faults, for example
 /// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,silence=2,duplicate=7,reorder=5,corrupt=100:0:1".
 Result<Injection> parse_injection(std::string_view list);
 

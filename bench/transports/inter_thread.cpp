@@ -1,6 +1,6 @@
 // Threads of one process that share a ring of slots. Reliable and ordered: a slot is free again when all subscribers
-// have read it, and the publisher blocks if the ring is full. Messages are written and read in place. This is the lower
-// bound for all transports that cross a process boundary.
+// have read it, and the publisher blocks if the ring is full. Messages are written and read in place. No transport
+// between processes can be faster than this.
 #include <condition_variable>
 
 #include "transports/meeting_place.hpp"
@@ -17,7 +17,7 @@ struct SharedRing {
     Ring ring;
 };
 
-/// Where a subscriber waits for the ring. The publisher creates one ring for all subscribers.
+/// Where a subscriber waits for its publisher to create the ring. The publisher creates one ring for all subscribers.
 class Seat {
 public:
     void give(std::shared_ptr<SharedRing> ring, std::size_t reader_index) {
@@ -27,14 +27,14 @@ public:
         came_.notify_one();
     }
 
-    /// Returns null if the ring has not been given within `patience`.
+    /// Returns null if the publisher has not passed on the ring within `patience`.
     std::shared_ptr<SharedRing> wait(Patience patience) {
         std::unique_lock lock{mutex_};
         came_.wait_for(lock, patience, [this] { return ring_ != nullptr; });
         return ring_;
     }
 
-    std::size_t reader_index() const { return reader_index_; }  ///< valid once the ring has been given
+    std::size_t reader_index() const { return reader_index_; }  ///< valid when the publisher has passed on the ring
 
 private:
     std::mutex mutex_;

@@ -1,6 +1,5 @@
 // The IP endpoint of a subscriber, as text that is sent over the control channel: "127.0.0.1:40000/1234" or
-// "[::1]:40000/1234". It is an address and a random token. The token prevents datagrams of another run from being
-// accepted.
+// "[::1]:40000/1234". It is an address and a random token. Datagrams of other runs have other tokens, and are rejected.
 #pragma once
 
 #include <cstdint>
@@ -49,12 +48,13 @@ inline std::optional<IpEndpoint> parse_endpoint(std::string_view text) {
     const auto host = text.substr(0, colon);
     if (host.find('%') != std::string_view::npos) return std::nullopt;
     const auto address = parse_address(host, *port);
-    // Only with brackets is it clear where an IPv6 address ends and where the port begins.
+    // An IPv6 address needs brackets. Without them, it is not clear where the address ends and where the port begins.
     if (!address || (address->family() == AF_INET6 && host.front() != '[')) return std::nullopt;
     return IpEndpoint{*address, *token};
 }
 
-/// The endpoint as this side reaches it. The peer reaches this side at `own_host`.
+/// The endpoint in the form in which this side reaches it. `own_host` is the address at which the peer reaches this
+/// side.
 inline std::optional<IpEndpoint> parse_endpoint(std::string_view text, std::string_view own_host) {
     auto endpoint = parse_endpoint(text);
     if (endpoint) endpoint->address = reached_from(endpoint->address, own_host);
@@ -68,7 +68,7 @@ inline Result<IpEndpoint> subscriber_at(std::string_view endpoint, const Topic& 
     return Error{"advertise to '" + std::string{endpoint} + "': not a " + std::string{protocol} + " endpoint"};
 }
 
-/// For Transport::endpoint_at. Text that is not an endpoint is returned as it is, because `advertise` rejects it later.
+/// For Transport::endpoint_at. If the text is no endpoint, returns it unchanged, because `advertise` rejects it later.
 inline std::optional<std::string> ip_endpoint_at(std::string_view text, const Address& host) {
     const auto endpoint = parse_endpoint(text);
     if (endpoint && !of_one_host(endpoint->address, host)) return std::nullopt;

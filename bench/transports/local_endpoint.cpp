@@ -16,15 +16,15 @@
 namespace tacholog {
 namespace {
 
-constexpr std::uint64_t password_magic = 0x31304B4C4F4F4454;  // other versions of perftest have another value
+constexpr std::uint64_t password_magic = 0x31304B4C4F4F4454;  // the value differs between versions of perftest
 
-/// What each side sends to the other one to identify itself.
+/// Each side sends this to identify itself to the other side.
 struct Password {
     std::uint64_t magic = password_magic;
     std::uint64_t token = 0;
 };
 
-/// The limit for connections that have not sent their token yet. If there are more, the oldest is closed.
+/// The largest number of connections that have not sent their token yet. If there are more, the oldest is closed.
 constexpr std::size_t most_pending = 32;
 
 /// Processes of other users are rejected. Root is accepted, because it can access every process anyway.
@@ -85,12 +85,12 @@ Result<Fd> LocalAcceptor::wait(Patience patience) {
     came_.wait_for(lock, patience, [this] { return static_cast<bool>(publisher_); });
     if (!publisher_) return Fd{};
     lock.unlock();
-    thread_.join();  // the thread must not run during a measurement
+    thread_.join();  // the thread must have ended before a measurement begins
     return std::move(publisher_);
 }
 
 void LocalAcceptor::watch() {
-    // If accepting fails, for example without free descriptors or memory, it is tried again after this time.
+    // If accepting fails, for example without free descriptors or memory, the next attempt follows after this time.
     constexpr int try_again_ms = 50;
     std::vector<Fd> pending;
     bool accepts = true;

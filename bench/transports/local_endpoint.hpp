@@ -1,8 +1,8 @@
-// How two processes of one host connect over a local socket. Every process on the host can read the name of the socket
-// and connect to it, because /proc/net/unix lists all names in the abstract namespace. Therefore each side checks the
-// other before it sends anything else: its user, which the kernel knows (SO_PEERCRED), and a token that is sent over
-// the control channel only. There are two tokens: the publisher sends the first one, and the subscriber answers with
-// the second one. So a process that pretends to be one side never receives the token that this side must send.
+// How two processes of one host connect over a local socket. /proc/net/unix lists all names in the abstract namespace,
+// so every process on the host can read the name of the socket and connect to it. Therefore each side checks the other
+// before it sends anything else. It checks the user, which the kernel knows (SO_PEERCRED), and a token that is sent
+// over the control channel only. There are two tokens: the publisher sends the first one, and the subscriber answers
+// with the second one. So a process that pretends to be one side never receives the token that this side must send.
 #pragma once
 
 #include <condition_variable>
@@ -53,7 +53,7 @@ private:
     bool admit(Fd& connection);
 
     Fd listener_;
-    Fd closing_;  ///< readable when the thread must stop accepting
+    Fd closing_;  ///< readable from the moment at which the thread must stop accepting
     LocalEndpoint endpoint_;
     std::mutex mutex_;
     std::condition_variable came_;

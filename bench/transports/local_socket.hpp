@@ -21,7 +21,7 @@
 
 namespace tacholog {
 
-/// All names have the same prefix, so that a name from a peer can never lead to the socket of another program.
+/// All names begin with the same prefix, so that a name from a peer never leads to the socket of another program.
 struct AbstractAddress {
     explicit AbstractAddress(std::string_view channel) {
         const std::string name = "tacholog/" + std::string{channel};
@@ -45,7 +45,7 @@ inline Result<Fd> listen_locally(const std::string& name) {
     return listener;
 }
 
-/// Never waits, because the connection is established as soon as it is in the queue of the listener.
+/// This call does not wait: a connection is established as soon as it is in the queue of the listener.
 inline Result<Fd> connect_locally(const std::string& name) {
     Fd socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (!socket) return os_error("socket for @" + name);
@@ -65,25 +65,25 @@ inline bool hung_up(const Fd& socket) {
     return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/// Shared memory begins with this head, so that a subscriber detects memory of another program or another version.
-/// Increase the version whenever you change the layout behind it: the ring, its slots, the pool, its chunks, or how the
-/// sides wake each other.
+/// The head of shared memory, by which a subscriber detects memory of another program or another version. Increase the
+/// version whenever you change the layout behind it: the ring, its slots, the pool, its chunks, or how the sides wake
+/// each other.
 struct alignas(128) MemoryHead {  // the size of a pair of cache lines, so that the next byte starts a pair
     static constexpr std::uint64_t right_magic = 0x4D48534F48434154;  // "TACHOSHM" in memory
     static constexpr std::uint64_t right_version = 2;
 
     std::uint64_t magic = right_magic;
     std::uint64_t version = right_version;
-    std::uint64_t bytes = 0;  ///< the size of the memory behind this head
+    std::uint64_t bytes = 0;  ///< the size in bytes of the memory behind this head
 };
 
 /// What the publisher tells a subscriber about the shared memory.
 struct MemoryOffer {
-    std::size_t max_bytes = 0;  ///< the size of the largest message
+    std::size_t max_bytes = 0;  ///< the size in bytes of the largest message
     std::size_t reader = 0;     ///< the index of this subscriber in the memory, from 0
 };
 
-/// A message that holds one offer and has room for one descriptor.
+/// The socket message that offers shared memory: it holds one offer, and has room for one descriptor.
 struct Envelope {
     Envelope() {
         header.msg_iov = &part;
@@ -114,7 +114,7 @@ inline Result<Fd> receive_descriptor(const Fd& socket, MemoryOffer& offer) {
     Envelope envelope;
     const auto received = ::recvmsg(socket.get(), &envelope.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (received < 0) return os_error("receive the descriptor of the shared memory");
-    // All received descriptors are taken, because otherwise unwanted ones would stay open. The padding leaves room for
+    // Takes all received descriptors, because others than the expected one would stay open. The padding leaves room for
     // two.
     std::vector<Fd> came;
     const cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);

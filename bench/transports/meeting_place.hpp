@@ -1,4 +1,5 @@
-// Where two threads of one process find the object that they share. They have only the program in common.
+// A place where two threads of one process find the object that they share. Otherwise they have only the program in
+// common.
 #pragma once
 
 #include <map>

@@ -30,16 +30,17 @@ constexpr std::array settings{
             .default_value = no_faults,
             .meaning =
                 "faults on the way to the subscriber, to test the figures: hold=TIME, stall=TIME/PERIOD "
-                "(subscriber), send-stall=TIME/PERIOD (publisher); silence=PUBLISHER: all messages of this one of "
-                "several (from 1) are lost; every N-th message: lose=N, duplicate=N, reorder=N, "
+                "(subscriber), send-stall=TIME/PERIOD (publisher); silence=PUBLISHER: all messages of this publisher "
+                "are lost (the first of several publishers is 1); every N-th message: lose=N, duplicate=N, reorder=N, "
                 "corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0; default: the last; each: "
                 "every one in turn) XOR MASK (default 255); corrupt-answer=... the same for the answers",
             .check = check_faults},
     Setting{.name = "capacity",
             .values = "RATE",
             .default_value = no_limit,
-            .meaning = "messages per second that get through to the subscriber, one after the other, each in the same "
-                       "time; those that come faster wait in a queue, which holds the publisher up when it is full",
+            .meaning =
+                "how many messages per second pass to the subscriber, one after the other, each in the same time; "
+                "messages that come faster wait in a queue, and the publisher waits when the queue is full",
             .check = whole_number<1, 1'000'000'000>}};
 
 Result<Injection> injection_of(const Settings& given) {
@@ -47,7 +48,7 @@ Result<Injection> injection_of(const Settings& given) {
     return faults.empty() || faults == no_faults ? Injection{} : parse_injection(faults);
 }
 
-/// Rejects a byte index that is outside of the smallest message, because that byte could not be changed.
+/// Rejects the index of a byte that the smallest message does not have, because that byte could not be changed.
 Result<void> ready(const RunPlan& plan) {
     const auto injection = injection_of(plan.settings);
     if (!injection) return injection.error();
@@ -61,8 +62,8 @@ Result<void> ready(const RunPlan& plan) {
     return {};
 }
 
-/// Faults are injected only on the way to the subscriber, so a round trip shows exactly the injected faults. The only
-/// fault of answers is corruption, which has its own setting.
+/// Faults are injected only on the way to the subscriber, so a round trip has exactly these faults. Answers have only
+/// one kind of fault, corruption, which has its own setting.
 Result<Injection> injection_of(const Topic& topic) {
     auto injection = injection_of(topic.settings);
     if (injection && topic.direction == Direction::messages) {
@@ -77,7 +78,8 @@ Result<Injection> injection_of(const Topic& topic) {
     return of_answers;
 }
 
-// A hold or a stall ends by time, and nobody wakes the waiting thread. Therefore threads sleep only briefly.
+// A hold or a stall ends at a certain time, and nobody wakes the waiting thread then. Therefore threads sleep only
+// briefly.
 constexpr Nanoseconds longest_nap_ns = 20'000;
 
 struct Held {
@@ -152,8 +154,9 @@ private:
     const Nanoseconds start_ns_ = now_ns();
     std::mutex mutex_;
     std::deque<Held> queue_;
-    std::optional<Held> swapped_;  // waits for the next message, which overtakes it
-    double served_ns_ = 0;  // end of the last message, since the start; a double, because fractions of a ns add up
+    std::optional<Held> swapped_;  // this message waits for the next one, which overtakes it
+    // When the last message had passed, from the start; a double, because fractions of a ns add up.
+    double served_ns_ = 0;
     std::uint64_t count_ = 0;
     std::uint64_t corrupted_ = 0;
 };

@@ -1,5 +1,5 @@
-// A word in shared memory (a futex) on which threads sleep until another thread wakes them. If the word is zero, no
-// thread sleeps.
+// A word in shared memory (a futex) on which threads sleep until another thread wakes them. It is zero if no thread
+// sleeps.
 #pragma once
 
 #include <linux/futex.h>
@@ -19,8 +19,8 @@ class alignas(64) Parking {
 public:
     static constexpr Nanoseconds longest_nap_ns = 50'000'000;
 
-    /// Sleeps until `ready()`, for at most `patience`. Calls `gone()` after each wake-up without a message and after
-    /// each nap, because a killed peer wakes nobody. Returns true if ready.
+    /// Sleeps until `ready()` returns true, for at most `patience`. Calls `gone()` after each nap, and after each
+    /// wake-up without a message, because a killed peer wakes nobody. Returns true if ready.
     template <typename Ready, typename Gone>
     bool park(Ready&& ready, Patience patience, Gone&& gone, Nanoseconds nap_ns) {
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
@@ -34,17 +34,18 @@ public:
         return false;
     }
 
-    /// Wakes all threads that sleep here. The data that they wait for must have been written before. A sleeper first
-    /// sets its bit and then checks for the data. The waker first writes the data and then checks the bit. Both change
-    /// the same word, so at least one of them sees the change of the other, and no wake-up is lost.
+    /// Wakes all threads that sleep here. Call it after writing the data that they wait for. A thread that goes to
+    /// sleep first sets its bit in the word, and then checks for the data. The thread that wakes it first writes the
+    /// data, and then checks the bit. Both change the same word, so at least one of them sees the change of the other,
+    /// and no wake-up is lost.
     void wake() {
         if ((state_.fetch_and(~somebody_sleeps, std::memory_order_acq_rel) & somebody_sleeps) != 0) [[unlikely]]
             wake_all();
     }
 
 private:
-    // The other bits of the word count the wake-ups. Without this count, a thread that is about to sleep could miss a
-    // wake-up, because a second thread may have set the bit again.
+    // The other bits of the word count the wake-ups. Without the count, a thread that is about to sleep could miss a
+    // wake-up: a second thread may have set the bit again in the meantime.
     static constexpr std::uint32_t somebody_sleeps = 1;
     static constexpr std::uint32_t one_wake = 2;
 
@@ -63,8 +64,8 @@ private:
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-/// Waits until `ready()`, by polling or sleeping as `waiting` says. Returns false if this takes longer than `patience`,
-/// or if `gone()`.
+/// Waits until `ready()` returns true. `waiting` decides whether it polls or sleeps. Returns false if this takes longer
+/// than `patience`, or if `gone()` returns true.
 template <typename Ready, typename Gone>
 bool wait_for(Ready&& ready, Waiting waiting, Patience patience, Parking& parking, Gone&& gone,
               Nanoseconds nap_ns = Parking::longest_nap_ns) {

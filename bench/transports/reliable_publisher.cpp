@@ -12,16 +12,16 @@ namespace tacholog::reliable {
 namespace {
 
 constexpr Patience tick{5};
-constexpr Patience longest_nap{2};  // a heartbeat may become due in the meantime
+constexpr Patience longest_nap{2};  // short, because a heartbeat may become due meanwhile
 constexpr Nanoseconds shortest_patience_ns = 2 * millisecond_ns;
 constexpr Nanoseconds longest_patience_ns = 200 * millisecond_ns;
 constexpr Nanoseconds keep_alive_ns = 500 * millisecond_ns;
 constexpr int publications_unserved = 16;
 constexpr Nanoseconds slow_after_ns = 10 * millisecond_ns;
 
-/// One subscriber at `peer`, or the guests, which are invited at their own addresses.
+/// The subscribers: either one at `peer`, or the guests, each of which is invited at its own address.
 std::vector<Receiver> receivers_of(const Link& link) {
-    // A subscriber with a known address may be sent a few packets before it has announced its window.
+    // A few packets may be sent to a subscriber with a known address before it has announced its window.
     if (link.guests.empty()) return {{.token = link.stream, .address = link.peer, .name = link.name, .window = 2}};
     return link.guests;
 }
@@ -82,7 +82,8 @@ Result<std::span<std::byte>> ReliablePublisher::acquire(std::size_t bytes) {
     return std::span{slot(message_), bytes};
 }
 
-// A message counts as published once it is queued. The housekeeper thread sends the packets that are left over.
+// A message counts as published when its packets are queued. The housekeeper thread sends the packets that are left
+// over.
 Result<Done> ReliablePublisher::commit(Patience patience) {
     const std::lock_guard lock{mutex_};
     wait_.begin(link_.socket, patience, longest_nap);
@@ -97,7 +98,7 @@ Result<Done> ReliablePublisher::commit(Patience patience) {
     full_since_ns_ = 0;
     queue();
     pump_all(patience);
-    // Answers are read only when they matter, or now and then, because each check is a system call.
+    // Answers are read only when they are needed, and otherwise now and then: each check is a system call.
     if (++since_served_ >= publications_unserved) serve();
     return Done::yes;
 }
@@ -112,7 +113,8 @@ void ReliablePublisher::queue() {
     ++message_;
 }
 
-/// If a subscriber delays a message for this long, the publisher does not wait for it again until it has caught up.
+/// If a subscriber delays a message for this long, the publisher does not wait for it again until the subscriber has
+/// caught up.
 void ReliablePublisher::leave_slow_behind() {
     if (!receivers_.leaves_behind() || !full()) return;
     const Nanoseconds now = now_ns();
@@ -131,8 +133,8 @@ bool ReliablePublisher::pump() {
     return moved;
 }
 
-/// Waits for the window for at most `patience` each time. If this fails once, later messages do not wait for the
-/// subscriber until it answers; they are sent if the window allows it.
+/// Waits until the window has room, for at most `patience`. After one time-out, the following messages do not wait for
+/// the subscriber until it answers. They are sent if the window allows it.
 void ReliablePublisher::pump_all(Patience patience) {
     wait_.begin(link_.socket, stalled_ ? Patience{0} : patience, longest_nap);
     while (sent_ < queued_ && !receivers_.all_gone()) {
@@ -211,7 +213,7 @@ void ReliablePublisher::invite(const Receiver& guest) {
         Invitation invitation;
     } said{{guest.token, Kind::invitation, stamp_of(now_ns()), 0, 0, 0, 0, static_cast<std::uint32_t>(piece_bytes_), 0},
            {to_bytes(link_.peer), htons(link_.peer.port()), {}, link_.stream}};
-    // Best effort is enough, because the invitation is sent again until it is answered.
+    // An invitation may be lost, because it is sent again until it is answered.
     static_cast<void>(::sendto(link_.socket.get(), &said, sizeof said, MSG_NOSIGNAL | MSG_DONTWAIT, guest.address.get(),
                                guest.address.length()));
 }
@@ -222,8 +224,8 @@ void ReliablePublisher::welcome(const Receiver& guest) {
     send_datagram(header, {});
 }
 
-/// Skips to a message in the middle of those that are still stored, not to the oldest one. The oldest would be
-/// overwritten before the subscriber can ask for it.
+/// The subscriber skips to a message in the middle of those that are still stored. The oldest one would be overwritten
+/// before the subscriber can ask for it.
 void ReliablePublisher::send_skip(const Receiver& to) {
     const std::uint64_t message =
         std::max(oldest_message(), message_ - std::min<std::uint64_t>(message_, under_way_ / 2));
@@ -266,13 +268,13 @@ void ReliablePublisher::read_answers() {
 
 void ReliablePublisher::handle(Receiver& from, const Answer& answer, Nanoseconds now) {
     stalled_ = false;
-    if (answer.stamp_us == 0) {  // it waits for the confirmation that we have received its answer
+    if (answer.stamp_us == 0) {  // the subscriber waits for a confirmation that we have received its answer
         link_.guests.empty() ? send_heartbeat(Kind::heartbeat) : welcome(from);
     }
     learn(from, answer, now);
     receivers_.update();
-    // The interval between heartbeats grows only while a subscriber does not answer. A subscriber that answers may lose
-    // the same packet again, so it is asked soon.
+    // The interval between heartbeats grows only while a subscriber does not answer. A subscriber that answers is asked
+    // soon, because it may lose the same packet again.
     patience_ns_ = std::clamp(2 * from.round_trip_ns, shortest_patience_ns, longest_patience_ns);
     if (from.slow && from.released < oldest_message()) send_skip(from);
     send_again(from, answer, now);
@@ -291,12 +293,12 @@ void ReliablePublisher::learn(Receiver& from, const Answer& answer, Nanoseconds 
         from.round_trip_ns += (Nanoseconds{sample_us} * 1000 - from.round_trip_ns) / 8;
 }
 
-// A missing packet may still be on its way, so it is sent again only after one round-trip time. A burst that overflowed
-// the subscriber's socket buffer is not sent as a burst again.
+// A missing packet may still be on its way. So it is sent again only after one round-trip time. If a burst overflowed
+// the socket buffer of the subscriber, its packets are not sent again as a burst.
 void ReliablePublisher::send_again(const Receiver& to, const Answer& answer, Nanoseconds now) {
     constexpr Nanoseconds shortest_wait_ns = 300'000;
-    // If a subscriber reads slowly, its round-trip time looks long. Each repair would then wait that long, so the wait
-    // is limited.
+    // A subscriber that reads slowly seems to have a long round-trip time. A repair would wait for that time, so the
+    // wait is limited.
     const Nanoseconds wait = std::clamp(to.round_trip_ns, shortest_wait_ns, longest_patience_ns);
     const std::uint64_t lowest = std::max(to.acknowledged, first_packet(oldest_message()));
     std::uint64_t most = to.window / 4 + 1;
@@ -319,7 +321,7 @@ void ReliablePublisher::look_at_clock(Nanoseconds now) {
     for (Receiver& one : receivers_.all()) {
         if (!one.owes(sent_, message_) && one.heard) continue;
         heard_ns = std::min(heard_ns, one.last_heard_ns);
-        // A silent subscriber is considered gone only if we have asked it all the time: our own process may have been
+        // A silent subscriber counts as gone only if we have asked it all the time: our own process may have been
         // suspended.
         const bool asked = last_asked_ns_ > one.last_heard_ns + longest_silence_ns / 2;
         const bool silent = asked && now - one.last_heard_ns > longest_silence_ns;
@@ -335,18 +337,18 @@ void ReliablePublisher::keep_house() {
     std::unique_lock stop_lock{stop_mutex_};
     while (!stop_.wait_for(stop_lock, tick, [this] { return stopping_; })) {
         const std::unique_lock lock{mutex_, std::try_to_lock};
-        if (!lock.owns_lock()) continue;  // the publisher's thread is using it
+        if (!lock.owns_lock()) continue;  // the publisher's thread is working on the same data
         serve();
         while (pump()) read_answers();
     }
 }
 
 // The last messages may have been lost, so the publisher stays until every subscriber has them. It waits only for
-// subscribers that answer, and there are two limits: a total time, and a shorter time without any answer.
+// subscribers that answer. Two limits end the wait: a total time, and a shorter time without any answer.
 void ReliablePublisher::linger() {
     constexpr Nanoseconds longest_ns = 5000 * millisecond_ns;
     constexpr Nanoseconds longest_unanswered_ns = 1000 * millisecond_ns;
-    constexpr int last_words = 3;  // sent several times, as one may be lost
+    constexpr int last_words = 3;  // sent several times, because one of them may be lost
     const std::lock_guard lock{mutex_};
     const Nanoseconds start = now_ns();
     patience_ns_ = shortest_patience_ns;

@@ -21,16 +21,16 @@
 namespace tacholog::reliable {
 
 struct Link {
-    Fd socket;              ///< non-blocking; connected if the peer's address cannot change
-    bool connected = true;  ///< if not, each datagram goes to `peer`, which is updated from the source of each answer
-    Address peer;           ///< if not connected: the expected address, until the first answer
+    Fd socket;              ///< a non-blocking socket; it is connected if the peer's address cannot change
+    bool connected = true;  ///< if false, each datagram is sent to `peer`, which becomes the source of each answer
+    Address peer;           ///< if not connected: the expected address, until the first answer arrives
     std::uint64_t stream = 0;
     std::string name;                   ///< the peer's name, for error messages
     std::vector<Receiver> guests = {};  ///< the subscribers to invite, if `peer` is a group; otherwise empty
     SlowSubscriber slow = SlowSubscriber::block;
 };
 
-/// The number of message bytes per datagram that avoids IP fragmentation, on the route of a connected socket.
+/// The number of message bytes per datagram that avoids IP fragmentation on the route of a connected socket.
 std::size_t piece_for(const Fd& socket);
 
 class ReliablePublisher final : public Publisher {
@@ -92,7 +92,7 @@ private:
     std::size_t piece_bytes_;
     std::size_t under_way_;  ///< the largest number of messages in flight
     std::size_t slot_bytes_;
-    std::vector<std::byte> memory_;  ///< one slot more than messages in flight, so that one is always free
+    std::vector<std::byte> memory_;  ///< the slots: one more than messages in flight, so that one is always free
     std::vector<Packet> packets_;
     std::vector<std::uint64_t> first_packets_;  ///< the first packet of each message in flight
     std::size_t loaned_bytes_ = 0;
@@ -100,13 +100,13 @@ private:
     mutable std::mutex mutex_;  ///< protects all members below, up to stop_mutex_
     Receivers receivers_;
     std::uint64_t message_ = 0;  ///< the sequence number of the next message
-    std::uint64_t queued_ = 0;   ///< the number of packets
-    std::uint64_t sent_ = 0;     ///< the number of packets
+    std::uint64_t queued_ = 0;   ///< the number of packets that are queued or sent
+    std::uint64_t sent_ = 0;     ///< the number of packets that were sent
     Nanoseconds last_asked_ns_ = 0;
     Nanoseconds full_since_ns_ = 0;                 ///< 0: not full
     Nanoseconds patience_ns_ = 2 * millisecond_ns;  ///< the time until the next heartbeat
     int since_served_ = 0;
-    bool stalled_ = false;  ///< a message timed out, and no answer has arrived since
+    bool stalled_ = false;  ///< whether a message has timed out, and no answer has arrived since
 
     std::mutex stop_mutex_;
     std::condition_variable stop_;

@@ -1,8 +1,6 @@
-// What the publisher of reliable UDP knows about its subscribers, and how far it may send.
-//
-// The slowest subscriber that the publisher waits for sets the pace. A subscriber that was left behind is not waited
-// for until it has caught up. If all are left behind, the fastest one sets the pace, because otherwise nobody would
-// receive anything.
+// What the publisher of reliable UDP knows about its subscribers, and how far it may send. The slowest subscriber sets
+// the pace. A subscriber that was left behind does not count until it has caught up. If all are left behind, the
+// fastest one sets the pace, because otherwise nobody would receive anything.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +15,16 @@
 namespace tacholog::reliable {
 
 struct Receiver {
-    std::uint64_t token = 0;         ///< the first field of its answers
+    std::uint64_t token = 0;         ///< identifies the subscriber; each answer begins with it
     Address address;                 ///< the address where it can be invited
     std::string name;                ///< for error messages
-    std::uint64_t window = 0;        ///< the number of packets that the subscriber accepts, as it announces
-    std::uint64_t acknowledged = 0;  ///< the number of packets that it has received or skipped, without a gap
-    std::uint64_t released = 0;      ///< the number of messages
-    std::uint64_t skipped = 0;       ///< the number of messages
+    std::uint64_t window = 0;        ///< the number of packets that the subscriber can accept, as it has announced
+    std::uint64_t acknowledged = 0;  ///< all packets before this one were received or skipped
+    std::uint64_t released = 0;      ///< the number of messages that it has released
+    std::uint64_t skipped = 0;       ///< the number of messages that it has skipped
     Nanoseconds round_trip_ns = millisecond_ns;
     Nanoseconds last_heard_ns = 0;
-    bool heard = false;  ///< whether any answer has been received
+    bool heard = false;  ///< whether the subscriber has ever answered
     bool gone = false;
     bool slow = false;
 
@@ -59,8 +57,8 @@ public:
     }
     bool all_gone() const { return std::all_of(all_.begin(), all_.end(), is_gone); }
 
-    /// A subscriber whose loss ends the run, or null. If the publisher waits for all, this is any subscriber that is
-    /// gone. Otherwise the run ends only if all are gone.
+    /// Returns a subscriber whose loss ends the run, or null. If the publisher waits for all, this is any subscriber
+    /// that is gone. Otherwise the run ends only if all are gone.
     const Receiver* missed() const {
         const auto gone = std::find_if(all_.begin(), all_.end(), is_gone);
         if (gone == all_.end() || (leaves_behind() && !all_gone())) return nullptr;
@@ -71,13 +69,13 @@ public:
         return std::any_of(all_.begin(), all_.end(), [&](const Receiver& one) { return one.owes(packets, messages); });
     }
 
-    /// Stops waiting for the subscribers that delay the others.
+    /// Leaves behind the subscribers that delay the others.
     void leave_slowest_behind() {
         for (Receiver& one : all_) one.slow = one.slow || one.released == released_;
         update();
     }
 
-    /// Must be called after any change of a receiver.
+    /// Call this after any change of a receiver.
     void update() {
         const Receiver* furthest = nullptr;
         std::optional<std::uint64_t> released;

@@ -14,7 +14,8 @@ constexpr std::size_t largest_datagram = 65536;
 constexpr Nanoseconds answer_within_ns = millisecond_ns;
 constexpr Nanoseconds answer_again_ns = 5 * millisecond_ns;
 constexpr Nanoseconds knock_every_ns = 50 * millisecond_ns;
-constexpr Patience longest_nap{10};  // an answer may become due, or a silence may become too long
+// Short, because an answer may become due, or the publisher may have been silent for too long.
+constexpr Patience longest_nap{10};
 constexpr Nanoseconds keep_alive_ns = 1000 * millisecond_ns;
 
 }  // namespace
@@ -37,7 +38,7 @@ ReliableSubscriber::ReliableSubscriber(Fd socket, std::uint64_t token, const Top
 }
 
 ReliableSubscriber::~ReliableSubscriber() {
-    constexpr int last_words = 2;  // sent several times, as one may be lost
+    constexpr int last_words = 2;  // sent several times, because one of them may be lost
     for (int count = 0; count < last_words && piece_bytes_ > 0; ++count) answer(Kind::left);
 }
 
@@ -76,8 +77,8 @@ Result<std::span<const std::byte>> ReliableSubscriber::receive(Patience patience
 bool ReliableSubscriber::ready() {
     for (std::size_t emptied = 0; released_ < skip_before_ && !whole(); ++emptied) {
         slot(released_) = {};
-        // Once all slots are empty, the remaining messages need not be skipped one by one, however large the sequence
-        // number is that a publisher sends.
+        // A faulty publisher may send a very large sequence number. Once all slots are empty, the remaining messages
+        // are skipped together, not one by one.
         const std::uint64_t step = emptied < slots_.size() ? 1 : skip_before_ - released_;
         released_ += step;
         skipped_ += step;
@@ -95,7 +96,7 @@ bool ReliableSubscriber::publisher_gone(Nanoseconds quiet, bool patience_over) c
 void ReliableSubscriber::release() noexcept {
     slot(released_) = {};
     ++released_;
-    // The publisher may be waiting for this slot.
+    // The publisher may be waiting until this slot is free.
     if (released_ - answered_released_ >= std::max<std::size_t>(1, slots_.size() / 4)) answer(Kind::answer);
 }
 
@@ -189,7 +190,7 @@ void ReliableSubscriber::agree_on(std::size_t piece_bytes) {
     memory_.resize(under_way * slot_bytes_);
     slots_.resize(under_way);
     present_.resize(under_way * pieces);
-    // The kernel counts a datagram as up to twice its size, and a small one as about a kilobyte.
+    // The kernel counts up to twice the size of a datagram, and about a kilobyte for a small one.
     const auto room = static_cast<std::size_t>(effective(incoming(), SO_RCVBUF));
     window_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(room / (2 * piece_bytes + 1024), 2, most_packets));
 }
@@ -213,7 +214,7 @@ void ReliableSubscriber::accept(const PacketHeader& header, std::span<const std:
     answer(Kind::answer);
 }
 
-/// Keeps the packets of the skipped messages that have been received: messages that are complete are still delivered.
+/// Skips messages, but keeps their received packets: messages that are complete are still delivered.
 void ReliableSubscriber::skip_to(const PacketHeader& header) {
     skip_before_ = std::max(skip_before_, header.message);
     if (header.packet <= next_packet_) return;
@@ -230,7 +231,7 @@ void ReliableSubscriber::move_on(std::uint64_t packet) {
     }
 }
 
-/// Whether a packet is in flight and has not been received yet.
+/// Whether a packet was sent and has not been received yet.
 bool ReliableSubscriber::wanted(const PacketHeader& header) const {
     if (header.packet < next_packet_ || header.packet - next_packet_ >= present_.size()) return false;
     if (header.message < released_ || header.message - released_ >= slots_.size()) return false;
@@ -252,8 +253,8 @@ void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::by
     move_on(next_packet_);
 }
 
-// This uses the packets that have been received, not known_packets_. After a heartbeat, known_packets_ includes packets
-// that will still arrive at the expected place.
+// This uses the packets that have been received, not known_packets_. After a heartbeat, known_packets_ also counts
+// packets that are still on their way and will arrive at the expected place.
 void ReliableSubscriber::expect_after(const PacketHeader& header) {
     if (header.packet < expected_packet_) return;
     const bool last = header.fragment + 1 == pieces_of(header.total_bytes, piece_bytes_);
@@ -262,7 +263,7 @@ void ReliableSubscriber::expect_after(const PacketHeader& header) {
     expected_packet_ = header.packet + 1;
 }
 
-// Answers only when nothing arrives for a while. Otherwise each message would cost an answer.
+// Answers only when nothing arrives for a while: otherwise each message would cost an answer.
 void ReliableSubscriber::answer_if_due(Nanoseconds quiet) {
     if (piece_bytes_ == 0) return knock();
     const bool owed = unanswered_ > 0 || released_ != answered_released_;
@@ -284,7 +285,7 @@ void ReliableSubscriber::answer(Kind kind) {
     list_missing(said);
     unanswered_ = 0;
     answered_released_ = released_;
-    // Best effort is enough, because the publisher asks again if an answer is lost.
+    // An answer may be lost, because the publisher asks again.
     static_cast<void>(::sendto(socket_.get(), &said, said.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT, publisher_.get(),
                                publisher_.length()));
 }

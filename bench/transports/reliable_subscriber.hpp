@@ -1,5 +1,5 @@
 // The receiving side of reliable UDP. Each packet is received directly into the place where it most likely belongs, so
-// most packets are never copied. A message is lent in place when it is complete and the next in order. Everything
+// most packets are never copied. When a message is complete and the next in order, it is lent in place. Everything
 // happens in take().
 #pragma once
 
@@ -26,16 +26,16 @@ private:
     std::vector<bool> bits_;
 };
 
-/// Joins the group that an invitation names. Returns the socket that receives from it.
+/// Joins the group that an invitation names. Returns a socket that receives from this group.
 using Join = std::function<Result<Fd>(const Invitation&)>;
 
 class ReliableSubscriber final : public Subscriber {
 public:
-    /// For a stream that is sent to several subscribers. An invitation tells the group, and `join` returns a socket for
-    /// it.
+    /// For a stream to several subscribers. An invitation names the group, and `join` returns a socket that receives
+    /// from it.
     ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint, Join join);
-    /// `doors` holds the addresses where the publisher may be waiting for our first answer. It is empty if the
-    /// publisher knows our address.
+    /// `doors` holds the addresses of the publisher at which our first answer may arrive. It is empty if the publisher
+    /// knows our address.
     ReliableSubscriber(Fd socket, std::uint64_t stream, const Topic& topic, std::string endpoint,
                        std::vector<Address> doors = {});
     ~ReliableSubscriber() override;
@@ -46,7 +46,7 @@ public:
 
 private:
     struct Slot {
-        std::uint32_t total_bytes = 0;  ///< 0: no packet of the message has been received
+        std::uint32_t total_bytes = 0;  ///< the size of the message; 0: no packet of it has been received
         std::size_t missing = 0;
     };
 
@@ -59,7 +59,7 @@ private:
     }
     bool whole() { return !slots_.empty() && slot(released_).total_bytes > 0 && slot(released_).missing == 0; }
 
-    /// Whether there is a message to lend. Drops incomplete messages that the publisher no longer sends.
+    /// Whether a message can be lent now. Drops incomplete messages that the publisher no longer sends.
     bool ready();
     /// The socket that receives the datagrams of the publisher.
     const Fd& incoming() const { return group_ ? group_ : socket_; }
@@ -89,7 +89,7 @@ private:
 
     Fd socket_;
     SocketWait wait_;
-    Join join_;  ///< set if the stream does not arrive on socket_
+    Join join_;  ///< set if the stream arrives on another socket than socket_
     Fd group_;   ///< valid once the group has been joined
     std::uint64_t token_;
     std::uint64_t stream_;
@@ -98,7 +98,7 @@ private:
     std::vector<Address> doors_;
     Address publisher_;
 
-    std::size_t piece_bytes_ = 0;  ///< 0: nothing has been received from the publisher yet
+    std::size_t piece_bytes_ = 0;  ///< the size of every fragment except the last; 0: not known yet
     std::size_t slot_bytes_ = 0;
     std::uint32_t window_ = 0;
     std::vector<std::byte> memory_;
@@ -107,14 +107,14 @@ private:
     Present present_;
 
     std::uint64_t next_packet_ = 0;       ///< all packets before this one have been received or skipped
-    std::uint64_t known_packets_ = 0;     ///< the number of packets that the publisher is known to have sent
-    std::uint64_t released_ = 0;          ///< the number of messages, released or skipped
+    std::uint64_t known_packets_ = 0;     ///< the number of packets that the publisher has sent, as far as is known
+    std::uint64_t released_ = 0;          ///< the number of messages that were released or skipped
     std::uint64_t skip_before_ = 0;       ///< messages with a smaller sequence number are skipped
-    std::uint64_t skipped_ = 0;           ///< the number of messages
+    std::uint64_t skipped_ = 0;           ///< the number of messages that were skipped
     std::uint64_t expected_packet_ = 0;   ///< the sequence number after the last received packet
     std::uint64_t expected_message_ = 0;  ///< the message of the expected packet
     std::size_t expected_fragment_ = 0;
-    std::uint64_t unanswered_ = 0;         ///< packets since the last answer
+    std::uint64_t unanswered_ = 0;         ///< the number of packets since the last answer
     std::uint64_t answered_released_ = 0;  ///< the value of released_ in the last answer
     std::uint32_t stamp_us_ = 0;
     Nanoseconds stamp_came_ns_ = 0;

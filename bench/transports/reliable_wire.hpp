@@ -15,29 +15,30 @@ namespace tacholog::reliable {
 
 enum class Kind : std::uint32_t {
     data,        ///< a packet
-    heartbeat,   ///< tells how many packets were sent; the subscriber then notices if the last ones were lost
+    heartbeat,   ///< states how many packets were sent, so that the subscriber notices if the last ones were lost
     leaving,     ///< the last packet of the publisher, with the number of packets sent
-    answer,      ///< sent by the subscriber
+    answer,      ///< what the subscriber has received
     left,        ///< the last answer of the subscriber
-    invitation,  ///< to one subscriber: where to receive the stream
-    welcome,     ///< to an invited subscriber: its answer has been received
-    skip,        ///< to a subscriber left behind: nothing before this packet and message is sent again
+    invitation,  ///< to one subscriber: the group and port of the stream
+    welcome,     ///< to an invited subscriber: confirms that its answer has arrived
+    skip,        ///< to a subscriber left behind: no packet or message before these is sent again
 };
 
 /// The payload of an invitation.
 struct Invitation {
     in6_addr group;      ///< IPv4 or IPv6, in the form of to_bytes
-    std::uint16_t port;  ///< in network byte order
+    std::uint16_t port;  ///< the port in network byte order
     std::array<std::uint16_t, 3> unused;
     std::uint64_t stream;
 };
 
 /// The header of every datagram of the publisher.
 struct PacketHeader {
-    std::uint64_t stream;  ///< a random number of the subscriber (or, for a group, the publisher), to reject other runs
+    /// A random number, chosen by the subscriber (for a group, by the publisher); other runs have others.
+    std::uint64_t stream;
     Kind kind;
-    std::uint32_t stamp_us;  ///< the publisher's clock, which the answer returns
-    std::uint64_t packet;    ///< in a heartbeat or `leaving`: the number of packets sent
+    std::uint32_t stamp_us;  ///< the time on the publisher's clock; the answer returns it
+    std::uint64_t packet;    ///< the number of the packet; in `heartbeat` and `leaving`: how many packets were sent
     std::uint64_t message;
     std::uint32_t fragment;
     std::uint32_t total_bytes;
@@ -45,8 +46,8 @@ struct PacketHeader {
     std::uint32_t unused;
 };
 
-/// The largest payload, in bytes, that is copied into one buffer with its header: before sending, or after receiving.
-/// The copy costs less than passing two buffers to the kernel, which adds 0.1 us to the 2 us of a datagram (a virtual
+/// A payload of up to this many bytes is copied into one buffer with its header, before sending or after receiving. Two
+/// separate buffers would cost the kernel more than the copy: they add 0.1 us to the 2 us of a datagram (a virtual
 /// machine with 2 CPUs, 2026-11-22).
 inline constexpr std::size_t most_copied_bytes = 2048;
 using WholeDatagram = std::array<std::byte, sizeof(PacketHeader) + most_copied_bytes>;
@@ -62,12 +63,12 @@ struct Answer {
     std::uint64_t stream;
     Kind kind;
     std::uint32_t stamp_us;     ///< the stamp of the last received packet
-    std::uint32_t held_us;      ///< the time since that packet was received
+    std::uint32_t held_us;      ///< the time from the receipt of that packet to this answer
     std::uint32_t window;       ///< the number of packets that the subscriber's socket can hold
     std::uint64_t next_packet;  ///< all packets before this one have been received or skipped
     std::uint64_t released;     ///< the number of messages released or skipped
-    std::uint64_t skipped;      ///< the number of messages that were skipped and not complete
-    std::uint64_t range_count;  ///< the number of ranges in `missing`, oldest first; only these are sent
+    std::uint64_t skipped;      ///< the number of messages that were skipped before they were complete
+    std::uint64_t range_count;  ///< the number of ranges that `missing` holds, oldest first; the others are not sent
     std::array<Range, most_ranges> missing;
 
     /// Whether the received bytes are an answer of this stream and have the length that it states.
@@ -80,8 +81,8 @@ struct Answer {
     std::size_t bytes() const { return sizeof *this - (most_ranges - range_count) * sizeof(Range); }
 };
 
-/// The largest number of messages in flight. Both sides hold memory for all of them. The number is small, so that this
-/// memory stays in the cache.
+/// The largest number of messages in flight, for which both sides hold memory. It is small, so that this memory stays
+/// in the cache.
 inline std::size_t messages_under_way(std::size_t max_bytes) {
     constexpr std::size_t budget = std::size_t{2} * 1024 * 1024;
     const std::size_t fewest = max_bytes <= 2 * budget ? 4 : 2;
@@ -98,7 +99,7 @@ inline std::uint32_t stamp_of(Nanoseconds time) {
 
 inline constexpr Nanoseconds millisecond_ns = 1'000'000;
 
-/// A peer is considered gone if it sends nothing for this time although it is asked repeatedly.
+/// A peer is considered gone if it sends nothing for this time, although it is asked repeatedly.
 inline constexpr Nanoseconds longest_silence_ns = 5000 * millisecond_ns;
 
 }  // namespace tacholog::reliable

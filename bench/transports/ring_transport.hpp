@@ -1,6 +1,6 @@
-// The common part of the transports that use a ring. The publisher loans its own buffer and copies it into the ring
-// (the copy of `data_path=copy`), or it loans the slot itself. The subscriber lends the slot in place. Both sides poll
-// or sleep at the ring.
+// The common part of the transports that use a ring. The publisher either loans its own buffer and copies it into the
+// ring (`data_path=copy`), or it loans a slot of the ring. The subscriber lends the slot in place. Both sides poll or
+// sleep at the ring.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ public:
     }
 
 protected:
-    /// Whether the subscriber has died without setting its flag in the ring.
+    /// Whether the subscriber has died: it set no flag in the ring before it ended.
     virtual bool peer_gone() { return false; }
 
 private:
@@ -75,7 +75,7 @@ protected:
     }
     bool attached() const { return attached_; }
 
-    /// Whether the publisher has died without setting its flag in the ring.
+    /// Whether the publisher has died: it set no flag in the ring before it ended.
     virtual bool peer_gone() { return false; }
 
 private:
@@ -90,7 +90,7 @@ private:
 
     bool gone() { return ring_.header().writer_left.load(std::memory_order_acquire) || peer_gone(); }
 
-    // A publisher that has left may have published messages before.
+    // A publisher that has left may have published messages before that.
     Result<std::span<const std::byte>> last_words() {
         const bool left = gone();
         const auto message = reader_.read();

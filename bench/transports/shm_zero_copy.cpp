@@ -2,11 +2,11 @@
 // writes the message there and publishes it. Each subscriber reads it in place and releases it. When all have released
 // it, the memory is free again. Reliable and ordered.
 //
-// If a subscriber is slow, the publisher waits by default; messages then lie in the slots of a ring. With the other
-// option, the publisher drops the message for this subscriber only, and counts it; each subscriber then has a ring of
-// references, and a chunk is free when its last reference has been released. The transport's cost per message does not
-// depend on the message size; the cost of writing and reading the message does. The memory has no name in a file
-// system, so nothing is left behind if a side is killed.
+// There are two ways to treat a slow subscriber. By default, the publisher waits for it; messages then lie in the slots
+// of a ring. With --slow-subscriber drop, the publisher drops the message for this subscriber only, and counts it. Each
+// subscriber then has a ring of references, and a chunk is free when its last reference has been released. The
+// transport's own cost per message does not depend on the message size; the cost of writing and reading the message
+// does. The memory has no name in a file system, so nothing is left behind if a side is killed.
 
 #include "transports/chunk_pool.hpp"
 #include "transports/shared_memory.hpp"
@@ -16,7 +16,7 @@
 namespace tacholog::transports {
 namespace {
 
-/// The publisher for the option that drops messages for slow subscribers.
+/// The publisher for --slow-subscriber drop.
 class DroppingPublisher final : public Publisher {
 public:
     DroppingPublisher(OfferedMemory memory, PoolShape shape, const Topic& topic)
@@ -85,7 +85,7 @@ private:
         return pool_.header().publisher_left.load(std::memory_order_acquire) || taker_.publisher_hung_up();
     }
 
-    // A publisher that has left may have published messages before.
+    // A publisher that has left may have published messages before that.
     Result<std::span<const std::byte>> last_words() {
         const bool left = gone();
         const auto message = reader_.read();
@@ -102,8 +102,8 @@ private:
 };
 
 // If the publisher waits for all subscribers, slots are released in order, so a ring of slots is enough. The cache line
-// that announces a message then also holds its first bytes. If slow subscribers are left behind, chunks are needed,
-// because the subscribers release them at different speeds.
+// that announces a message then also holds the first bytes of the message. If slow subscribers are left behind, they
+// release messages at different speeds, which needs chunks.
 bool waits_for_all(const Topic& topic) {
     return topic.audience.slow == SlowSubscriber::block;
 }

@@ -1,5 +1,6 @@
-// How a transport waits for its socket: by repeated non-blocking calls, by a blocking system call, or by the first for
-// a while and then the second. In all cases, a message costs one system call, because there is no poll() before it.
+// How a transport waits for its socket. There are three ways: repeated non-blocking calls, a blocking system call, or
+// the first for a while and then the second. In all cases, a message costs one system call, because there is no poll()
+// before it.
 #pragma once
 
 #include <fcntl.h>
@@ -32,8 +33,8 @@ public:
 
     SocketWait(Waiting waiting, For what) : waiting_(waiting), what_(what) {}
 
-    /// Starts to wait for at most `patience`. Each sleep lasts at most `nap`, for callers that have other work to do in
-    /// between. The socket must be the same each time.
+    /// Starts to wait, for at most `patience`. Each sleep lasts at most `nap`, for callers that have other work to do
+    /// in between. The socket must be the same each time.
     void begin(int socket, Patience patience, Patience nap) {
         socket_ = socket;
         patience_ = patience;
@@ -57,8 +58,8 @@ public:
     /// The flags for the next system call.
     int flags() const { return asleep_ ? 0 : MSG_DONTWAIT; }
 
-    /// Must be called after a call that received nothing. Waits, unless the call itself was blocking. Returns false
-    /// when the patience is used up.
+    /// Call this after a system call that received nothing. Waits, unless that call was blocking. Returns false when
+    /// the patience is used up.
     bool again() {
         if (poll_.wait()) return true;
         if (!sleeps(waiting_) || patience_.count() <= 0) return false;
@@ -68,7 +69,7 @@ public:
         return true;
     }
 
-    /// Must be called after a call that received something, but not a complete message. Returns false when the patience
+    /// Call this after a system call that received something, but no complete message. Returns false when the patience
     /// is used up, so that such data cannot keep the caller waiting for ever. The clock is read only after every 64th
     /// call, or after each call if calls are blocking.
     bool goes_on() {
@@ -80,7 +81,7 @@ public:
     }
 
 private:
-    /// A socket's timeout is counted in ticks of the kernel, which last up to 10 ms. Shorter sleeps need ppoll().
+    /// The timeout of a socket counts in ticks of the kernel, which last up to 10 ms. Shorter sleeps need ppoll().
     static constexpr Patience shortest_sleep{10};
 
     void sleep_next() {
@@ -110,10 +111,10 @@ private:
     int told_ = -1;      ///< the socket whose timeout was set last
     Patience limit_{0};  ///< the timeout that was set last
     BusyPoll poll_{Patience{0}};
-    Nanoseconds deadline_ns_ = 0;  ///< 0: there is only one sleep
+    Nanoseconds deadline_ns_ = 0;  ///< 0: the wait has only one sleep, so no deadline is needed
     bool asleep_ = false;
     unsigned fruitless_ = 0;         ///< the number of calls that brought no message
-    Nanoseconds others_end_ns_ = 0;  ///< the end of the patience in goes_on(); 0: not computed yet
+    Nanoseconds others_end_ns_ = 0;  ///< when the patience in goes_on() ends; 0: not computed yet
 };
 
 }  // namespace tacholog

@@ -10,15 +10,15 @@
 namespace tacholog {
 namespace {
 
-// One receive can hold many small messages, and the block stays in a cache near the core.
+// One receive can return many small messages. The block is small enough for a cache near the core.
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
 
-// For a larger message, the receive includes the byte that ends it. Its sender waits for buffer space, and if that byte
-// stayed in the socket, the kernel would not tell the sender of the free space. At 1 MiB, that cost a third of the
-// whole time. At 64 KiB, the acknowledgements themselves cost as much (a virtual machine with 2 CPUs, 2026-11-22).
+// For a larger message, the receive includes the byte that ends it. If that byte stayed in the socket, the kernel would
+// not tell the sender, which waits for buffer space, that space is free. At 1 MiB, this cost a third of the whole time.
+// At 64 KiB, the acknowledgements themselves cost as much (a virtual machine with 2 CPUs, 2026-11-22).
 constexpr std::size_t largest_left = std::size_t{256} * 1024;
 
-// The offset for a message that is alone in the buffer. It aligns the payload after the header.
+// The offset of a message that is alone in the buffer. It aligns the payload after the header.
 constexpr std::size_t front_at = 16 - header_bytes;
 
 bool would_block() {
@@ -59,7 +59,7 @@ Result<std::span<std::byte>> StreamPublisher::acquire(std::size_t bytes) {
     return std::span{buffer_}.subspan(held_bytes_ + sizeof frame, bytes);
 }
 
-// Flattened (all calls inlined), like receive(). After a system call, the processor mispredicts returns, and each
+// All calls are inlined here ("flatten"), as in receive(). After a system call, the processor mispredicts returns. Each
 // return on the way to the caller costs some 5 ns of the 500 ns of a small message (an AMD EPYC under a hypervisor,
 // 2026-11-23).
 [[gnu::flatten]] Result<Done> StreamPublisher::commit(Patience patience) {
@@ -75,8 +75,7 @@ Result<Done> StreamPublisher::flush(Patience patience) {
     return send_all(patience);
 }
 
-// Bytes that were sent are not sent again. After `not_yet`, the next call continues where this one stopped, even if
-// more messages have been added.
+// Continues after `not_yet` where the last call stopped, even if more messages have been added. No byte is sent twice.
 Result<Done> StreamPublisher::send_all(Patience patience) {
     const auto sent = connections_.size() == 1 ? send_to_one(patience) : send_to_several(patience);
     if (!is_done(sent)) return sent;
@@ -97,7 +96,7 @@ Result<Done> StreamPublisher::send_to_one(Patience patience) {
 }
 
 Result<Done> StreamPublisher::send_to_several(Patience patience) {
-    // The sockets are tried in turn, so no subscriber delays the others for longer than a nap.
+    // Tries the sockets in turn, so that no subscriber delays the others for longer than a nap.
     constexpr Patience nap{1};
     wait_.begin(connections_.front().socket, patience, nap);
     while (!all_sent()) {
@@ -164,12 +163,13 @@ Facts StreamSubscriber::facts() const {
     return socket_ ? socket_facts(socket_) : Facts{};
 }
 
-// Closes a connection that does not send the right greeting, and continues to wait.
+// A connection that does not send the right greeting is closed, and the wait continues.
 Result<Done> StreamSubscriber::match(Patience patience) {
     constexpr Patience longest_greeting{1000};
     const Deadline deadline{patience};
     for (bool is_first = true; !socket_; is_first = false) {
-        if (!is_first && deadline.passed()) return Done::not_yet;  // even if more wrong connections are waiting
+        // The time limit holds even if more wrong connections are waiting.
+        if (!is_first && deadline.passed()) return Done::not_yet;
         auto socket = next_connection(deadline);
         if (!socket) return socket.error();
         if (!*socket) return Done::not_yet;
@@ -229,15 +229,17 @@ Result<std::span<const std::byte>> StreamSubscriber::front() const {
     return std::span{buffer_}.subspan(begin_ + header_bytes, frame.bytes);
 }
 
-// Requests exactly one message. The byte that ends it then stays in the socket, and the next message starts at the
-// front of the buffer, so it need not be moved and the cache is warm. More is requested in two cases. The first is a
-// large message. The second is when more data has arrived already: the sender then does not wait for an answer, and one
-// receive can return several small messages.
+// Requests exactly one message. The byte that ends it then stays in the socket. The next message starts at the front of
+// the buffer, so it need not be moved and the cache is warm. More is requested in two cases.
+//
+// The first case is a large message. The second case is that more data has arrived already: the sender then does not
+// wait for an answer, and one receive can return several small messages.
+//
 // The second case does not apply if the kernel of the sender joins messages while data is in flight (Nagle's
 // algorithm). A socket that is read empty sends an acknowledgement, and the sender then sends its next packet. A
-// receiver that reads everything at once therefore gets small packets, and each of them costs both sides more than the
-// saved receives. If one message is read at a time, packets grow to 64 KiB, and twice as many messages of 64 bytes are
-// transferred (a virtual machine with 2 CPUs, 2026-11-23).
+// receiver that reads everything at once therefore gets small packets. Each packet costs both sides more than fewer
+// receives save. If the receiver reads one message at a time, packets grow to 64 KiB, and twice as many messages of 64
+// bytes are transferred (a virtual machine with 2 CPUs, 2026-11-23).
 std::size_t StreamSubscriber::wanted() const {
     StreamFrame frame{0, static_cast<std::uint32_t>(max_bytes_)};
     const std::size_t there = end_ - begin_;

@@ -21,10 +21,11 @@
 
 namespace tacholog {
 
-/// The first bytes of a publisher, so that the subscriber never reads the bytes of another program as messages.
+/// The first bytes that a publisher sends. By them, the subscriber recognises other programs, and does not read their
+/// bytes as messages.
 struct StreamHello {
     std::uint64_t magic;
-    std::uint64_t token;  ///< a random number of the subscriber
+    std::uint64_t token;  ///< a random number that the subscriber has chosen
     std::uint64_t max_bytes;
 };
 
@@ -33,15 +34,15 @@ struct StreamFrame {
     std::uint32_t bytes;
 };
 
-/// In the stream, each frame follows one byte that ends the previous message or the greeting. The subscriber leaves
-/// this byte in the socket when it receives a message. The reason is that a TCP socket that is read empty sends an
+/// In the stream, each frame follows one byte that ends the previous message or the greeting. When the subscriber
+/// receives a message, it leaves this byte in the socket, because a TCP socket that is read empty sends an
 /// acknowledgement immediately. In a ping-pong with one connection per direction, no message could carry this
-/// acknowledgement, and it cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read
-/// and acknowledged when the subscriber receives the next message.
+/// acknowledgement. It cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read and
+/// acknowledged when the subscriber receives the next message.
 inline constexpr std::size_t frame_at = 1;
 inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
 
-/// The limit of one batch in bytes, independent of the socket's buffer size.
+/// The largest batch in bytes. It does not depend on the buffer size of the socket.
 inline constexpr std::size_t most_stream_batch_bytes = std::size_t{1024} * 1024;
 
 inline constexpr std::uint64_t hello_magic = 0x32304B4C41544354;
@@ -86,8 +87,8 @@ private:
     std::vector<std::byte> buffer_;  ///< for each message: its frame, its payload, and the byte that ends it
     std::size_t held_ = 0;           ///< the number of messages collected for the batch
     std::size_t held_bytes_ = 0;     ///< the size of these messages with their frames
-    std::size_t total_ = 0;          ///< held_bytes_ plus the loaned message with its frame
-    bool cut_ = false;               ///< a message was sent only partly, so nothing can follow it
+    std::size_t total_ = 0;          ///< held_bytes_, and also the loaned message with its frame
+    bool cut_ = false;               ///< a message was sent only in part, so that nothing can follow it
 };
 
 /// Whether the sender's kernel delays small messages to join them while data is in flight (Nagle's algorithm).
@@ -102,7 +103,7 @@ public:
     StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare,
                      SenderJoins joins = SenderJoins::no);
 
-    /// The same with an acceptor, which accepts only the true publisher.
+    /// The same, but `acceptor` accepts connections, and only that of the true publisher.
     StreamSubscriber(std::unique_ptr<LocalAcceptor> acceptor, std::uint64_t token, const Topic& topic);
 
     std::string endpoint() const override { return endpoint_; }
@@ -135,7 +136,7 @@ private:
     std::size_t begin_;     ///< start of the bytes that were received and not released yet
     std::size_t end_;       ///< end of the bytes that were received
     std::size_t lent_ = 0;  ///< the size of the lent message, with its header
-    bool more_ = false;     ///< the last receive filled its buffer, so there may be more
+    bool more_ = false;     ///< whether the last receive filled its buffer, so that more data may be waiting
 };
 
 }  // namespace tacholog

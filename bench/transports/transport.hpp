@@ -25,30 +25,31 @@
 
 namespace tacholog {
 
-/// What a topic carries: the measured messages, or the answers to them in the opposite direction.
+/// What a topic carries: the measured messages, or the answers, which go in the opposite direction.
 enum class Direction { messages, answers };
 
 /// One channel from a publisher to its subscribers, as seen by one side.
 struct Topic {
-    std::string name;       ///< names this side's end; unique on this host, so that two ends cannot connect by mistake
-    std::size_t max_bytes;  ///< the size of the largest message
+    std::string name;  ///< names this side's end; unique on this host, so that no two ends of different topics connect
+    std::size_t max_bytes;                     ///< the size of the largest message
     std::string local_address;                 ///< where the peer reaches this side, for transports with addresses
     std::string peer_address = local_address;  ///< where this side reaches the peer, if an address was given
     Direction direction = Direction::messages;
-    std::size_t publisher = 0;             ///< the index of the publisher, from 0
-    Audience audience = {};                ///< the subscribers, for transports that reach several
-    Waiting waiting = Waiting::busy_poll;  ///< the same on both sides, because a sleeping side must be woken explicitly
-    std::size_t batch_messages = 1;        ///< the largest number of messages in a batch, for transports with batches
-    Settings settings = {};                ///< all settings that the transport declares, with the values in effect
-    /// The name of the channel, the same on all sides, for middleware that connects its sides by topic name. It is
-    /// unique: no other run has it, and no other channel of this run. It contains only letters, digits and '-'.
+    std::size_t publisher = 0;  ///< the index of the publisher, from 0
+    Audience audience = {};     ///< the subscribers, for transports that reach several
+    /// Equal on both sides, because the other side must know whether to wake a sleeping side.
+    Waiting waiting = Waiting::busy_poll;
+    std::size_t batch_messages = 1;  ///< the largest number of messages in a batch, for transports with batches
+    Settings settings = {};          ///< all settings that the transport declares, with the values in effect
+    /// The name of the channel, for middleware that connects its sides by topic name. It is the same on all sides. No
+    /// other run has the name, and no other channel of this run. It contains only letters, digits and '-'.
     std::string channel = name;
     /// For keyed data: the number of instances. `instance_of` returns the instance of a message.
     std::optional<std::size_t> instances = {};
     std::string companion = {};  ///< the address of the run's Companion; empty if there is none
 };
 
-/// The instance (from 0) of a keyed topic that this message belongs to. The rig stores it in the message, so that
+/// The instance (from 0) of a keyed topic to which this message belongs. The rig stores it in the message, so that
 /// transports without instances need not transfer it. The message must have been written but not published yet, or must
 /// have been received intact.
 inline std::size_t instance_of(std::span<const std::byte> message) {
@@ -64,8 +65,8 @@ struct RunPlan {
     std::size_t publishers = 1;
     std::optional<std::size_t> instances = {};
     std::string address = {};  ///< the publisher's address, as both sides know it
-    bool publishes = true;     ///< whether this process has the publisher
-    bool subscribes = true;    ///< whether this process has the publisher's subscribers
+    bool publishes = true;     ///< whether the publisher runs in this process
+    bool subscribes = true;    ///< whether the subscribers run in this process
 
     std::size_t largest_bytes() const { return *std::max_element(sizes_bytes.begin(), sizes_bytes.end()); }
     std::size_t smallest_bytes() const { return *std::min_element(sizes_bytes.begin(), sizes_bytes.end()); }
@@ -83,20 +84,21 @@ public:
     /// For the log: the name, version and command line of the program.
     virtual Facts facts() const = 0;
 
-    /// The process of the program, because its CPU time is part of the cost of messages. 0 if unknown.
+    /// The process of the program, whose CPU time is part of the cost of messages; 0 if unknown.
     virtual pid_t pid() const { return 0; }
 
     /// Ends the program immediately and removes its files. Called when this process is about to exit without running
     /// destructors.
     virtual void end_now() noexcept {}
 
-    /// The reason why the program ended too early; empty if it did not.
+    /// The reason why the program ended too early; empty if it has not.
     virtual std::optional<std::string> trouble() const { return std::nullopt; }
 };
 
 class Publisher;
 
-/// A buffer for one message. It is published at most once, and returned to the transport if it is not published.
+/// A buffer for one message. The message is published at most once. If it is not published, the buffer returns to the
+/// transport.
 class [[nodiscard]] Loan {
 public:
     Loan(Publisher& owner, std::span<std::byte> bytes) : owner_(&owner), bytes_(bytes) {}
@@ -106,8 +108,8 @@ public:
 
     std::span<std::byte> bytes() const { return bytes_; }
 
-    /// Publishes the message. Returns not_yet if the transport is still full after `patience`. The loan stays valid,
-    /// and the call can be repeated.
+    /// Publishes the message. Returns not_yet if the transport is still full after `patience`. Then the loan is still
+    /// valid, and the call can be repeated.
     inline Result<Done> publish(Patience patience);
 
 private:
@@ -135,24 +137,24 @@ public:
     /// call can then be repeated. Must not be called during a loan.
     virtual Result<Done> flush(Patience) { return Done::yes; }
 
-    /// Waits until the third party between the sides, such as a broker, has all published messages. Before that, a
-    /// subscriber that receives nothing cannot tell whether a message is lost or still on its way. Returns not_yet if
+    /// Waits until all published messages have arrived at the program between the sides, such as a broker. Before that,
+    /// a subscriber that receives nothing cannot tell whether a message is lost or still on its way. Returns not_yet if
     /// this takes longer than `patience`; the call can then be repeated. Must not be called during a loan.
     virtual Result<Done> settle(Patience) { return Done::yes; }
 
     /// The system call that sends a batch, for the log. Empty without batching.
     virtual std::string_view batched_by() const { return ""; }
 
-    /// Waits until the subscribers have connected, for transports where this happens only after `advertise`. Returns
-    /// not_yet if this takes longer than `patience`; it is then called again. Meanwhile, the peer does the same on its
-    /// side, alternating with Subscriber::match.
+    /// Waits until the subscribers have connected, for transports that connect only after `advertise`. Returns not_yet
+    /// if this takes longer than `patience`; it is then called again. Meanwhile, the peer does the same on its side. On
+    /// each side, these calls alternate with Subscriber::match.
     virtual Result<Done> match(Patience) { return Done::yes; }
 
     /// The facts about this side for the log. Called once, after both sides have matched.
     virtual Facts facts() const { return {}; }
 
-    /// The number of messages dropped so far because this subscriber was slow. The index follows the order of the
-    /// endpoints.
+    /// How many messages were dropped so far because this subscriber was slow. Subscribers are numbered in the order of
+    /// the endpoints.
     virtual std::uint64_t dropped(std::size_t) const { return 0; }
 
 protected:
@@ -210,8 +212,8 @@ public:
     /// Waits until a publisher has connected. Returns not_yet if none has within `patience`.
     virtual Result<Done> match(Patience patience) = 0;
 
-    /// The next message, or nothing if none arrived within `patience`, which is not an error. There can be only one
-    /// sample at a time.
+    /// Returns the next message. Returns nothing if none arrived within `patience`, which is not an error. There can be
+    /// only one sample at a time.
     Result<std::optional<Sample>> take(Patience patience) {
         auto bytes = receive(patience);
         if (!bytes) return bytes.error();
@@ -245,22 +247,23 @@ Sample::~Sample() {
 enum class Reliability { reliable, best_effort };
 /// How far a message can be sent: to another thread, to another process of this host, or to another host.
 enum class Reach { process, host, network };
-/// What the two sides can be: processes, threads of one process, or processes on different network interfaces. The last
-/// ones cannot be started by one command.
+/// What the two sides can be: processes, threads of one process, or processes on different network interfaces. One
+/// command can start both sides, except on different network interfaces.
 enum class Parties { processes, threads, hosts };
-/// How the bytes of messages are transferred, as far as the counters of the kernel can distinguish it. `local` is
-/// shared memory, pipes and Unix sockets. `udp` and `tcp` have counters, which also count the loopback.
+/// How the bytes of messages are transferred, as far as the counters of the kernel can tell. `local` is shared memory,
+/// pipes and Unix sockets, which are not counted. `udp` and `tcp` are counted, also over the loopback.
 enum class Way { local, udp, tcp };
 
 /// The endpoints of the subscribers of a topic, as returned by `Subscriber::endpoint`.
 using Endpoints = std::vector<std::string>;
 
-/// A transport has a name, properties, and two functions to join a topic: subscribe comes first, then advertise.
-/// advertise never waits for the subscriber, so that two sides can advertise to each other. The file of each transport
-/// ends with one such struct with named fields. Fields with a default value may be omitted.
+/// The description of a transport: its name, its properties, and two functions that open the ends of a topic. First
+/// `subscribe` is called, then `advertise`. `advertise` never waits for the subscriber, so that two sides can call it
+/// at the same time. The file of each transport ends with one such struct. Its fields are named, and fields with a
+/// default value may be omitted.
 struct Transport {
     std::string_view name;
-    std::string_view summary;    ///< one line for --list-transports
+    std::string_view summary;    ///< what the transport is, in one line, for --list-transports
     std::string_view data_path;  ///< copy, zero-copy, ...
     Reliability reliability;
     Reach reach;
@@ -270,45 +273,46 @@ struct Transport {
 
     /// Whether one publisher can reach several subscribers. If not, `advertise` gets one endpoint.
     bool reaches_several = false;
-    /// Whether it supports SlowSubscriber::drop, so that a slow subscriber does not delay the others.
+    /// Whether the transport supports SlowSubscriber::drop, so that a slow subscriber does not delay the others.
     bool drops_for_slow = false;
     /// The largest batch in bytes; 0: batches are not supported.
     std::size_t most_batch_bytes = 0;
     std::span<const Setting> settings = {};  ///< the transport's own settings, with their defaults
-    /// Changes the properties that depend on settings. `promised` is initially a copy of this struct.
+    /// Changes the properties that depend on settings. At first, `promised` is a copy of this struct.
     void (*adjust)(Transport& promised, const Settings& settings) = nullptr;
-    /// How its data should be transferred. The log then states whether the counters of the kernel agree, because some
-    /// libraries silently use another way. Empty: not checked.
+    /// The path that the data should take. The log states whether the counters of the kernel agree, because some
+    /// libraries silently use another path. Empty: not checked.
     std::optional<Way> way = std::nullopt;
     /// Whether this process can run as planned. An error says in one line what is missing and what to do ("iox-roudi is
-    /// not running: start it with ..."). It is called on each side before anything is measured. It must not leave a
-    /// thread behind, because processes are forked later. nullptr: always ready.
+    /// not running: start it with ..."). This is called on each side before anything is measured. It must not leave a
+    /// thread behind, because processes are forked later. nullptr: the transport is always ready.
     Result<void> (*ready)(const RunPlan&) = nullptr;
-    /// Starts the program that the run needs. Called before `ready`, once in each process that the user starts. Returns
-    /// a null pointer if no program is needed here, because the other side starts it or it is running anyway.
+    /// Starts the program that the run needs, such as a broker. Called before `ready`, once in each process that the
+    /// user starts. Returns a null pointer if this process need not start it: the other side starts it, or it is
+    /// running anyway.
     Result<std::unique_ptr<Companion>> (*start_companion)(const RunPlan&) = nullptr;
-    /// Whether each size needs a new process, because the library can be started only once per process.
+    /// Whether each size needs a new process, because the library can be started only once in a process.
     bool fresh_process_for_each_size = false;
-    /// Whether a call of its library may block for ever after the other side was killed, for example on a lock in
-    /// shared memory. If so, this process exits three seconds after the kill without shutting down the library. If the
-    /// shutdown of a library crashes in this case, the endpoint can call `PeerWatch::somebody_has_hung_up` first. Not
-    /// needed for transports with a new process for each size.
+    /// Whether a call of the library may block for ever after the other side was killed, for example on a lock in
+    /// shared memory. If so, this process exits three seconds after the kill, without shutting down the library. The
+    /// shutdown of some libraries crashes in this case. Their endpoints can call `PeerWatch::somebody_has_hung_up`
+    /// first. Not needed for transports with a new process for each size.
     bool may_wait_for_the_dead = false;
-    /// Returns the endpoint to use, for an endpoint sent by the peer at this host. Empty if the endpoint is on another
-    /// host, because the peer must not make us send there. nullptr: endpoints contain no host, because they are on this
-    /// one.
+    /// Checks an endpoint that the peer at this host has sent, and returns the endpoint to use. Returns an empty text
+    /// if the endpoint is on another host, because the peer must not make us send there. nullptr: endpoints contain no
+    /// host, because all are on this host.
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;
-    std::size_t most_bytes = 0;  ///< the largest possible message; 0: no limit. Runs with larger ones are rejected
-    /// The smallest number of messages of the largest size that one channel holds in memory, on both sides together.
-    /// Checked before a run, so that a run that needs too much memory is rejected, not killed.
+    /// The largest possible message in bytes; 0: no limit. A run with larger messages is rejected.
+    std::size_t most_bytes = 0;
+    /// How many messages of the largest size one channel needs in memory at least, on both sides together. This is
+    /// checked before a run, so that a run that needs too much memory is rejected, not killed.
     std::size_t messages_in_memory = 2;
-    /// Whether its messages return to the publisher instead of reaching the subscriber, so that only a latency test is
-    /// possible.
+    /// Whether its messages return to the publisher and never reach a subscriber. Then only a latency test is possible.
     bool reaches_nobody = false;
-    std::string_view remark = {};  ///< a note for the log on how it works, if figures depend on it
+    std::string_view remark = {};  ///< a note for the log about how the transport works, if figures depend on it
 };
 
-/// The transport with the properties that it has with these settings.
+/// Returns the transport with the properties that it has with these settings.
 inline Transport adjusted(const Transport& transport, const Settings& settings) {
     Transport promised = transport;
     if (transport.adjust != nullptr) transport.adjust(promised, settings);

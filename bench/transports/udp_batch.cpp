@@ -16,7 +16,7 @@
 namespace tacholog {
 namespace {
 
-/// The control data of a datagram: one number for the segment size, when sending or receiving.
+/// The control data of a datagram, which holds one number: the segment size. It is used for sending and for receiving.
 struct alignas(cmsghdr) SegmentNote {
     std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
 };
@@ -31,7 +31,7 @@ public:
           batch_messages_(topic.batch_messages),
           buffer_(topic.batch_messages * (sizeof header_ + topic.max_bytes)),
           peer_(std::move(peer)) {
-        // A kernel that does not know the option would send a group as one datagram.
+        // A kernel that does not know this option would send a whole group as one datagram.
         const int none = 0;
         if (::setsockopt(socket_.get(), SOL_UDP, UDP_SEGMENT, &none, sizeof none) != 0) groups_.limit(1);
     }
@@ -52,7 +52,7 @@ private:
     }
 
     Result<Done> commit(Patience patience) override {
-        if (!committed_) {  // otherwise this call is a repetition
+        if (!committed_) {  // otherwise this call repeats an earlier one
             groups_.add(sizeof header_ + header_.total_bytes);
             end_ += sizeof header_ + header_.total_bytes;
             ++header_.message;
@@ -62,8 +62,7 @@ private:
         return committed_ ? send_all(patience) : Result<Done>{Done::yes};
     }
 
-    // Groups that were sent are not sent again. After `not_yet`, the next call continues with the group that did not
-    // fit.
+    // Continues after `not_yet` with the group that did not fit. No group is sent twice.
     Result<Done> send_all(Patience patience) {
         wait_.begin(socket_, patience);
         while (!groups_.unsent().empty()) {
@@ -85,8 +84,8 @@ private:
         return Done::yes;
     }
 
-    /// The kernel has a smaller limit, the MTU is too small for the messages, or the network card cannot compute
-    /// checksums.
+    /// There are three reasons: the kernel has a smaller limit, the MTU is too small for the messages, or the network
+    /// card cannot compute checksums.
     bool refused_to_cut(int problem) const {
         return groups_.limit() > 1 && (problem == EINVAL || problem == EMSGSIZE || problem == EIO);
     }
@@ -118,7 +117,7 @@ private:
         std::memcpy(CMSG_DATA(said), &segment_bytes, sizeof segment_bytes);
     }
 
-    // Groups are sent as a whole and in order. So if the batch is not complete, its last message has not been sent.
+    // Groups are sent as a whole and in order. So if some of the batch was not sent, neither was its last message.
     void abandon() noexcept override {
         if (!committed_) return;
         groups_.take_back(sizeof header_ + header_.total_bytes);
@@ -136,8 +135,8 @@ private:
     std::string peer_;
     SegmentGroups groups_;
     std::size_t held_ = 0;    ///< the number of messages in the buffer
-    std::size_t end_ = 0;     ///< where the next message begins
-    bool committed_ = false;  ///< whether the loaned message is one of them
+    std::size_t end_ = 0;     ///< the offset at which the next message begins
+    bool committed_ = false;  ///< whether the loaned message is already in the buffer
     std::vector<mmsghdr> datagrams_;
     std::vector<iovec> parts_;
     std::vector<SegmentNote> notes_;
@@ -152,7 +151,7 @@ public:
           max_bytes_(topic.max_bytes) {
         const int yes = 1;
         const bool together = ::setsockopt(socket_.get(), SOL_UDP, UDP_GRO, &yes, sizeof yes) == 0;
-        // One byte more than the longest datagram. A longer datagram is not ours, and must not look valid when it is
+        // One byte more than the longest datagram. A longer datagram is not ours, and must not look valid after it was
         // truncated.
         slot_bytes_ = together ? longest_together : sizeof(FragmentHeader) + max_bytes_ + 1;
         slots_.resize(together ? slots_together : std::min(topic.batch_messages, slots_alone));
@@ -162,7 +161,7 @@ public:
     }
 
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
-    Result<Done> match(Patience) override { return Done::yes; }  // a bound socket is ready
+    Result<Done> match(Patience) override { return Done::yes; }  // nothing to wait for: a bound socket can receive
 
     Facts facts() const override { return socket_facts(socket_); }
 
@@ -188,7 +187,7 @@ private:
         }
     }
 
-    /// The next message of those that have been received.
+    /// Returns the next of the messages that have been received.
     std::span<const std::byte> next() {
         while (true) {
             while (!segments_.empty()) {
@@ -213,7 +212,7 @@ private:
         return {std::span{buffer_}.subspan(slot * slot_bytes_, slots_[slot].msg_len), segment_bytes};
     }
 
-    /// Waits for one datagram, and also receives all others that have arrived. Returns false if there is none.
+    /// Waits for one datagram. Then also receives all others that have arrived. Returns false if none arrived.
     bool receive_some() {
         for (std::size_t at = 0; at < slots_.size(); ++at) {
             parts_[at] = {buffer_.data() + at * slot_bytes_, slot_bytes_};
@@ -243,7 +242,7 @@ private:
     std::vector<SegmentNote> notes_;
     std::size_t filled_ = 0;     ///< the number of slots that the last call filled
     std::size_t next_slot_ = 0;  ///< the index of the next of these slots
-    Segments segments_;          ///< the remaining segments of the slot before it
+    Segments segments_;          ///< the segments of the slot before it that are still unread
 };
 
 }  // namespace

@@ -14,7 +14,8 @@ inline constexpr std::size_t max_datagram = 65507;
 
 /// The header of every datagram.
 struct FragmentHeader {
-    std::uint64_t stream;   ///< a random number of the subscriber, so that datagrams of other runs are rejected
+    /// A random number that the subscriber has chosen; datagrams of other runs have others, and are rejected.
+    std::uint64_t stream;
     std::uint64_t message;  ///< the sequence number of the message
     std::uint32_t fragment;
     std::uint32_t total_bytes;
@@ -30,9 +31,9 @@ inline std::size_t fragments_of(std::size_t bytes, std::size_t fragment_bytes = 
     return (bytes + fragment_bytes - 1) / fragment_bytes;
 }
 
-/// Reassembles a message from its fragments. A fragment is received directly into the place where it most likely
-/// belongs, after the previous one, so most fragments are never copied. This matters because a receiver that is slowed
-/// down by copying loses datagrams.
+/// Reassembles a message from its fragments. Each fragment is received directly into the place where it most likely
+/// belongs: after the previous one. So most fragments are never copied. A receiver that spends time on copying would
+/// lose datagrams.
 class Assembly {
 public:
     /// `fragment_bytes` is the size of all fragments except the last. Both sides know it.
@@ -43,19 +44,19 @@ public:
           bytes_(header_room + fragments_of(max_bytes, fragment_bytes) * fragment_bytes),
           present_(fragments_of(max_bytes, fragment_bytes)) {}
 
-    /// The memory for the next fragment. It never overlaps a fragment that has been received.
+    /// The memory for the next fragment. A received fragment is never stored there.
     std::span<std::byte> expected() { return memory_of(expected_).first(fragment_bytes_); }
 
-    /// The memory for the next datagram with its header, so that its fragment is stored at expected(). Empty if the
-    /// memory before expected() is in use.
+    /// The memory for the next datagram with its header. It is chosen so that the fragment is stored at expected().
+    /// Empty if the memory before expected() is in use.
     std::span<std::byte> expected_datagram() {
         if (expected_ != 0) return {};
         constexpr std::size_t at = header_room - sizeof(FragmentHeader);
         return std::span{bytes_}.subspan(at, sizeof(FragmentHeader) + fragment_bytes_);
     }
 
-    /// Processes a datagram whose fragment was received into expected(). Returns the message if it is complete now.
-    /// Datagrams that are not ours are discarded.
+    /// Processes a datagram, whose fragment was received into expected(). Returns the message if it is complete now.
+    /// Discards datagrams that are not ours.
     std::span<const std::byte> accept(const FragmentHeader& header, std::size_t received) {
         const std::size_t total = header.total_bytes;
         if (received <= sizeof header || header.stream != stream_) return {};
@@ -67,13 +68,13 @@ public:
     }
 
 private:
-    /// The memory from this fragment to the end.
+    /// The memory from the start of this fragment to the end.
     std::span<std::byte> memory_of(std::size_t fragment) {
         return std::span{bytes_}.subspan(header_room + fragment * fragment_bytes_);
     }
 
-    /// Adds the fragment that was received into expected(). Returns true if its message is complete now. Fragments of
-    /// older messages and duplicates are ignored.
+    /// Adds the fragment that was received into expected(). Returns true if its message is complete now. Ignores
+    /// fragments of older messages, and duplicates.
     bool add(const FragmentHeader& header, std::size_t bytes) {
         if (started_ && header.message < message_) return false;
         if (!started_ || header.message > message_) begin(header);
@@ -87,8 +88,8 @@ private:
         return missing_ == 0;
     }
 
-    // The new fragment is at expected(), where no other fragment is stored. Starting a new message discards the old
-    // one, but leaves the new fragment there, and add() moves it.
+    // A new message begins, and the old one is discarded. The first fragment of the new message is at expected(), where
+    // it overlaps no other fragment. add() moves it to its place.
     void begin(const FragmentHeader& header) {
         started_ = true;
         message_ = header.message;

@@ -1,16 +1,16 @@
 // Reliable and ordered UDP multicast over IPv4 or IPv6, from one publisher to one or more subscribers. Each message is
-// sent once, to a group, and arrives at every subscriber exactly once and in order, even if datagrams are lost,
+// sent once, to a group. It arrives at every subscriber exactly once and in order, even if datagrams are lost,
 // duplicated or reordered. A message that is larger than one datagram is cut into datagrams that fit the MTU of the
-// path. Each subscriber reports its missing packets, and they are sent again to the group. If the last packets are
-// lost, the publisher finds this out by asking. If a subscriber is slow, the publisher waits. As an option, it
-// continues without the subscriber after ten milliseconds: messages that this subscriber still lacks when their memory
-// is reused are lost for it alone, and counted.
+// path. Each subscriber reports its missing packets, and the publisher sends them to the group again. If the last
+// packets are lost, the publisher finds this out by asking. If a subscriber is slow, the publisher waits. With
+// --slow-subscriber drop, it continues without the subscriber after ten milliseconds. The subscriber may then lack a
+// message when the memory of this message is reused; such messages are lost for this subscriber only, and counted.
 //
 // The publisher chooses the group, port and stream at random, and invites each subscriber at the address from the
 // control channel. If one side leaves, it tells the other; if it dies, the other notices after five seconds of silence.
 // Datagrams do not leave the local network (their TTL is 1, and IPv6 groups are link-local, ff12::/16). Linux supports
-// IPv6 multicast on all interfaces except the loopback. The window is that of the smallest socket buffer, and it does
-// not shrink on loss.
+// IPv6 multicast on all interfaces except the loopback. The window has the size of the smallest socket buffer, and it
+// does not shrink if packets are lost.
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -48,7 +48,7 @@ bool enter(const Fd& socket, const Address& group, const Address& own) {
 }
 
 /// Opens a socket that receives from the group, on the interface with this address. Other processes of this host may
-/// receive from it too.
+/// receive from the group too.
 Result<Fd> hear(const Address& group, const Address& own) {
     const std::string name = to_text(group);
     auto socket = open_udp_socket(group.family());
@@ -56,7 +56,8 @@ Result<Fd> hear(const Address& group, const Address& own) {
     const int yes = 1;
     const int no = 0;
     ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    // The socket is bound to the group, not to any address, so that it does not receive unicast datagrams to the port.
+    // Bound to the address of the group: bound to any address, the socket would also receive unicast datagrams to the
+    // port.
     if (::bind(socket->get(), group.get(), group.length()) != 0) return os_error("bind UDP to group " + name);
     // For IPv6, the zone of the group already selects the interface.
     if (group.family() == AF_INET && !set_option(*socket, IPPROTO_IP, IP_MULTICAST_ALL, no))
@@ -87,7 +88,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
         [address = own.address](const reliable::Invitation& invitation) { return join(invitation, address); })};
 }
 
-/// Chooses a random group: for IPv4 from the organisation-local groups, for IPv6 from the temporary link-local groups.
+/// Chooses a random group. IPv4: an organisation-local group. IPv6: a temporary link-local group.
 Address draw_group(const Address& own) {
     std::random_device random;
     const std::uint16_t port = htons(meeting_port(Meeting::group, random()));
@@ -110,7 +111,7 @@ Address draw_group(const Address& own) {
     return group;
 }
 
-/// Opens a socket that sends to groups on the interface with this address, and also receives the answers.
+/// Opens a socket that sends to groups on the interface with this address. The socket also receives the answers.
 Result<Fd> open_speaker(const std::string& host) {
     auto socket = open_udp_socket(host);
     if (!socket) return socket.error();
@@ -121,8 +122,8 @@ Result<Fd> open_speaker(const std::string& host) {
     return socket;
 }
 
-/// The number of message bytes per datagram to the group. This needs a second socket that is connected to the group,
-/// and such a socket cannot receive the answers.
+/// The number of message bytes per datagram to the group. Opens a second socket for this question: it must be connected
+/// to the group, and a connected socket could not receive the answers.
 Result<std::size_t> piece_for(const std::string& host, const Address& group) {
     const auto scout = open_speaker(host);
     if (!scout) return scout.error();

@@ -11,7 +11,8 @@
 
 namespace tacholog {
 
-/// Datagrams of equal length, except that the last may be shorter. The kernel can cut them apart after one send call.
+/// Datagrams of equal length in one block of memory; only the last may be shorter. The kernel can cut them apart after
+/// one send call.
 struct SegmentGroup {
     std::size_t offset = 0;
     std::size_t bytes = 0;
@@ -21,7 +22,8 @@ struct SegmentGroup {
 /// The groups of a batch, in order.
 class SegmentGroups {
 public:
-    /// The limit of the kernel. Before version 6.9 it is 64, and before 4.18 there is no support.
+    /// The kernel's limit of datagrams per group. Before version 6.9 it is 64. Before version 4.18, the kernel does not
+    /// support groups.
     static constexpr std::size_t most_segments = 128;
 
     /// Adds a datagram that lies after the existing ones.
@@ -38,14 +40,14 @@ public:
         if (groups_.back().bytes == 0) groups_.pop_back();
     }
 
-    /// The next `count` groups have been sent.
+    /// Call this when the next `count` groups have been sent.
     void sent(std::size_t count) { first_ += count; }
 
     std::span<const SegmentGroup> unsent() const { return std::span{groups_}.subspan(first_); }
 
     std::size_t limit() const { return limit_; }
 
-    /// Sets the largest number of datagrams per group. Groups that have not been sent yet are regrouped.
+    /// Sets the largest number of datagrams per group. Groups that are not sent yet are formed again.
     void limit(std::size_t segments) {
         limit_ = segments;
         const std::vector<SegmentGroup> before{unsent().begin(), unsent().end()};
@@ -71,10 +73,10 @@ private:
     std::vector<SegmentGroup> groups_;
     std::size_t limit_ = most_segments;
     std::size_t first_ = 0;  ///< the first group that has not been sent
-    std::size_t end_ = 0;    ///< where the next datagram begins
+    std::size_t end_ = 0;    ///< the offset at which the next datagram begins
 };
 
-/// Iterates over the datagrams that were received together: each has `segment_bytes`, and the last may be shorter.
+/// Iterates over datagrams that were received together. Each has `segment_bytes`; only the last may be shorter.
 class Segments {
 public:
     Segments() = default;

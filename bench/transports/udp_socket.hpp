@@ -1,4 +1,4 @@
-// UDP sockets, and the buffer sizes of sockets: the requested size and the size that is in effect.
+// UDP sockets, and the buffer sizes of sockets: the requested size, and the size in effect.
 #pragma once
 
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ inline std::string congestion_of(const Fd& socket) {
     return ::getsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) == 0 ? name.data() : "";
 }
 
-/// The facts about a socket for the log: the values in effect, as read from the kernel.
+/// The facts about a socket for the log: the values in effect, as the kernel reports them.
 inline Facts socket_facts(const Fd& socket) {
     Facts facts;
     add_fact(facts, receive_buffer_key, std::to_string(effective(socket, SO_RCVBUF)));

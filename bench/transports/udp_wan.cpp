@@ -21,7 +21,7 @@
 namespace tacholog::transports {
 namespace {
 
-constexpr std::size_t ip_and_udp = 48;  // for IPv6; IPv4 needs less
+constexpr std::size_t ip_and_udp = 48;  // the size for IPv6; IPv4 needs less
 constexpr std::size_t piece_bytes = 1400 - ip_and_udp - sizeof(reliable::PacketHeader);
 
 std::vector<std::uint16_t> propose_doors() {

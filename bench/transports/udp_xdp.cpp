@@ -23,7 +23,7 @@ constexpr std::size_t fragment_bytes_of(int family) {
 }
 
 constexpr Patience longest_nap{5};
-constexpr std::uint32_t frames_a_flush = 32;  // the kernel sends this many with one call
+constexpr std::uint32_t frames_a_flush = 32;  // the kernel sends this many frames with one call
 
 class XdpPublisher final : public Publisher {
 public:
@@ -43,8 +43,7 @@ private:
         return std::span{buffer_}.first(bytes);
     }
 
-    // Fragments that were sent are not sent again. After `not_yet`, the next call continues with the fragment that did
-    // not fit.
+    // Continues after `not_yet` with the fragment that did not fit. No fragment is sent twice.
     Result<Done> commit(Patience patience) override {
         wait_.begin(port_.descriptor(), patience, longest_nap);
         while (header_.fragment * fragment_bytes_ < header_.total_bytes) {
@@ -73,7 +72,7 @@ private:
     }
 
     void abandon() noexcept override {
-        if (header_.fragment > 0) ++header_.message;  // some fragments were sent, so the number cannot be reused
+        if (header_.fragment > 0) ++header_.message;  // some fragments were sent, so this number must not be used again
     }
 
     XdpPort& port_;
@@ -94,7 +93,7 @@ public:
           assembly_(token, topic.max_bytes, fragment_bytes_) {}
 
     std::string endpoint() const override { return XdpEndpoint{port_.address(), token_}.text(); }
-    Result<Done> match(Patience) override { return Done::yes; }  // the filter is active, so it is ready
+    Result<Done> match(Patience) override { return Done::yes; }  // nothing to wait for: the filter is already active
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {

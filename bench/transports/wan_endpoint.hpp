@@ -1,5 +1,5 @@
-// The address that a subscriber behind a NAT has for itself, and the ports that it will send to, as text for the
-// control channel.
+// An endpoint behind a NAT, as text for the control channel: the address that the subscriber has in its own network,
+// and the ports of the publisher that it will send to.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tacholog {
 
-inline constexpr std::size_t door_count = 4;  ///< several, as one may be in use
+inline constexpr std::size_t door_count = 4;  ///< several, because one of them may be in use
 
 /// "127.0.0.1:40000/1234/20001,20002": the subscriber's own address, its token, and the ports of the publisher that it
 /// will send to.
@@ -37,8 +37,8 @@ inline std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
     return endpoint;
 }
 
-/// For Transport::endpoint_at. A side behind a NAT does not know its public address. Therefore the side behind
-/// the NAT sends first, to the address from which the other side uses the control channel.
+/// For Transport::endpoint_at. A side behind a NAT does not know its public address. Therefore it sends first. Its
+/// datagrams go to the address from which the other side uses the control channel.
 inline std::optional<std::string> wan_endpoint_at(std::string_view text, const Address& host) {
     auto endpoint = parse_wan_endpoint(text);
     if (!endpoint) return std::string{text};

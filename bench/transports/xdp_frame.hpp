@@ -51,7 +51,7 @@ inline constexpr std::size_t largest_frame = 1500 + sizeof(ether_header);
 
 /// The sum of these bytes as 16-bit words, as in the checksums of IP (RFC 1071), added to `sum`.
 inline std::uint64_t sum_of_words(std::span<const std::byte> bytes, std::uint64_t sum = 0) {
-    std::uint32_t word = 0;  // two words at a time; the carries are added at the end
+    std::uint32_t word = 0;  // adds two words at a time, and the carries at the end
     std::size_t at = 0;
     for (; at + sizeof word <= bytes.size(); at += sizeof word) {
         std::memcpy(&word, bytes.data() + at, sizeof word);
@@ -83,7 +83,7 @@ inline udphdr udp_header(const XdpAddress& from, const XdpAddress& to, std::size
     return udp;
 }
 
-/// The UDP checksum is omitted, which IPv4 allows, because Ethernet has its own.
+/// The UDP checksum is omitted, because Ethernet has its own checksum. IPv4 allows this.
 inline void write_headers_v4(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
     iphdr ip{};
     ip.version = 4;
@@ -99,7 +99,7 @@ inline void write_headers_v4(std::byte* frame, const XdpAddress& from, const Xdp
     std::memcpy(frame, &headers, sizeof headers);
 }
 
-/// The UDP checksum is included, because IPv6 requires it. Therefore the payload must have been written before.
+/// The UDP checksum is included, because IPv6 requires it. So the payload must be written before the headers.
 inline void write_headers_v6(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
     ip6_hdr ip{};
     ip.ip6_flow = htonl(6U << 28);
@@ -114,7 +114,7 @@ inline void write_headers_v6(std::byte* frame, const XdpAddress& from, const Xdp
     sum = sum_of_words(std::as_bytes(std::span{&ip.ip6_dst, 1}), sum);
     sum = sum_of_words(std::as_bytes(std::span{&udp, 1}), sum);
     udp.check = checksum_of(sum_of_words({frame + sizeof(UdpFrameV6), bytes}, sum));
-    if (udp.check == 0) udp.check = 0xffff;  // 0 would mean "no checksum"
+    if (udp.check == 0) udp.check = 0xffff;  // 0 would mean that there is no checksum
     const UdpFrameV6 headers{ethernet_header(from, to, ETHERTYPE_IPV6), ip, udp};
     std::memcpy(frame, &headers, sizeof headers);
 }

@@ -48,7 +48,7 @@ constexpr bpf_insn skip_unless(unsigned reg, int value, int count) {
     return instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, count, value);
 }
 
-/// The field with this size and offset must have this value. A packet with another value is passed on to the kernel.
+/// Requires that the field with this size and offset has this value. Other packets are passed on to the kernel.
 struct Wanted {
     int size;
     int offset;
@@ -173,7 +173,7 @@ Result<void> XdpPort::open_socket() {
     config.tx_size = frames_a_side;
     config.libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD;
     config.bind_flags = XDP_COPY | XDP_USE_NEED_WAKEUP;
-    // The socket of the previous run may have been closed only a moment ago, and may still hold the queue.
+    // The socket of the previous run may have been closed only a moment ago. The queue may then still be in use.
     const Deadline deadline{Patience{2000}};
     int code = 0;
     do {
@@ -191,8 +191,8 @@ Result<void> XdpPort::open_socket() {
     return {};
 }
 
-/// Installs the filter that redirects the frames of this port: in the driver if it supports this, otherwise in
-/// the generic hook after it.
+/// Installs the filter that redirects the frames of this port. The driver runs it if it supports this; otherwise the
+/// generic hook after the driver does.
 Result<void> XdpPort::filter() {
     map_ = Fd{bpf_map_create(BPF_MAP_TYPE_XSKMAP, "tacholog", sizeof(int), sizeof(int), queue + 1, nullptr)};
     if (!map_) return os_error("make a map of sockets");

@@ -23,7 +23,7 @@ namespace tacholog {
 
 class XdpPort {
 public:
-    /// The port on the interface with this address. There is one for the whole process.
+    /// The port on the interface with this address. The whole process shares it.
     static Result<XdpPort*> at(const std::string& address);
 
     XdpPort(const XdpPort&) = delete;
@@ -46,7 +46,7 @@ public:
     /// Sends the frame that was acquired last, with this payload size. It may be delayed until flush().
     void send(const XdpAddress& to, std::size_t bytes);
 
-    /// Lets the kernel send the waiting frames. Returns false if it has not accepted all of them.
+    /// Lets the kernel send the waiting frames. Returns false if the kernel has not accepted all of them.
     bool flush();
 
 private:

@@ -1,12 +1,16 @@
-// Aeron: streams of messages in ring buffers in shared memory, which belong to a third process, the media driver. The
-// run starts and ends the driver. With `aeron-ipc`, the subscriber reads from the memory that the publisher writes to.
-// With `aeron-udp`, the driver sends the data over UDP to one of its own ports, and from there into another buffer.
+// Aeron sends messages as streams through ring buffers in shared memory. The buffers belong to a third process, the
+// media driver, which the run starts and ends. With `aeron-ipc`, the subscriber reads from the memory that the
+// publisher writes to. With `aeron-udp`, the driver sends the data over UDP to one of its own ports, and from there
+// into another buffer.
 //
-// Both are reliable, and deliver messages in order and whole. `aeron-ipc` reaches several subscribers, `aeron-udp` one.
-// If a publisher is too far ahead of the slowest subscriber, it waits for room. Lost UDP datagrams are sent again.
-// Messages are copied into the ring by `offer`, or written there (`--set send=claim`, for messages of one fragment),
-// and copied out of it, because a side may keep a message. The library reassembles a message that is larger than a
-// datagram in its own buffer, where it is read. Aeron has no keys, so the messages of all instances share one stream.
+// Both transports are reliable: each message arrives complete and in order. `aeron-ipc` reaches several subscribers,
+// `aeron-udp` only one. A publisher that is too far ahead of the slowest subscriber waits for room. Lost UDP datagrams
+// are sent again.
+// By default, the publisher copies each message into the ring with `offer`. With `--set send=claim`, it writes a
+// message of one fragment directly into the ring. The subscriber copies each message out of the ring, because a side
+// may still need it when the ring has been overwritten. The library reassembles a message that is larger than a
+// datagram in its own buffer, and this message is read there. Aeron has no keys, so the messages of all instances share
+// one stream.
 // Aeron can wait only by its idle strategies: a side that blocks takes naps of 1 us to 1 ms, like the library's
 // `backoff` strategy.
 #include <cinttypes>
@@ -41,7 +45,8 @@ Facts library_facts() {
     return facts_of_library("Aeron", ::aeron_version_text());
 }
 
-/// The stream number must only distinguish the channels of this run, because each driver serves one run.
+/// The streams of one run must have different numbers. Other runs need not be considered, because each driver serves
+/// only one run.
 std::int32_t stream_of(const Topic& topic) {
     constexpr std::uint64_t positive = 0x7fffffff;
     return static_cast<std::int32_t>(name_hash(topic.channel) & positive);
@@ -88,8 +93,8 @@ public:
           client_(std::move(client)) {
         message_.reserve(topic.max_bytes);
     }
-    /// Tells the subscriber by a message of 0 bytes that it leaves, because the driver would tell this only seconds
-    /// later.
+    /// Sends an empty message to tell the subscriber that this publisher leaves. The driver would report it only
+    /// seconds later.
     ~AeronPublisher() override {
         if (publication_ == nullptr) return;
         constexpr Patience longest{200};
@@ -120,7 +125,8 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    /// Loans a place in the ring, or a buffer of its own if the ring is full or the message has several fragments.
+    /// Loans a place in the ring. Loans a separate buffer instead if the ring is full, or if the message has several
+    /// fragments.
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
         if (claims_ && bytes <= most_claimed_ &&
             ::aeron_exclusive_publication_try_claim(publication_, bytes, &claim_) >= 0) {
@@ -160,7 +166,7 @@ private:
     bool claims_;
     std::shared_ptr<Client> client_;
     aeron_exclusive_publication_t* publication_ = nullptr;
-    std::size_t most_claimed_ = 0;  ///< the largest message of one fragment
+    std::size_t most_claimed_ = 0;  ///< the size of the largest message that fits into one fragment
     aeron_buffer_claim_t claim_{};
     bool is_claimed_ = false;
     Backoff backoff_;
@@ -189,7 +195,7 @@ public:
                           [&] { return ::aeron_async_add_subscription_poll(&subscription_, adding); });
     }
 
-    /// Gets the address of its socket, whose port the kernel has chosen.
+    /// Stores the address of the socket. The kernel has chosen its port.
     Result<void> learn_endpoint() {
         std::array<char, 128> text{};
         const auto done = until_done("learn the port of " + channel_, [&] {
@@ -249,8 +255,9 @@ private:
         return ended;
     }
 
-    /// Called when a message is complete. A message of one fragment is still in the ring, and may be overwritten after
-    /// this call, so it is copied. A message of several fragments is in the assembler's buffer until the next poll.
+    /// Called when a message is complete. A message of one fragment is copied, because it is still in the ring and may
+    /// be overwritten after this call. A message of several fragments is not copied: it stays in the assembler's buffer
+    /// until the next poll.
     static aeron_controlled_fragment_handler_action_t keep(void* self, const std::uint8_t* bytes, std::size_t length,
                                                            aeron_header_t*) {
         auto& subscriber = *static_cast<AeronSubscriber*>(self);
@@ -273,7 +280,7 @@ private:
     aeron_subscription_t* subscription_ = nullptr;
     Backoff backoff_;
     std::size_t mtu_bytes_ = 0;
-    bool left_ = false;  ///< the publisher has told that it left
+    bool left_ = false;  ///< the publisher has announced that it leaves
     std::vector<std::byte> message_;
     std::span<const std::byte> taken_;
 };

@@ -16,8 +16,8 @@ namespace tacholog::aeron {
 
 inline Error aeron_error(const std::string& operation) {
     std::string text = ::aeron_errmsg();
-    // The first line of the text is the system's name of the error. The second line has the details, after a source
-    // position.
+    // The first line of Aeron's error text is the system's name of the error. The second line has a position in Aeron's
+    // source, then the details. Both become one line here.
     for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
     return Error{operation + ": Aeron: " + text};
 }

@@ -24,8 +24,8 @@ extern "C" {
 
 namespace tacholog::aeron {
 
-/// A folder in shared memory for the files of the driver, some hundred megabytes. It is locked while a process of the
-/// run exists. If all of them are killed, the next run finds it unlocked and removes it.
+/// A folder in shared memory for the files of the driver, which take some hundred megabytes. It is locked while a
+/// process of the run exists. If all of them are killed, the next run finds the folder unlocked, and removes it.
 class DriverFolder {
 public:
     static Result<DriverFolder> make() {

@@ -16,8 +16,8 @@ inline bool is_one_of(std::string_view value, std::initializer_list<std::string_
     return std::ranges::find(words, value) != words.end();
 }
 
-// These words are not declared as a list of values, because the tests over all transports would then run once
-// for each word.
+// The allowed words are checked by functions, not declared as a list of values: the tests over all transports would run
+// once for each listed word.
 inline Result<void> threading_word(std::string_view value) {
     if (is_one_of(value, {"library", "dedicated", "shared-network", "shared"})) return {};
     return Error{"not one of library, dedicated, shared-network, shared"};
@@ -83,7 +83,7 @@ inline constexpr Setting send{.name = "send",
                               .values = "WORD",
                               .default_value = "offer",
                               .meaning =
-                                  "how messages get into the ring: offer copies them; claim writes those of one "
+                                  "how messages get into the ring: offer copies them; claim writes messages of one "
                                   "fragment in place (aeron_exclusive_publication_try_claim), as the benchmark "
                                   "of Aeron's authors does",
                               .check = send_word};
@@ -113,8 +113,9 @@ inline constexpr std::array udp_settings{
     Setting{.name = "window",
             .values = "library or BYTES",
             .default_value = "library",
-            .meaning = "how much may be under way (aeron.rcv.initial.window.length), and the size of the socket's "
-                       "buffers; 131072 by the library's default",
+            .meaning =
+                "how many bytes may be in flight (aeron.rcv.initial.window.length), and the size of the socket's "
+                "buffers; 131072 by the library's default",
             .check = library_or_number<4096, 1'073'741'824>},
 };
 

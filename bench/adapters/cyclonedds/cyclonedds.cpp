@@ -1,12 +1,12 @@
-// Cyclone DDS over UDP (IPv4), with a topic of octets. The thread of the publisher serialises and sends; a thread of
-// the library receives on the subscriber's side. Each end has its own domain in its process, but on the network all
-// ends are in one domain.
+// Cyclone DDS over UDP (IPv4), with a topic of octets. The publisher's thread serialises and sends messages. On the
+// subscriber's side, a thread of the library receives them. In its own process, each end has a domain of its own; on
+// the network, all ends are in the same domain.
 //
-// The guarantee depends on the setting `reliability`. Messages are in order and whole in both cases.
-//   reliable      RELIABLE and KEEP_ALL: the reader keeps up to `max-samples` messages that were not taken, and the
-//                 writer up to `writer-bytes`. If there are more, the writer waits. This is the default here, as for
-//                 the library's writers and for ROS 2.
-//   best-effort   the library's defaults for readers and histories: BEST_EFFORT, KEEP_LAST of `depth`.
+// The setting `reliability` decides what is guaranteed. Messages that arrive are always complete and in order.
+// - `reliable`: RELIABLE and KEEP_ALL. The reader keeps up to `max-samples` messages that were not taken, and the
+//   writer up to `writer-bytes`. If there are more, the writer waits. This is the default here, as for the library's
+//   writers and for ROS 2.
+// - `best-effort`: the library's defaults for readers and histories, which are BEST_EFFORT and KEEP_LAST of `depth`.
 // The payload is copied: it is serialised from a sample of the application, and deserialised into another one.
 #include <dds/dds.h>
 
@@ -24,8 +24,8 @@ namespace {
 
 using namespace cyclonedds;
 
-/// The values are not declared as a list, because the tests over all transports would use each of them, and they send
-/// more at once than best effort can deliver.
+/// The two values are checked here, not declared as a list: the tests over all transports would use each listed value,
+/// and would send more at once than best effort can deliver.
 Result<void> reliability_word(std::string_view value) {
     if (value == "reliable" || value == "best-effort") return {};
     return Error{"neither reliable nor best-effort"};
@@ -35,9 +35,8 @@ constexpr std::array settings{
     Setting{.name = "reliability",
             .values = "WORD",
             .default_value = "reliable",
-            .meaning =
-                "reliable is RELIABLE and KEEP_ALL: nothing is overwritten, and the publisher waits; best-effort "
-                "is BEST_EFFORT and KEEP_LAST, as the library's readers and histories are by themselves",
+            .meaning = "reliable is RELIABLE and KEEP_ALL: nothing is overwritten, and the publisher waits; "
+                       "best-effort is BEST_EFFORT and KEEP_LAST, the library's defaults for readers and histories",
             .check = reliability_word},
     Setting{.name = "depth",
             .values = "N",
@@ -47,8 +46,8 @@ constexpr std::array settings{
     Setting{.name = "max-samples",
             .values = "N",
             .default_value = "400",
-            .meaning = "how many messages a KEEP_ALL reader holds that were not taken, of large ones as many as fit "
-                       "into 32 MiB, at least 4; the library itself sets no limit",
+            .meaning = "how many messages a KEEP_ALL reader holds until they are taken; if they are large, as many as "
+                       "fit into 32 MiB, but at least 4; by default, the library has no limit",
             .check = whole_number<1, 100'000>},
     // The authors advise 65500B, and 500kB for WhcHigh:
     // https://github.com/eclipse-cyclonedds/cyclonedds/blob/0.10.2/README.md, "Configuration".
@@ -70,7 +69,7 @@ bool is_reliable(const Settings& given) {
 }
 
 struct Octets {
-    std::uint64_t instance;  ///< only for keyed topics; otherwise not part of the type
+    std::uint64_t instance;  ///< the key; only the type of keyed topics has this field
     dds_sequence_t bytes;
 };
 
@@ -113,7 +112,7 @@ constexpr dds_topic_descriptor_t keyed_type{.m_size = sizeof(Octets),
 Qos qos_of(const Topic& topic, bool writes) {
     constexpr std::size_t most_bytes = std::size_t{32} * 1024 * 1024;
     constexpr std::size_t least = 4;
-    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // a longer patience is a loop of such waits
+    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // to wait longer, the publisher repeats this wait
     Qos qos{::dds_create_qos(), &::dds_delete_qos};
     if (!is_reliable(topic.settings)) {
         ::dds_qset_reliability(qos.get(), DDS_RELIABILITY_BEST_EFFORT, 0);
@@ -150,8 +149,8 @@ public:
           is_reliable_(is_reliable(topic.settings)),
           writer_(subscribers) {}
     ~UdpPublisher() override {
-        // Without this wait, messages that are still on their way would be lost with the writer. If a reader is gone,
-        // waiting is useless.
+        // Without this wait, messages that are still on their way would be lost when the writer is deleted. If a reader
+        // has left, waiting is useless.
         if (writer_.get() > 0 && is_reliable_ && !writer_.left()) ::dds_wait_for_acks(writer_.get(), DDS_SECS(1));
     }
 

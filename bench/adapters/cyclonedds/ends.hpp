@@ -35,7 +35,7 @@ inline Facts library_facts() {
 /// of the publisher, whose address is given by --address. Runs are separated by their domain and by the names of their
 /// topics.
 inline std::string configuration(const Topic& topic, const std::string& more) {
-    constexpr std::uint64_t domains = 200;  // with more, the ports of discovery would exceed 65535
+    constexpr std::uint64_t domains = 200;  // with more domains, discovery would need ports above 65535
     std::string text = "<CycloneDDS><Domain id=\"any\"><General><Interfaces><NetworkInterface address=\"" +
                        topic.local_address + "\"/></Interfaces><AllowMulticast>false</AllowMulticast></General>" +
                        "<Discovery><ExternalDomainId>" + std::to_string(1 + name_hash(topic.channel) % domains) +
@@ -110,7 +110,7 @@ public:
         return Done::yes;
     }
 
-    /// Whether a subscriber is missing.
+    /// Returns whether a subscriber is missing.
     bool left() const {
         dds_publication_matched_status_t status{};
         ::dds_get_publication_matched_status(writer_, &status);
@@ -135,7 +135,7 @@ private:
 /// The subscriber's end. Derived classes define the format of a sample.
 class Reader : public Subscriber {
 public:
-    /// `notices` tells whether it is an error if the publisher has left.
+    /// `notices`: whether waiting for a message fails with an error after the publisher has left.
     Reader(const Topic& topic, bool notices) : channel_(topic.channel), waiting_(topic.waiting), notices_(notices) {}
 
     Result<void> open(const Topic& topic, const dds_topic_descriptor_t& type, const std::string& more, const Qos& qos) {
@@ -205,7 +205,7 @@ private:
         dds_sample_info_t info{};
         const dds_return_t code = ::dds_take(reader_, &sample, &info, 1, 1);
         if (code < 0) return failed("take from " + channel_, code);
-        return done_if(code == 1 && info.valid_data);  // an invalid sample only tells that the writer has left
+        return done_if(code == 1 && info.valid_data);  // an invalid sample only reports that the writer has left
     }
 
     void release() noexcept override {}

@@ -1,12 +1,13 @@
-// Cyclone DDS over shared memory: iceoryx transfers the samples, and UDP (IPv4) is used only for discovery. RouDi, the
-// daemon of iceoryx, is started and ended with the run; see adapters/roudi.hpp.
+// Cyclone DDS over shared memory. iceoryx transfers the samples; UDP (IPv4) is used only for discovery. The run starts
+// and ends RouDi, the daemon of iceoryx; see adapters/roudi.hpp.
 //
-// It is best effort, although the writer is RELIABLE. Over shared memory, the library supports only KEEP_LAST: samples
-// that are not taken in time are silently overwritten, which happens to most samples at full rate. With KEEP_ALL, the
-// library would silently use UDP. Messages are in order and whole; keys are instances.
-// The payload is written in place, in a sample that the library loans. A loan needs a type of fixed size, so our type
-// has the size of the largest message. The payload is copied once, when it is taken, because the C interface cannot
-// lend a received sample.
+// This transport is best effort, although the writer is RELIABLE. Over shared memory, the library supports only
+// KEEP_LAST: it silently overwrites samples that are not taken in time. At full rate, this happens to most samples.
+// With KEEP_ALL, the library would silently use UDP. Messages that arrive are complete and in order. Keys are
+// instances.
+// The payload is written in place, in a sample that the library loans. The library loans only samples of fixed size, so
+// our type has the size of the largest message. The payload is copied once, when it is taken, because the C interface
+// cannot lend a received sample.
 #include <dds/dds.h>
 #include <dds/ddsc/dds_loan_api.h>
 
@@ -28,15 +29,14 @@ constexpr std::array settings{
     Setting{.name = "depth",
             .values = "N",
             .default_value = "1",
-            .meaning =
-                "how many messages of each instance KEEP_LAST keeps, of large ones as many as fit into 8 MiB, at "
-                "least 4; 1 is the library's default",
+            .meaning = "how many messages of each instance KEEP_LAST keeps; if they are large, as many as fit into 8 "
+                       "MiB, but at least 4; 1 is the library's default",
             .check = whole_number<1, 100>},
 };
 
 /// The header before the bytes of each message. The sample has the size of the topic's largest message.
 struct Head {
-    std::uint64_t instance;  ///< the key of keyed topics
+    std::uint64_t instance;  ///< the key of a sample; used only for keyed topics
     std::uint64_t length;
 };
 
@@ -58,7 +58,7 @@ public:
         if (keyed_) operations_[0] |= operation(DDS_OP_FLAG_KEY, DDS_OP_FLAG_MU);
     }
 
-    /// Valid as long as this object exists.
+    /// The result is valid as long as this object exists.
     dds_topic_descriptor_t get() const {
         const std::uint32_t flags = keyed_ ? DDS_TOPIC_FIXED_KEY | DDS_TOPIC_FIXED_KEY_XCDR2 : 0;
         return {.m_size = static_cast<std::uint32_t>(sizeof(Head)) + operations_[6],
@@ -104,8 +104,9 @@ public:
           is_keyed_(topic.instances.has_value()),
           writer_(subscribers) {}
     ~LoaningPublisher() override {
-        // The reader's side discards samples of a writer that it no longer knows, and there is no acknowledgement.
-        // Therefore the writer stays until a thread of the reader's side has had time to fetch the last samples.
+        // The writer must not leave before the reader's side has fetched the last samples: it discards samples of a
+        // writer that it no longer knows. There is no acknowledgement, so the writer waits long enough for a thread of
+        // the reader's side.
         constexpr Nanoseconds enough_ns = 200'000'000;
         if (published_ && !writer_.left()) sleep_until(now_ns() + enough_ns);
     }
@@ -161,7 +162,7 @@ private:
         return std::as_bytes(std::span{block_}).subspan(sizeof(Head), block_.front().length);
     }
 
-    std::vector<Head> block_;  ///< an array of heads, for their alignment
+    std::vector<Head> block_;  ///< the buffer for one sample; its elements are heads, so that it is aligned like a head
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
@@ -182,8 +183,8 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, const Endpoints
 }
 
 Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
-    // A sample waits in the queue of iceoryx or in the history of the reader, and the library puts its own header
-    // before it.
+    // A sample may wait in two places, the queue of iceoryx and the history of the reader, hence the factor 2. The
+    // library puts a header of its own before each sample.
     return RouDi::start(plan, {.queued = 2 * number_of(plan.settings, "depth"), .overhead_bytes = 256});
 }
 

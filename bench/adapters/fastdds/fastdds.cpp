@@ -1,18 +1,18 @@
-// Fast DDS: a topic of octets. Each end has its own participant, and threads of the library serve it. There are two
+// Fast DDS, with a topic of octets. Each end has its own participant, which threads of the library serve. There are two
 // transports: shared memory, and UDP over IPv4.
 //
-// The guarantee depends on the settings. Messages are in order and whole, except in the last case.
-//   reliability=reliable       RELIABLE and KEEP_ALL: the history is a queue of `max-samples`. If it is full, the
-//                              publisher waits. This is the default here, as for the library's writers and for ROS 2.
-//   reliability=best-effort    the library's defaults for readers and histories: BEST_EFFORT, KEEP_LAST of `depth`.
-//   data-sharing=on            (shared memory only) the reader reads from the writer's history. RELIABLE and KEEP_ALL,
-//                              but still best effort: 2.9.1 acknowledges samples that the reader has not taken, so a
-//                              writer at full speed overtakes it (https://github.com/eProsima/Fast-DDS/issues/4715).
-//                              Loaned samples may change while they are read. If the writer ends, samples that were
-//                              not taken are lost.
-// With `buffers=copy`, the payload is serialised into the history and deserialised from it; with `loan`, it is written
-// and read in place. Without data sharing, it is also copied into the shared memory segment of the transport and out of
-// it.
+// The settings decide what is guaranteed. Messages that arrive are complete and in order, except with data sharing.
+// - `reliability=reliable`: RELIABLE and KEEP_ALL. The history is a queue of `max-samples`. If it is full, the
+//   publisher waits. This is the default here, as for the library's writers and for ROS 2.
+// - `reliability=best-effort`: the library's defaults for readers and histories, which are BEST_EFFORT and KEEP_LAST of
+//   `depth`.
+// - `data-sharing=on` (shared memory only): the reader reads from the writer's history. The settings are RELIABLE and
+//   KEEP_ALL, but the result is best effort: version 2.9.1 acknowledges samples that the reader has not taken, so a
+//   writer at full speed overtakes the reader (https://github.com/eProsima/Fast-DDS/issues/4715). Loaned samples may
+//   change while they are read. If the writer ends, samples that were not taken are lost.
+// With `buffers=copy`, the payload is serialised into the history and deserialised from it. With `buffers=loan`, it is
+// written and read in place. Without data sharing, it is also copied into the shared memory segment of the transport
+// and out of it.
 // A side that is killed leaves files of the library in /dev/shm; `fastdds shm clean` removes them.
 #include "adapters/fastdds/participant.hpp"
 
@@ -31,8 +31,8 @@ public:
           reliable_(is_reliable(topic.settings)) {}
     ~FastddsPublisher() override {
         if (!loans_) copied_.clear();
-        // Without this wait, messages that are still on their way would be lost with the history. If a reader is gone,
-        // waiting is useless.
+        // Without this wait, messages that are still on their way would be lost when the history is deleted. If a
+        // reader has left, waiting is useless.
         if (writer_ != nullptr && reliable_ && !left()) writer_->wait_for_acknowledgments(duration(Patience{1000}));
         if (writer_ != nullptr) participant_->stay_if_a_peer_was_killed(matched() > 0);
     }
@@ -91,7 +91,7 @@ private:
         while (true) {
             const auto code = writer_->write(loans_ ? loaned_ : &copied_, rtps::c_InstanceHandle_Unknown);
             if (code == ReturnCode_t::RETCODE_OK) return Done::yes;
-            // The library itself waits, for at most max_blocking_time (0.1 s).
+            // Here the library waits, for at most max_blocking_time (0.1 s).
             if (code != ReturnCode_t::RETCODE_TIMEOUT && code != ReturnCode_t::RETCODE_OUT_OF_RESOURCES)
                 return failed("publish on " + channel_, code);
             if (left()) return gone();
@@ -197,7 +197,7 @@ private:
         if (code == ReturnCode_t::RETCODE_NO_DATA) return Done::not_yet;
         if (code != ReturnCode_t::RETCODE_OK) return failed("take from " + channel_, code);
         const bool is_valid = loans_ ? infos_[0].valid_data : info_.valid_data;
-        if (!is_valid) {  // an invalid sample only tells that the writer has left
+        if (!is_valid) {  // an invalid sample only reports that the writer has left
             release();
             return Done::not_yet;
         }

@@ -43,8 +43,8 @@ using eprosima::fastrtps::types::ReturnCode_t;
 
 enum class Over { shm, udp };
 
-/// Checks a setting with two words. They are not declared as a list of values, because the tests over all transports
-/// would use both, and the second word guarantees less than these tests need.
+/// Checks a setting that allows two words. They are not declared as a list of values: the tests over all transports
+/// would use both, and these tests need more than the second word guarantees.
 template <const char* first, const char* second>
 Result<void> one_of_two(std::string_view value) {
     if (value == first || value == second) return {};
@@ -62,22 +62,23 @@ inline constexpr Setting reliability{
     .default_value = reliable,
     .meaning =
         "reliable is RELIABLE and KEEP_ALL: nothing is overwritten, and a full history blocks the publisher; "
-        "best-effort is BEST_EFFORT and KEEP_LAST, as the library's readers and histories are by themselves",
+        "best-effort is BEST_EFFORT and KEEP_LAST, the library's defaults for readers and histories",
     .check = one_of_two<reliable, best_effort>};
 inline constexpr Setting data_sharing{
     .name = "data-sharing",
     .values = "WORD",
     .default_value = off,
     .meaning =
-        "on: the reader looks into the writer's history instead of getting messages by the transport; reliable "
-        "in name, but a writer at full speed overtakes its reader. Without keys. Or off",
+        "on: the reader reads from the writer's history, and messages do not pass through the transport; best effort "
+        "in effect, because a writer at full speed overtakes its reader; not for topics with keys. off: messages pass "
+        "through the transport",
     .check = one_of_two<off, on>};
 inline constexpr Setting buffers{.name = "buffers",
                                  .values = "copy|loan",
                                  .default_value = "copy",
                                  .meaning =
-                                     "whether payloads are serialised into and out of the histories, or written and "
-                                     "read there in place (loan_sample, take)"};
+                                     "copy: payloads are serialised into the histories, and deserialised from them; "
+                                     "loan: payloads are written and read there in place (loan_sample, take)"};
 inline constexpr Setting depth{
     .name = "depth",
     .values = "N",
@@ -89,8 +90,8 @@ inline constexpr Setting max_samples{
     .values = "N",
     .default_value = "400",
     .meaning =
-        "how many messages of each instance KEEP_ALL keeps (max_samples_per_instance, 400 by default), of large "
-        "ones as many as fit into 32 MiB, at least 4",
+        "how many messages of each instance KEEP_ALL keeps (max_samples_per_instance, 400 by default); if they are "
+        "large, as many as fit into 32 MiB, but at least 4",
     .check = whole_number<1, 10'000>};
 // https://fast-dds.docs.eprosima.com/en/v2.9.1/fastdds/use_cases/large_data/large_data.html, "Tuning Heartbeat Period",
 // advises a period below the default at high rates.
@@ -131,7 +132,8 @@ struct Slot {
 
 using Copied = std::vector<std::byte>;
 
-/// A sequence of octets in CDR format. The library pads messages to 4 bytes, so the length must be stored in them.
+/// A sequence of octets in CDR format. The library pads messages to multiples of 4 bytes, so the exact length must be
+/// stored in them.
 class Octets final : public dds::TopicDataType {
 public:
     explicit Octets(const Topic& topic) : loaned_(value_of(topic.settings, buffers.name) == "loan") {
@@ -243,7 +245,7 @@ inline dds::DomainParticipantQos participant_qos(const Topic& topic, const Meeti
 
 /// The domain of a channel: the same on both sides, and rarely used by another run. This keeps discovery short.
 inline std::uint32_t domain_of(const Topic& topic) {
-    constexpr std::uint32_t domains = 200;  // with more, the ports of discovery would exceed 65535
+    constexpr std::uint32_t domains = 200;  // with more domains, discovery would need ports above 65535
     std::uint32_t sum = 2166136261U;
     for (const char letter : topic.channel) sum = (sum ^ static_cast<unsigned char>(letter)) * 16777619U;
     return 1 + sum % domains;
@@ -269,7 +271,7 @@ void set_history(Qos& qos, const Topic& topic) {
     qos.resource_limits().max_samples = whole(each * instances);
     qos.resource_limits().allocated_samples = whole(each * instances);
     if (shares_data(topic.settings)) {
-        qos.data_sharing().on("");  // fails if it is impossible; auto mode would silently use the transport
+        qos.data_sharing().on("");  // fails without data sharing; auto mode would silently use the transport instead
     } else {
         qos.data_sharing().off();
     }
@@ -299,10 +301,10 @@ public:
         dds::DomainParticipantFactory::get_instance()->delete_participant(participant_);
     }
 
-    /// Must be called before destruction; `is_matched` tells whether a peer is still matched. If the process of a
-    /// matched peer has ended, it was killed. Over shared memory, version 2.9 then closes a port while its own thread
-    /// reopens it, and sometimes crashes. To avoid this, the participant is not destroyed, and the process exits
-    /// without it.
+    /// Must be called before destruction. `is_matched` returns whether a peer is still connected. If the process of
+    /// such a peer has ended, the peer was killed. In this case, version 2.9 sometimes crashes over shared memory: it
+    /// closes a port while its own thread reopens the port. To avoid this, the participant is not destroyed, and the
+    /// process exits without destroying it.
     void stay_if_a_peer_was_killed(bool is_matched) {
         if (!is_matched || over_ != Over::shm || !PeerWatch::somebody_has_hung_up()) return;
         participant_ = nullptr;
@@ -315,7 +317,7 @@ public:
 private:
     Participant() = default;
 
-    /// Disables the log, because it would go to standard output, which has our output. Also disables the shortcut
+    /// Disables the library's log, which would be mixed with our results on standard output. Also disables the shortcut
     /// between two ends in one process (as in tests), so that they use the same path as two processes.
     static void quiet() {
         static const bool done = [] {

@@ -1,12 +1,12 @@
-// iceoryx 2: messages are written and read in place in shared memory, and the publisher puts a pointer into the queue
-// of each subscriber. The memory belongs to a daemon, RouDi. The run starts and ends RouDi, unless one is already
-// running on this host, because there can be only one per host. In this case, the pools of the running RouDi must have
-// room for the measured sizes.
+// iceoryx in version 2 (iceoryx2 is another library). Messages are written and read in place in shared memory, and the
+// publisher puts a pointer into the queue of each subscriber. The memory belongs to a daemon, RouDi. A host can have
+// only one RouDi. The run starts and ends it, unless one is already running. In this case, the memory pools of the
+// running RouDi must have room for the measured sizes.
 //
-// The guarantee depends on the setting `queue-full`. Messages are in order and whole in both cases.
-//   discard   the library's default, best effort: a full queue loses its oldest message.
-//   wait      reliable: the publisher waits for room inside the library, which has no timeout. It polls until RouDi
-//             notices, after some 1.5 s, that the subscriber has died.
+// The setting `queue-full` decides what is guaranteed. Messages that arrive are always complete and in order.
+// - `discard`: the library's default, best effort. A full queue loses its oldest message.
+// - `wait`: reliable. The publisher waits for room inside the library, which has no timeout. It polls until RouDi
+//   notices, after some 1.5 s, that the subscriber has died.
 // There are no keys: the messages of all instances use one queue. A process of iceoryx that is killed leaves its memory
 // in /dev/shm; the next RouDi reuses it.
 #include <unistd.h>
@@ -31,8 +31,8 @@
 namespace tacholog::transports {
 namespace {
 
-/// These words are not declared as a list of values, because the tests over all transports would wait for ever with
-/// `wait`.
+/// The allowed words are checked here, not declared as a list of values: the tests over all transports would also use
+/// `wait`, and would never end.
 Result<void> queue_full_word(std::string_view value) {
     if (value == "discard" || value == "wait") return {};
     return Error{"neither discard nor wait"};
@@ -42,14 +42,14 @@ constexpr std::array settings{
     Setting{.name = "queue-full",
             .values = "WORD",
             .default_value = "discard",
-            .meaning = "what happens to a message that finds a subscriber's queue full: discard the oldest one there, "
-                       "which is the library's default, or wait for room (BLOCK_PRODUCER, WAIT_FOR_CONSUMER)",
+            .meaning = "what happens if the queue of a subscriber is full: discard loses its oldest message, which is "
+                       "the library's default; wait waits for room (BLOCK_PRODUCER, WAIT_FOR_CONSUMER)",
             .check = queue_full_word},
     Setting{.name = "queue",
             .values = "N",
             .default_value = "256",
-            .meaning = "how many messages each subscriber's queue holds, 256 by the library's default; of large ones "
-                       "as many as fit into 8 MiB, at least 4",
+            .meaning = "how many messages each subscriber's queue holds; if they are large, as many as fit into 8 MiB, "
+                       "but at least 4; 256 is the library's default",
             .check = whole_number<1, 256>},
 };
 
@@ -67,7 +67,7 @@ Facts library_facts() {
 Result<void> join_roudi() {
     if (!RouDi::is_running()) return RouDi::not_running();
     static const bool joined = [] {
-        // The log is disabled, because it would go to standard output, which has our output.
+        // Disables the library's log, which would be mixed with our results on standard output.
         iox::log::LogManager::GetLogManager().SetDefaultLogLevel(iox::log::LogLevel::kOff,
                                                                  iox::log::LogLevelOutput::kHideLogLevel);
         const std::string name = "tacholog-" + std::to_string(::getpid());
@@ -91,7 +91,7 @@ public:
 
     Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
-        // One subscriber is enough here, because each subscriber checks its own connection.
+        // It is enough to see one subscriber here, because each subscriber checks its own connection.
         for (const Deadline deadline{patience}; !publisher_.hasSubscribers(); sleep_until(now_ns() + nap_ns))
             if (deadline.passed()) return Done::not_yet;
         return Done::yes;

@@ -1,11 +1,11 @@
-// iceoryx2: messages are written and read in place in shared memory, and the publisher puts the position of a message
+// iceoryx2. Messages are written and read in place in shared memory, and the publisher puts the position of a message
 // into the queue of each subscriber. There is no daemon. A side that sleeps is woken by an event service of the
-// library, which needs a second call per message. With `--wait busy` there is no such call.
+// library, which needs a second call per message. With `--wait busy-poll` there is no such call.
 //
-// The guarantee depends on the setting `queue-full`. Messages are in order and whole in both cases.
-//   discard   the library's default, best effort: a full queue loses its oldest message.
-//   wait      reliable: the publisher waits for room inside the library. After 10 s this fails with an error, because
-//             the subscriber may be dead.
+// The setting `queue-full` decides what is guaranteed. Messages that arrive are always complete and in order.
+// - `discard`: the library's default, best effort. A full queue loses its oldest message.
+// - `wait`: reliable. The publisher waits for room inside the library. After 10 s this fails with an error, because the
+//   subscriber may be dead.
 // There are no keys: the messages of all instances use one queue. Each channel has its own files in /dev/shm. The side
 // that ends last removes them. Files are left there only if all sides are killed.
 #include <array>
@@ -27,7 +27,8 @@ namespace {
 
 constexpr std::string_view library_version = TACHOLOG_ICEORYX2_VERSION;  // exactly the version in Cargo.toml
 
-/// These words are not declared as a list of values, because the tests over all transports would then run twice.
+/// The allowed words are checked here, not declared as a list of values: the tests over all transports would run once
+/// for each listed word.
 Result<void> queue_full_word(std::string_view value) {
     return value == "discard" || value == "wait" ? Result<void>{} : Error{"neither discard nor wait"};
 }
@@ -36,8 +37,8 @@ constexpr std::array settings{
     Setting{.name = "queue-full",
             .values = "WORD",
             .default_value = "discard",
-            .meaning = "what happens to a message that finds a subscriber's queue full: discard the oldest one there "
-                       "(safe overflow), which is the library's default, or wait for room (RetryUntilDelivered)",
+            .meaning = "what happens if the queue of a subscriber is full: discard loses its oldest message (safe "
+                       "overflow), which is the library's default; wait waits for room (RetryUntilDelivered)",
             .check = queue_full_word},
     Setting{.name = "queue",
             .values = "N",
@@ -92,8 +93,8 @@ public:
     }
     Files(const Files&) = delete;
     Files& operator=(const Files&) = delete;
-    /// The library does not remove the folders that it has created, nor a file that counts its nodes. A folder in which
-    /// the other side still has files is kept here; the other side removes it later.
+    /// Removes what the library leaves behind: the folders that it has created, and a file that counts its nodes. A
+    /// folder in which the other side still has files is kept; the other side removes it later.
     ~Files() {
         std::error_code problem;
         for (const std::string inner : {"/nodes", "/services", ""}) std::filesystem::remove(root_ + inner, problem);

@@ -1,13 +1,13 @@
 // LCM (Lightweight Communications and Marshalling): UDP multicast without a broker. Each topic has its own group and
 // port, which both sides compute from the name of the channel. One publisher reaches all subscribers with one datagram.
-// A thread of the library in each subscriber receives it from the socket.
+// In each subscriber, a thread of the library receives it from the socket.
 //
 // It is best effort. Lost messages are not sent again, and the publisher does not wait for a slow subscriber. If the
-// socket buffer of the subscriber is full, the kernel drops the new datagram; if the queue of the library is full, the
-// library drops its oldest message. Messages that arrive are whole and in order. A message above 65487 bytes is sent in
-// several datagrams, and is lost if one of them is. Therefore all datagrams of the largest message must fit into the
-// socket buffer together, and larger messages are rejected. By default, datagrams do not leave the host (ttl 0). The
-// library does not check who sends to the group.
+// socket buffer of the subscriber is full, the kernel drops the new datagram. If the queue of the library is full, the
+// library drops its oldest message. Messages that arrive are complete and in order. A message above 65487 bytes is sent
+// in several datagrams. If one of them is lost, the message is lost. Therefore all datagrams of the largest message
+// must fit into the socket buffer together, and larger messages are rejected. By default, datagrams do not leave the
+// host (ttl 0). The library does not check who sends to the group.
 // A message is written into our buffer and copied into the kernel. The library copies it out of the kernel, and the
 // subscriber copies it once more, because the library lends it only during a callback.
 #include <lcm/lcm.h>
@@ -34,8 +34,8 @@ constexpr std::array settings{
     Setting{.name = "receive-buffer",
             .values = "library or BYTES",
             .default_value = "library",
-            .meaning = "the socket's receive buffer (recv_buf_size), which also limits the size of messages: up to so "
-                       "many bytes, or 102400 with the system's default buffer",
+            .meaning = "the socket's receive buffer (recv_buf_size), which also limits the size of messages: they have "
+                       "at most this many bytes, or 102400 with the system's default buffer",
             .check = whole_number<65536, std::uint64_t{1} << 28>},
     Setting{.name = "queue",
             .values = "library or N",
@@ -58,7 +58,7 @@ bool is_set(const Settings& given, std::string_view name) {
 struct Group {
     std::string address;
     std::uint16_t port;
-    std::string name;  ///< LCM's name of the channel, of up to 63 letters; unique to the topic
+    std::string name;  ///< the name that LCM uses for the channel, up to 63 letters; each topic has its own
 };
 
 Group group_of(const std::string& channel) {
@@ -105,8 +105,8 @@ private:
     lcm_t* lcm_ = nullptr;
 };
 
-/// The group where subscribers announce that they leave. It differs from the group of the messages, because otherwise a
-/// publisher would receive all of its own messages.
+/// The group to which subscribers announce that they leave. It is not the group of the messages, because a publisher
+/// would then receive all of its own messages.
 Group farewells_of(const Topic& topic) {
     return group_of(topic.channel + "-left");
 }
@@ -249,7 +249,7 @@ void adjust(Transport& promised, const Settings& given) {
     promised.endpoint_at = ip_endpoint_at;
 }
 
-/// Gets this information from the kernel only, because a call of the library would start threads.
+/// Asks only the kernel, because a call of the library would start threads.
 Result<void> ready(const RunPlan& plan) {
     const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     const auto group = parse_address("239.255.0.1", 7667);

@@ -1,14 +1,14 @@
 // MQTT through Eclipse Mosquitto: the library libmosquitto on both sides, and the broker mosquitto, which the run
 // starts and ends. Each message is sent over TCP twice: to the broker, and from there to the subscribers.
 //
-// It is best effort, in order and whole, with either quality of service. If a subscriber is slow, the broker silently
-// drops messages for it; with qos 1, this happens once `max_queued_messages` (1000) are waiting. Dropped messages are
-// counted as lost. qos 2 is rejected, because it makes progress only while the publisher reads its connection, also
-// between messages.
-// Both sides run the library in their own threads (mosquitto_loop_read, mosquitto_loop_write), not in a thread of the
-// library, so that they can poll as well as sleep. A message is written into our buffer and copied by the library. It
-// is copied into the kernel and out of it twice. The subscriber copies it once more, because the library lends it only
-// during a callback.
+// It is best effort with either quality of service. Messages that arrive are complete and in order. For a slow
+// subscriber, the broker silently drops messages; with qos 1, only after `max_queued_messages` (1000) are waiting.
+// Dropped messages are counted as lost. qos 2 is rejected: it makes progress only while the publisher reads its
+// connection, which would have to happen between messages too.
+// Both sides call the library from their own threads (mosquitto_loop_read, mosquitto_loop_write), not from a thread of
+// the library, so that they can poll as well as sleep. A message is written into our buffer and copied by the library.
+// It is copied into the kernel and out of it twice. The subscriber copies it once more, because the library lends it
+// only during a callback.
 // Anybody who can reach the port can connect. On a host that is shared with other people, use a transport of our own.
 #include <mosquitto.h>
 #include <unistd.h>
@@ -47,8 +47,8 @@ constexpr std::array settings{
     Setting{.name = "max-queued-messages",
             .values = "library or N",
             .default_value = "library",
-            .meaning = "how many messages with qos 1 wait at the broker for a subscriber (0: any number); its own "
-                       "default is 1000",
+            .meaning = "how many messages with qos 1 may wait at the broker for a subscriber (0: any number); 1000 is "
+                       "the broker's own default",
             .check = whole_number<0, 100'000'000>},
 };
 
@@ -122,7 +122,7 @@ public:
         if (const int code = ::mosquitto_publish(client_, nullptr, name.c_str(), bytes, message.data(), qos_, false);
             code != 0)
             return mqtt_error("publish on " + name, code);
-        ++unanswered_;  // with qos 0, it counts as answered once it is written
+        ++unanswered_;  // with qos 0, the library reports a message as answered when it has been written
         return {};
     }
 
@@ -144,8 +144,8 @@ public:
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
     }
 
-    /// Disconnects cleanly. Otherwise the kernel discards messages that the broker has not read yet, because answers of
-    /// the broker to us are still unread.
+    /// Disconnects cleanly. If the connection were closed while answers of the broker are unread here, the kernel would
+    /// discard messages that the broker has not read yet.
     void leave() {
         const Deadline deadline{longest_farewell};
         while ((unanswered_ > 0 || wants_to_write()) && !deadline.passed() && serve("leave")) sleep(one_ms);
@@ -229,7 +229,7 @@ public:
 
 private:
     static constexpr int sends_a_look = 64;
-    static constexpr int most_unanswered = 20;  // the library also sends this many before it waits for answers
+    static constexpr int most_unanswered = 20;  // as many as the library sends before it waits for answers
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
         message_.resize(bytes);
@@ -268,7 +268,7 @@ private:
     std::vector<std::byte> message_;
     bool joined_ = false;
     bool handed_over_ = false;  ///< whether the library has the loaned message, even if the kernel does not have it yet
-    bool settling_ = false;     ///< whether the broker has not answered settle() yet
+    bool settling_ = false;     ///< whether settle() still waits for an answer of the broker
     int sends_ = 0;
 };
 

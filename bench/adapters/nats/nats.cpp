@@ -2,9 +2,10 @@
 // NATS without JetStream, so nothing is stored. Each message is sent over TCP twice: to the broker, and from there to
 // the subscribers.
 //
-// It is best effort, in order and whole. If a subscriber is slow, the library drops messages once 65536 of them or 64
-// MiB are waiting (its defaults). If the subscriber does not read at all, the broker closes its connection. Lost
-// messages are counted. The broker accepts messages of up to 8 MiB here; its default limit is 1 MiB.
+// It is best effort. Messages that arrive are complete and in order. If a subscriber is slow, the library drops
+// messages once 65536 of them or 64 MiB are waiting (its defaults). If the subscriber does not read at all, the broker
+// closes its connection. Lost messages are counted. The broker accepts messages of up to 8 MiB here; its default limit
+// is 1 MiB.
 // A message is written into our buffer and copied into the library's buffer. It is copied into the kernel and out of it
 // twice, and is read in the library's buffer. Threads of the library read from the socket, and write what is not sent
 // immediately.
@@ -34,13 +35,13 @@ constexpr std::array settings{
     Setting{.name = "send-asap",
             .values = "library or on",
             .default_value = "library",
-            .meaning = "on: each message is sent at once, by the publisher's thread; the library's own default leaves "
-                       "that to a thread of the library, which joins messages",
+            .meaning = "on: the publisher's thread sends each message at once; by the library's own default, a thread "
+                       "of the library sends the messages, and joins them",
             .check = check_asap},
     Setting{.name = "pending-messages",
             .values = "library or N",
             .default_value = "library",
-            .meaning = "how many messages wait in the library for the subscriber, with any number of bytes "
+            .meaning = "how many messages may wait in the library for the subscriber, whatever their size "
                        "(natsSubscription_SetPendingLimits); its own default is 65536 messages or 64 MiB",
             .check = whole_number<1, 100'000'000>},
 };
@@ -106,7 +107,8 @@ public:
         return status == NATS_OK ? Result<void>{} : nats_error("publish on " + subject, status);
     }
 
-    /// Done if the broker confirms within this time that it has received everything that was published.
+    /// Waits until the broker confirms that it has received everything that was published. Returns not_yet if this
+    /// takes longer than the given time.
     Result<Done> flush(std::int64_t milliseconds) const {
         const natsStatus status = ::natsConnection_FlushTimeout(connection_, milliseconds);
         if (status == NATS_OK || status == NATS_TIMEOUT) return done_if(status == NATS_OK);
@@ -123,7 +125,7 @@ public:
         return nats_error("take a message", status);
     }
 
-    /// Publishes, after all other messages, that this side leaves.
+    /// Announces, after all other messages, that this side leaves.
     void leave(const std::string& subject) const {
         constexpr std::int64_t longest_ms = 200;
         if (publish(subject, {})) ::natsConnection_FlushTimeout(connection_, longest_ms);
@@ -231,7 +233,7 @@ private:
         return std::span{reinterpret_cast<const std::byte*>(::natsMsg_GetData(message_)), bytes};
     }
 
-    /// The library counts in whole milliseconds. For shorter times, this function sleeps in short naps itself.
+    /// The library counts in whole milliseconds. A shorter time is divided here into short naps.
     Result<natsMsg*> sleep(Patience patience) const {
         constexpr Nanoseconds nap_ns = 50'000;
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);

@@ -1,10 +1,10 @@
 // nng: sockets with queues, which threads of the library serve in each process. The subscriber listens, and the
 // publisher dials every subscriber, over an abstract Unix socket or a TCP port.
 //
-// The guarantee depends on the setting `sockets`. Messages are in order and whole in both cases.
-//   pub-sub     the default, best effort: if the queue for a subscriber is full, the publisher drops the new message;
-//               if the subscriber's own queue is full, it drops its oldest message.
-//   push-pull   used for reliable delivery to one subscriber: a full queue blocks the publisher.
+// The setting `sockets` decides what is guaranteed. Messages that arrive are always complete and in order.
+// - `pub-sub`: the default, best effort. If the queue for a subscriber is full, the publisher drops the new message. If
+//   the subscriber's own queue is full, the subscriber drops the oldest message in it.
+// - `push-pull`: reliable, to one subscriber. A full queue blocks the publisher.
 // "Reliable" holds while both sides live: if a side is killed, queued messages are lost. A message of any size is sent
 // as one, so the library's limit for received messages (NNG_OPT_RECVMAXSZ, 1 MiB in Debian's 1.5.2) is disabled.
 // A message is written into the library's buffer, copied into the kernel and out of it, and read in the library's
@@ -35,8 +35,8 @@ constexpr std::array settings{
     Setting{.name = "sockets",
             .values = "pub-sub|push-pull",
             .default_value = "pub-sub",
-            .meaning = "the pair of nng sockets: pub-sub drops what finds a full queue, push-pull waits for room and "
-                       "reaches one subscriber alone"},
+            .meaning = "the pair of nng sockets: pub-sub drops messages if a queue is full; push-pull waits for room, "
+                       "and reaches only one subscriber"},
     Setting{.name = "send-queue",
             .values = "library or N",
             .default_value = "library",
@@ -46,12 +46,13 @@ constexpr std::array settings{
     Setting{.name = "receive-queue",
             .values = "library or N",
             .default_value = "library",
-            .meaning = "how many messages wait at the subscriber (NNG_OPT_RECVBUF), with pub-sub alone; the library's "
+            .meaning = "how many messages wait at the subscriber (NNG_OPT_RECVBUF), only with pub-sub; the library's "
                        "own default is 128",
             .check = whole_number<0, 8192>},
 };
 
-constexpr std::size_t farewell_bytes = 0;  // all other messages are longer
+// The size of the message by which a publisher says that it leaves; all other messages are longer.
+constexpr std::size_t farewell_bytes = 0;
 
 bool is_push_pull(const Settings& given) {
     return value_of(given, "sockets") == "push-pull";
@@ -68,7 +69,8 @@ public:
     ~NngPublisher() override {
         abandon();
         if (socket_->peers() == 0) return;
-        constexpr Patience longest_farewell{200};  // a subscriber that reads nothing has no room for the message
+        // A limit, because a subscriber that reads nothing has no room for this message.
+        constexpr Patience longest_farewell{200};
         if (::nng_msg_alloc(&message_, farewell_bytes) == 0) static_cast<void>(commit(longest_farewell));
         abandon();
         Leaving::instance().add(std::move(socket_));

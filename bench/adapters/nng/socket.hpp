@@ -88,8 +88,8 @@ private:
         peer_count_ = static_cast<int>(peers_.size());
     }
 
-    /// A rejected connection is removed without having been added. One example is a connection from another program
-    /// with another kind of socket.
+    /// The library also calls this for a rejected connection, which was never added. One example is a connection from
+    /// another program with another kind of socket.
     void remove(nng_pipe pipe) {
         {
             const std::lock_guard lock{mutex_};
@@ -121,8 +121,8 @@ private:
     nng_socket socket_;
     Waiting waiting_;
     std::mutex mutex_;
-    std::vector<int> peers_;          ///< the ids of the pipes; `add` and `remove` are called by the library's threads
-    std::atomic<int> peer_count_{0};  ///< the size of peers_, for reading in a polling loop without a lock
+    std::vector<int> peers_;          ///< the ids of the connections; threads of the library call `add` and `remove`
+    std::atomic<int> peer_count_{0};  ///< the size of peers_, so that a polling loop can read it without a lock
     int timeout_ms_ = -1;
 };
 

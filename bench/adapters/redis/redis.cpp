@@ -1,10 +1,11 @@
 // Redis PUBLISH and SUBSCRIBE: the library hiredis on both sides, and the broker redis-server, which the run starts and
 // ends. Nothing is stored. Each message is sent over TCP twice: to the broker, and from there to the subscribers.
 //
-// It is best effort, in order and whole. If too much data waits for a subscriber (by default 32 MiB, or 8 MiB for a
-// minute), the broker closes its connection. The subscriber reconnects immediately. The waiting messages are lost, and
-// so are those published before it has reconnected; they are counted. The broker answers each PUBLISH with the number
-// of subscribers that it reached. The setting `pipeline` limits the number of outstanding answers.
+// It is best effort. Messages that arrive are complete and in order. If too much data waits for a subscriber (by
+// default 32 MiB, or 8 MiB for a minute), the broker closes its connection. The subscriber reconnects immediately. The
+// waiting messages are lost, and so are messages that are published before it has reconnected. Lost messages are
+// counted. The broker answers each PUBLISH with the number of subscribers that it reached. The setting `pipeline`
+// limits the number of outstanding answers.
 // A message is written into our buffer and copied into the library's buffer. It is copied into the kernel and out of it
 // twice, and is read in the library's buffer. The library has no threads on either side.
 // Anybody who can reach the port can connect. On a host that is shared with other people, use a transport of our own.
@@ -70,7 +71,8 @@ public:
         return {};
     }
 
-    /// Adds a command to the output buffer: the command's name, the channel, and the bytes if they have data.
+    /// Adds a command to the output buffer: the name of the command, then the channel, then the payload if there is
+    /// one.
     void append(std::string_view command, const std::string& channel, std::span<const std::byte> bytes) {
         const std::array<const char*, 3> words{command.data(), channel.c_str(),
                                                reinterpret_cast<const char*>(bytes.data())};
@@ -91,7 +93,8 @@ public:
         return {};
     }
 
-    /// The next complete reply, or nothing. If there is none, it reads once from the socket.
+    /// The next complete reply. If the input buffer has none, reads once from the socket. Returns nothing if that
+    /// brings no complete reply.
     Result<Reply> read() {
         void* reply = nullptr;
         if (::redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return trouble();
@@ -137,7 +140,7 @@ public:
           connection_(topic) {
         message_.reserve(topic.max_bytes);
     }
-    /// Tells the subscribers that it leaves, by an empty message after the last one.
+    /// Announces to the subscribers that this side leaves: sends an empty message after the last one.
     ~RedisPublisher() override {
         if (!joined_) return;
         constexpr Patience longest{200};
@@ -194,8 +197,8 @@ private:
 
     void abandon() noexcept override {}
 
-    /// Writes and reads as much as is possible now. With a pipeline, it reads only when the pipeline is full, and then
-    /// all answers together.
+    /// Writes and reads as much as is possible now. If several answers may be outstanding (`pipeline`), it reads only
+    /// when their limit is reached, and then all of them together.
     Result<void> take_answers() {
         if (auto done = connection_.write(); !done) return done;
         if (unanswered_ < pipeline_ && handed_over_) return {};
@@ -281,15 +284,16 @@ private:
 
     void release() noexcept override { reply_.reset(); }
 
-    static constexpr std::size_t message_elements = 3;  // the word "message", the channel, the payload
+    // A reply has three elements: the word "message", the channel, the payload.
+    static constexpr std::size_t message_elements = 3;
 
     Topic topic_;
     Connection connection_;
     Reply reply_;
 };
 
-/// Snapshots are disabled, because PUBLISH stores nothing. Otherwise, a snapshot would be written into the folder of
-/// the run when it ends.
+/// Snapshots are disabled: PUBLISH stores nothing, and the broker would write a snapshot into the folder of the run
+/// when the broker ends.
 std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
     std::string text = "bind " + broker.host + "\nport " + std::to_string(broker.port) +
                        "\nprotected-mode no\nsave \"\"\ndaemonize no\n";

@@ -55,7 +55,7 @@ class Socket {
 public:
     Socket(const Topic& topic, int type)
         : context_(context_for(topic)), socket_(::zmq_socket(context_->get(), type)), waiting_(topic.waiting) {
-        constexpr int longest_farewell_ms = 200;  // a peer that is gone receives nothing
+        constexpr int longest_farewell_ms = 200;  // a limit, because a peer that has left receives nothing
         const int queue = static_cast<int>(number_of(topic.settings, "high-water-mark"));
         set(ZMQ_SNDHWM, queue);
         set(ZMQ_RCVHWM, queue);
@@ -71,8 +71,7 @@ public:
     void* get() const { return socket_; }
     void set(int option, int value) const { ::zmq_setsockopt(socket_, option, &value, sizeof value); }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if it did not succeed within `patience`, because
-    /// nothing was available.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if it has done neither within `patience`.
     template <typename Attempt>
     Result<Done> wait(short event, Patience patience, Attempt&& attempt) const {
         return try_for(patience, waiting_, attempt, [this, event](Nanoseconds time_ns) { sleep(event, time_ns); });

@@ -1,11 +1,11 @@
 // ZeroMQ (libzmq): sockets with queues, which a thread of the library serves in each process. The subscriber binds, and
 // the publisher connects to every subscriber, over an abstract Unix socket, over a TCP port, or within one process.
 //
-// The guarantee depends on the setting `sockets`. Messages are in order and whole in all cases.
-//   pub-sub         PUB and SUB, the default, best effort: if a subscriber's queue is full, new messages are dropped.
-//   pub-sub-block   PUB and SUB with ZMQ_XPUB_NODROP, reliable: a full queue blocks the publisher, so all subscribers
-//                   wait.
-//   push-pull       PUSH and PULL, used for reliable delivery to one subscriber: a full queue blocks the publisher.
+// The setting `sockets` decides what is guaranteed. Messages that arrive are always complete and in order.
+// - `pub-sub`: PUB and SUB, the default, best effort. If a subscriber's queue is full, new messages are dropped.
+// - `pub-sub-block`: PUB and SUB with ZMQ_XPUB_NODROP, reliable. A full queue blocks the publisher, so all subscribers
+//   wait.
+// - `push-pull`: PUSH and PULL, reliable, to one subscriber. A full queue blocks the publisher.
 // "Reliable" holds while both sides live: if a side is killed, queued messages are lost. A message of any size is sent
 // as one. Over ipc and tcp, a message is written into the library's buffer, copied into the kernel and out of it. Over
 // inproc, only the ownership of the buffer changes. The library does not check who connects. On a host that is shared
@@ -31,8 +31,8 @@ constexpr std::array settings{
     Setting{.name = "sockets",
             .values = "pub-sub|pub-sub-block|push-pull",
             .default_value = "pub-sub",
-            .meaning = "the pair of ZeroMQ sockets: pub-sub drops what finds a full queue; pub-sub-block "
-                       "(ZMQ_XPUB_NODROP) and push-pull wait for room. push-pull reaches one subscriber alone"},
+            .meaning = "the pair of ZeroMQ sockets: pub-sub drops messages if a queue is full; pub-sub-block "
+                       "(ZMQ_XPUB_NODROP) and push-pull wait for room. push-pull reaches only one subscriber"},
     Setting{.name = "high-water-mark",
             .values = "N",
             .default_value = "1000",
@@ -47,7 +47,7 @@ constexpr std::array settings{
             .check = whole_number<1, 16>},
 };
 
-// The size of the message that tells that the publisher leaves. All other messages are longer.
+// The size of the message by which a publisher says that it leaves. All other messages are longer.
 constexpr std::size_t farewell_bytes = 0;
 
 Facts library_facts() {
@@ -72,7 +72,8 @@ public:
         // Otherwise the library would queue messages for subscribers that are gone, and would not report that they
         // left.
         socket_.set(ZMQ_IMMEDIATE, 1);
-        socket_.set(ZMQ_RECONNECT_IVL, -1);  // never: a later listener at this address belongs to another run
+        // Never reconnects: a later listener at this address belongs to another run.
+        socket_.set(ZMQ_RECONNECT_IVL, -1);
         if (!subscribes_) return;
         socket_.set(ZMQ_XPUB_VERBOSER, 1);  // each subscriber is reported when it connects and when it leaves
         if (value_of(topic.settings, "sockets") == "pub-sub-block") socket_.set(ZMQ_XPUB_NODROP, 1);
@@ -87,7 +88,8 @@ public:
         return {};
     }
 
-    /// PUB sends nothing to a subscriber before it knows about it. When all subscribers are known, they get a greeting.
+    /// PUB drops messages for a subscriber whose subscription has not arrived yet. So this waits for the subscriptions
+    /// of all subscribers, and then sends them a greeting.
     Result<Done> match(Patience patience) override {
         if (matched_) return Done::yes;
         if (subscribes_) {
@@ -130,14 +132,15 @@ private:
 
     void abandon() noexcept override { message_.clear(); }
 
-    /// Reads the notifications about subscribers: 1 means that one has connected, 0 that one has left.
+    /// Reads the library's notifications about subscribers: 1 means that a subscriber has connected, 0 that one has
+    /// left.
     void hear() {
         char word = 0;
         while (::zmq_recv(socket_.get(), &word, sizeof word, ZMQ_DONTWAIT) >= 0) joined_ += word == 1 ? 1 : -1;
     }
 
     std::string channel_;
-    bool subscribes_;  ///< false for PUSH, which gets no notifications about subscribers
+    bool subscribes_;  ///< whether the socket is notified about subscribers; a PUSH socket is not
     Socket socket_;
     Message message_;
     int expected_ = 0;
@@ -216,7 +219,7 @@ Result<std::unique_ptr<Subscriber>> bound(const Topic& topic, const std::string&
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-/// `address_of` converts an endpoint into an address of the library, if the endpoint is valid.
+/// `address_of` checks an endpoint, and converts it into an address in the form of the library.
 template <Result<std::string> (*address_of)(std::string_view endpoint, const Topic& topic)>
 Result<std::unique_ptr<Publisher>> connected(const Topic& topic, const Endpoints& endpoints) {
     auto publisher = std::make_unique<ZeromqPublisher>(topic);
@@ -265,7 +268,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_inproc(const Topic& topic) {
 Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
     const auto own = parse_address(topic.local_address, 0);
     if (!own) return Error{"bind ZeroMQ to " + topic.local_address + ": not an IP address"};
-    const std::string host = to_text(*own);  // with port 0, which the library writes as '*'
+    const std::string host = to_text(*own);  // the port here is 0; ZeroMQ writes any free port as '*'
     auto subscriber = std::make_unique<ZeromqSubscriber>(topic);
     if (auto done = subscriber->bind("tcp://" + host.substr(0, host.rfind(':')) + ":*"); !done) return done.error();
     const std::string where = subscriber->bound_to();

@@ -1,5 +1,5 @@
-// Unix sockets with all the needs that a middleware may have, for tests of how the rig meets them. The settings of
-// `needy` choose its needs; `needy-once` can be started only once in a process.
+// A transport over Unix sockets with all the needs that a middleware may have, for tests of how the rig meets them. The
+// settings of `needy` choose its needs; `needy-once` can be started only once in a process.
 #include <unistd.h>
 
 #include <filesystem>
@@ -164,7 +164,8 @@ Result<void> ready(const RunPlan& plan) {
     return Error{"needyd is not running: start it with needyd --now"};
 }
 
-/// Returns an error if a second case begins in this process, like a library that can be started only once.
+/// Returns an error if a second case begins in this process. So it behaves like a library that can be started only
+/// once.
 Result<void> start_once(const Topic& topic) {
     static std::string started;
     const std::string of_case = topic.channel.substr(0, topic.channel.rfind('-'));
