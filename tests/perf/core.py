@@ -1,12 +1,12 @@
 """The transports of perftest compared with the floor of the machine, measured in the same run, and with other tools.
 
-L is the hand-off of a cache line from one process to another, F is a futex wake; "bare" are hand-written loops (``bench/perf/floor.cpp``).
-A goal compares equal work: ``shm`` copies each payload, so its goal refers to the ring that copies too. The row with the other ring has no goal. It
-shows how long the copy itself takes.
+L is the time to hand a cache line from one process to another. F is the time of a futex wake. Figures named "bare" come from hand-written loops
+(``bench/perf/floor.cpp``). A goal compares equal work: ``shm`` copies each payload, so the reference of its goal is the ring that copies too. The row
+with the other ring has no goal. It shows how long the copy itself takes.
 
 The processors of a virtual machine move: a hand-off takes 60 ns at one time and 230 ns a moment later. So in each round, the reference of a figure is
-measured directly before the figure. Figure and reference are measured again if a hand-off then takes another time. A row shows the round with the
-median ratio.
+measured directly before the figure. If the time of a hand-off has changed afterwards, figure and reference are measured again. A row shows the round
+with the median ratio.
 """
 
 from __future__ import annotations
