@@ -184,14 +184,14 @@ def test_delay_that_is_five_percent_longer_is_detected_as_worse(tmp_path: Path, 
     found = {row["key"]["payload_bytes"]: row for row in json.loads(done.stdout)["rows"] if row["key"]["statistic"] == "p50"}
     verdicts = {size: row["verdict"] for size, row in found.items()}
     if verdicts != {64: "worse", 1024: "worse"}:
-        _skip_if_the_rig_was_robbed_of_its_cpus(only_folder(tmp_path))
+        _skip_if_the_host_was_too_busy(only_folder(tmp_path))
     assert verdicts == {64: "worse", 1024: "worse"}
     assert all(1.03 < row["ratio"] < 1.07 for row in found.values())
     assert not json.loads(done.stdout)["same_build"]
     assert done.returncode == 3
 
 
-def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
+def _skip_if_the_host_was_too_busy(folder: Path) -> None:
     """Skip if a median is 30 % above the injected delay, because the host was too busy. Both sides poll, so each side needs a CPU all the time."""
     medians = []
     for log in folder.rglob("perftest.log"):
@@ -504,7 +504,7 @@ conditions = { transport = "mock", load_mode = "closed", payload_touched = "writ
 
 
 def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
-    """Return two programs that print recorded logs: for 64 bytes, messages took a hundred times as long on the new side, more than any noise."""
+    """Return two programs that print recorded logs. On the new side, messages of 64 bytes take a hundred times as long: more than any noise."""
     for name, size, hold_us in (("old-64", 64, 100), ("new-64", 64, 10_000), ("old-1024", 1024, 100)):
         words = ["--test", "latency", "--transport", "mock", "--sizes", str(size), "--duration", "1", "--warmup", "0.02"]
         done = subprocess.run([perftest, *words, "--set", f"faults=hold={hold_us}us", "--output", "-"], capture_output=True, check=True)
@@ -555,7 +555,7 @@ def test_only_variants_with_a_changed_row_are_measured_again_and_the_new_pairs_d
 
 
 @pytest.mark.core
-def test_interrupted_confirmation_is_continued_and_no_pair_of_the_first_look_is_measured_again(tmp_path: Path, perftest: Path) -> None:
+def test_interrupted_confirmation_is_continued_and_does_not_measure_the_first_pairs_again(tmp_path: Path, perftest: Path) -> None:
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
     ab(old, new, file, "--pairs", "6", "--confirm", "--across", "settings", cwd=tmp_path)
     (folder,) = confirmations(tmp_path)
@@ -576,7 +576,7 @@ def test_interrupted_confirmation_is_continued_and_no_pair_of_the_first_look_is_
 
 
 @pytest.mark.core
-def test_known_regression_does_not_fail_pairs_also_if_new_pairs_confirm_it(tmp_path: Path, perftest: Path) -> None:
+def test_known_regression_does_not_fail_the_comparison_even_if_new_pairs_confirm_it(tmp_path: Path, perftest: Path) -> None:
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
 
     def code_and_row(size: int, *words: str) -> tuple[int, dict[str, Any]]:
@@ -593,7 +593,7 @@ def test_known_regression_does_not_fail_pairs_also_if_new_pairs_confirm_it(tmp_p
     again, row = code_and_row(64, "--resume", "--confirm")
     assert (again, row["acknowledgement"]["state"], row["first_look"]["confirmed"]) == (0, "acknowledged", True)
 
-    assert code_and_row(1024, "--resume", "--confirm")[0] == 3  # The entry names the row that is not worse.
+    assert code_and_row(1024, "--resume", "--confirm")[0] == 3  # The known row of 1024 bytes is not worse. The row of 64 bytes is.
 
 
 @pytest.mark.core

@@ -22,7 +22,7 @@ from tacholog.runs.manifest import Manifest, read_host, read_manifest
 
 HEAD = 'system = "coreutils"\ntool = "seq"\nversion_command = ["seq", "--version"]\nlog = "seq.log"\nrepetitions = 2\n'
 GOOD = '[[runs]]\nname = "to-{last}"\ncommand = ["seq", "{last}"]\nvary.last = [3, 5]\nconditions.transport = "pipe"\n'
-# Advances the clock of the harness by 1000 seconds, each time. A run has the folder build/runs/small-*/hangs/01.
+# Shell commands that advance the clock of the harness by 1000 seconds. They start in the folder of the run, build/runs/small-*/hangs/01.
 LATER = "cd ../../../../..; echo $(($(cat clock 2>/dev/null || echo 0) + 1000)) > new; mv new clock; wait"
 HANGS = f'[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\' TERM; sleep 300 & echo $! > child; {LATER}"]\ndeadline_s = 3\n'
 

@@ -19,7 +19,7 @@ from tacholog.campaign.machines.machine import HostEntry, Job, ProcessEnd
 FAILS_WHEN_TOLD = "n=0; until test -e go || test $n = 100; do n=$((n + 1)); sleep 0.01; done; exit 3"
 
 
-class EndsBeforeALook(LocalProcess):
+class EndsBeforeACheck(LocalProcess):
     """A process that ends just before the n-th check by the harness."""
 
     looks = 0
@@ -46,7 +46,7 @@ class Here(LocalMachine):
         """Start a process."""
         if job.name != "first":
             return super().start(job)
-        running = EndsBeforeALook(self, job, job.program, job.argv)
+        running = EndsBeforeACheck(self, job, job.program, job.argv)
         running.ends_before = self.ends_before
         running.wait_for_start()
         return running

@@ -29,7 +29,7 @@ from tacholog.store.load import load
 HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
 # A server that prints that it listens, and ends only when it is stopped.
 SERVER = 'sh -c "echo listening; exec sleep 300"'
-# Advances the clock of the harness by 1000 seconds. A run has the folder out/small-*/only/01.
+# Shell commands that advance the clock of the harness by 1000 seconds. They start in the folder of the run, out/small-*/only/01.
 LATER = "echo 1000 > ../../../../clock"
 # A server that never becomes ready, and prints one more line when it is stopped.
 LOADS = f"sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; {LATER}; sleep 300 & wait\""
@@ -334,7 +334,7 @@ def test_memory_of_a_larger_program_is_exact(tmp_path: Path) -> None:
     assert not used.max_rss_is_bound
 
 
-def test_version_of_a_broker_is_what_its_own_command_prints_and_not_the_version_of_the_tool(tmp_path: Path) -> None:
+def test_version_of_a_broker_is_the_version_that_its_own_command_prints_and_not_the_version_of_the_tool(tmp_path: Path) -> None:
     head = 'version_command = ["echo", "tool 1.2"]\nsystem_version_command = ["echo", "broker 3.10.8"]'
     path = campaign(tmp_path, server(), process("client", CLIENT), head=head)
 

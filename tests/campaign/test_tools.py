@@ -48,7 +48,7 @@ BROKERS = {
     "redis-benchmark": ("redis-benchmark", "redis-server"),
     "rabbitmq-perftest": ("java", "epmd", "/usr/lib/rabbitmq/bin/rabbitmq-server"),
 }
-#: What makes the runs of tools shorter that count messages.
+#: For tools that send a given number of messages: the replacements that lower this number.
 SHORTER = {
     "nats-bench": ((r"messages = (\d+)0\b", r"messages = \1"),),
     "redis-benchmark": ((r"requests = (\d+)0000\b", r"requests = \g<1>000"),),
@@ -57,14 +57,14 @@ BROKER_ROWS: dict[str, dict[tuple[str, str | None, int, str], int]] = {
     "nats-bench": {
         ("latency", "rtt", 64, "latency"): 2,
         ("latency", "rtt", 1024, "latency"): 2,
-        ("latency", "pub-to-ack", 64, "latency"): 4,  # in memory and in a file
+        ("latency", "pub-to-ack", 64, "latency"): 4,  # With streams in memory and with streams in a file.
         ("latency", "pub-to-ack", 1024, "latency"): 4,
         ("throughput", None, 16, "message_rate"): 2,
         ("throughput", None, 64, "message_rate"): 2,
     },
     "redis-benchmark": {("latency", "rtt", 64, "latency"): 8, ("latency", "rtt", 1024, "latency"): 6},
     "rabbitmq-perftest": {
-        ("latency", "one-way", 64, "latency"): 4,  # one at a time and at a rate
+        ("latency", "one-way", 64, "latency"): 4,  # One message at a time, and messages at a rate.
         ("latency", "one-way", 1024, "latency"): 2,
         ("latency", "pub-to-ack", 64, "latency"): 4,
         ("latency", "pub-to-ack", 1024, "latency"): 2,
@@ -88,7 +88,7 @@ NAMESPACES = ("unshare", *OTHER_USER, "--net", "--mount", "sh", "-c", WITH_CABLE
 
 @pytest.fixture(scope="module")
 def cable() -> None:
-    """Skip unless network namespaces can be made here."""
+    """Skip the test if network namespaces cannot be made on this machine."""
     done = subprocess.run([*NAMESPACES, "true"], capture_output=True, text=True, check=False)
     if done.returncode:
         leave_out(f"network namespaces cannot be made: {done.stderr.strip()}")
@@ -159,14 +159,14 @@ def test_campaign_of_a_broker_gives_comparable_rows_with_the_version_of_the_brok
 
 
 def version_of_broker(tool: str) -> str:
-    """Return the version that Debian states of the package of the broker, without that of the package."""
+    """Return the version of the broker from its Debian package, without the revision of the package."""
     package = {"nats-bench": "nats-server", "redis-benchmark": "redis-server", "rabbitmq-perftest": "rabbitmq-server"}[tool]
     version = subprocess.run(["dpkg-query", "--show", "--showformat=${Version}", package], capture_output=True, text=True, check=True).stdout
     return re.sub(r"^\d+:|-[^-]*$", "", version)
 
 
 def broker_rows(folder: Path) -> dict[tuple[str, str | None, int, str], int]:
-    """Count the numbers of whole runs: the median latencies and the mean rates that arrived, by test, basis, size and metric."""
+    """Count the median latencies and the mean rates of received messages, by test, basis, size and metric. Only whole runs count."""
     rows = load([folder]).results
     statistics = {"latency": "p50", "message_rate": "mean"}
     rows = rows[(rows["scope"] == "summary") & (rows["statistic"] == rows["metric"].map(statistics))]

@@ -80,7 +80,7 @@ class TwoHosts:
         self._write_client()
 
     def space(self, host: str) -> str:
-        """The network namespace of a host."""
+        """Return the network namespace of a host."""
         return f"{self._name}{host}"
 
     def _write_client(self) -> None:
@@ -127,7 +127,7 @@ class TwoHosts:
         return {pid: words for pid, words in _commands(self.space(host)).items() if words and "sshd" not in words.split()[0]}
 
     def local_processes(self) -> dict[int, str]:
-        """The ssh clients of the harness."""
+        """Return the ssh clients of the harness."""
         return _commands(self.lab)
 
     def unplug(self, host: str) -> None:
@@ -147,7 +147,7 @@ class TwoHosts:
         chronyd = shutil.which("chronyd", path=_PATH)
         assert chronyd is not None
         file = self.folder / f"chrony-{host}.conf"
-        # Its command port is open only in the network of the host. It has no socket in /run, which belongs to the machine.
+        # The command port of this chronyd is open only in the network of the host. It has no socket in /run, because /run belongs to the machine.
         file.write_text("\n".join((*settings, "bindcmdaddress 127.0.0.1", "bindcmdaddress /", f"pidfile {self.folder}/chrony-{host}.pid", "")))
         words = self.within(host, chronyd, "-x", "-d", "-u", "root", "-f", file)
         with (self.folder / f"chrony-{host}.txt").open("wb") as log:

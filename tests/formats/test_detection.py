@@ -63,7 +63,7 @@ def test_prose_that_quotes_a_tool_has_no_format() -> None:
         detect(QUOTES)
 
 
-def test_message_names_the_format_of_which_the_log_has_several_consecutive_words() -> None:
+def test_message_names_the_format_with_which_the_log_shares_several_consecutive_words() -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(IPERF_2)
 

@@ -29,17 +29,17 @@ def test_line_of_a_counter_is_an_interval() -> None:
     )
 
 
-def test_summary_weighs_each_line_by_its_time_and_leaves_out_the_time_of_connecting() -> None:
+def test_summary_weights_each_line_by_its_duration_and_excludes_the_time_before_the_connection() -> None:
     (record,) = of_scope(read(LOGS / "sub.log"), "summary")
     rate = record.number("message_rate", "mean")
 
-    # 45 messages in 10/9.95 + 10/10.02 + 10/9.56 + 10/10.26 + 5/4.98 seconds: the first line is about 13 seconds of waiting.
+    # 45 messages in 10/9.95 + 10/10.02 + 10/9.56 + 10/10.26 + 5/4.98 seconds: the first line covers about 13 seconds of waiting.
     assert rate is not None
     assert rate.value == pytest.approx(8.9504, abs=1e-4)
     assert rate.marks == ("derived",)
 
 
-def test_acknowledged_messages_are_not_those_that_were_sent() -> None:
+def test_sent_messages_and_acknowledged_messages_have_separate_rates() -> None:
     log = read(LOGS / "pub-acknowledged.log")
 
     assert [(record.side, record.numbers[0].metric, record.numbers[0].value) for record in of_scope(log, "summary")] == [
@@ -59,25 +59,25 @@ def test_latency_is_a_one_way_mean_weighted_by_the_messages_of_its_second() -> N
     assert mean.value == pytest.approx((2 * 1e6 + 50 * 5e6) / 52)
 
 
-def test_latency_of_zero_milliseconds_is_less_than_one() -> None:
+def test_latency_printed_as_zero_is_below_one_millisecond() -> None:
     (record,) = read_text("5s publish_latency avg=0ms\n").records
 
     assert record.numbers == (Number(metric="latency", statistic="mean", value=1e6, resolution=1e6, bound="<", value_start=23, value_end=24),)
 
 
-def test_client_that_ended_is_a_failed_run() -> None:
+def test_run_is_failed_if_a_client_ended() -> None:
     facts = read(LOGS / "pub-tls.log").facts
 
     assert (facts.status, facts.reason) == ("failed", "EXIT for {shutdown,closed}")
 
 
-def test_old_line_counts_messages_of_one_second() -> None:
+def test_line_of_an_old_version_counts_the_messages_of_one_second() -> None:
     intervals = of_scope(read(LOGS / "old-sent.log"), "interval")
 
     assert [(record.numbers[0].metric, record.numbers[0].value) for record in intervals] == [("offered_rate", 92900), ("offered_rate", 92900)]
 
 
-def test_another_run_in_the_log_has_a_summary_of_its_own() -> None:
+def test_second_run_in_a_log_has_a_separate_summary() -> None:
     log = read_text((LOGS / "sub.log").read_text(encoding="utf-8") * 2)
 
     assert (len(of_scope(log, "summary")), log.problems) == (2, [])

@@ -24,7 +24,7 @@ SMALL = {name: [path for path in paths if path.stat().st_size < 20_000] or paths
 
 
 def iperf3_word(name: str, value: object, true: Mapping[str, object], change: str) -> bool:
-    """Whether a row of iperf3 may have this value if lines before the row are missing."""
+    """Return whether a row of iperf3 may have this value if lines before the row are missing."""
     if (
         name == "publishers"
     ):  # If the line "[  9] local 127.0.0.1 port ..." is missing before the first row, no other line shows that a stream is missing.
@@ -44,12 +44,12 @@ def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, 
 
 
 def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
-    """Whether the value may differ because the separate line "Packages lost after message 12 -> stop." of eCAL 5.3 was lost."""
+    """Return whether the value may differ because the separate line "Packages lost after message 12 -> stop." of eCAL 5.3 was lost."""
     return change in ("cut", "lost") and true.get("definition") == "ecal-5.3-rtt-cut-short" and name in ("definition", "samples")
 
 
 def google_word(name: str, _: object, __: Mapping[str, object], ___: str) -> bool:
-    """Whether the value is a number of samples: it is the number of repetitions if lines of an aggregate are among the lines of a repetition."""
+    """Return whether the value is a number of samples. It may be a number of repetitions if a repetition contains lines of an aggregate."""
     return name == "samples"
 
 
@@ -72,7 +72,7 @@ def action_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, floa
 
 
 def openmessaging_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
-    """Whether the value may differ because the figures of the delay were lost: the result then looks like a result of an old version.
+    """Return whether the value may differ because the figures of the delay were lost: the result then looks like a result of an old version.
 
     Results of old versions have another definition and no load mode.
     """
@@ -80,12 +80,12 @@ def openmessaging_word(name: str, _: object, true: Mapping[str, object], change:
 
 
 def rdma_word(name: str, value: object, _: Mapping[str, object], __: str) -> bool:
-    """Without its title, a table does not say which operation it is about."""
+    """Return whether the value may differ because the title of a table was lost. Only the title states the operation."""
     return name == "definition" and value in ("rdma-any-latency", "rdma-any-bandwidth")
 
 
 def rabbitmq_word(name: str, value: object, true: Mapping[str, object], _: str) -> bool:
-    """If a rate is lost, the size is not known to be the value that the scenario varies, so this value stays a part of its name."""
+    """Return whether the value may differ because a rate was lost. Then the size is unknown, and the name of the scenario still contains it."""
     return name == "setting scenario" and str(value).startswith(str(true.get(name)))
 
 

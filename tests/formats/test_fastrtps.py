@@ -420,7 +420,7 @@ def test_truncated_last_row_of_a_throughput_table_is_refused_if_its_complete_cel
     assert [broken.partition(": ")[2] for broken in log.broken] == ["a row of this table is cut short or garbled"]
 
 
-def test_table_with_decimal_commas_is_refused_also_if_a_spreadsheet_changed_the_heading_50_percent() -> None:
+def test_table_with_decimal_commas_is_refused_even_if_a_spreadsheet_changed_the_heading_50_percent() -> None:
     log = read(LOGS / "latency-decimal-commas-dual-host.csv")
 
     why = "a table with decimal commas: its cells cannot be separated; export it again with decimal points"

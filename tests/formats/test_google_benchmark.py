@@ -104,9 +104,9 @@ def test_message_size_is_read_only_from_an_argument_with_a_name_such_as_size(nam
     [
         ("BM_Send/4096/real_time", 2.18896782105536e9, 4096, "BM_Send/real_time"),  # 534416.0 items a second.
         ("BM_Send/4096/8", 2.18896782105536e9, 4096, "BM_Send/8"),
-        ("BM_Send/4096", 4.37793564211072e9, None, "BM_Send/4096"),  # Both ways: no argument is 8192.
-        ("BM_Send/4096/4096", 2.18896782105536e9, None, "BM_Send/4096/4096"),  # One of them is the size.
-        ("BM_Send/size:64/4096", 2.18896782105536e9, 64, "BM_Send/4096"),  # The name says more than two rates.
+        ("BM_Send/4096", 4.37793564211072e9, None, "BM_Send/4096"),  # Each item has 8192 bytes, unlike the argument.
+        ("BM_Send/4096/4096", 2.18896782105536e9, None, "BM_Send/4096/4096"),  # Only one of two equal arguments is the size.
+        ("BM_Send/size:64/4096", 2.18896782105536e9, 64, "BM_Send/4096"),  # The named argument has precedence over the rates.
     ],
 )
 def test_argument_without_a_name_is_the_size_if_each_item_has_as_many_bytes(

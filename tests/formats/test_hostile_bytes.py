@@ -84,32 +84,32 @@ def test_log_gives_the_same_records_if_it_is_compressed_or_coloured_or_quoted_in
 @pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: value.name if isinstance(value, Path) else value)
 def test_binary_line_is_reported_and_affects_at_most_the_result_around_the_line(name: str, path: Path) -> None:
     for stranger in STRANGERS.values():
-        assert_it_costs_only_what_it_stands_in(stranger, path, name)
+        assert_line_affects_only_the_result_around_it(stranger, path, name)
 
 
 @pytest.mark.parametrize("stranger", LONG)
 @pytest.mark.parametrize("name", FIRST)
 def test_line_of_ten_megabytes_is_reported_and_affects_at_most_the_result_around_the_line(name: str, stranger: str) -> None:
-    assert_it_costs_only_what_it_stands_in(LONG[stranger], FIRST[name], name)
+    assert_line_affects_only_the_result_around_it(LONG[stranger], FIRST[name], name)
 
 
-def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
+def assert_line_affects_only_the_result_around_it(stranger: bytes, path: Path, name: str) -> None:
     """Insert a line into a sample log; check that the line is reported as unknown or broken, and that no other record appears."""
-    lines = re.findall(rb"[^\n]*\n", with_line_end(path))  # Not splitlines: progress that is written over ends with a carriage return.
-    plain = {wherever(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
+    lines = re.findall(rb"[^\n]*\n", with_line_end(path))  # Not splitlines: it also splits at carriage returns, which end progress messages.
+    plain = {without_line_numbers(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
     index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
 
     scan, events = scanned(b"".join([*lines[:index], stranger, b"\n", *lines[index:]]), name)
 
     assert index + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
     assert scan.account.total == len(lines) + 1
-    contents = {wherever(event.what) for event in events if isinstance(event.what, Record)}
+    contents = {without_line_numbers(event.what) for event in events if isinstance(event.what, Record)}
     if name == "iperf3":  # Among announcements of streams, a binary line may be a damaged announcement. The number of streams is then unknown.
         plain |= {re.sub(r"\bpublishers=\d+", "publishers=None", record) for record in plain}
     assert {record for record in contents - plain if "derived" not in record} == set()
 
 
-def wherever(record: Record) -> str:
+def without_line_numbers(record: Record) -> str:
     """Return the content of a record without line numbers, because an inserted line changes them."""
     return re.sub(r"\bline=\d+", "", str(record))
 

@@ -584,7 +584,7 @@ def test_number_of_sent_datagrams_is_not_read_from_an_old_summary() -> None:
 
 
 def test_old_udp_summary_of_a_server_has_no_sent_bytes() -> None:
-    """The summary of esnet/iperf issue 560 after the rows of issue 314."""
+    """The log has the summary of esnet/iperf issue 560 after the rows of issue 314."""
     summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
     summary += "[  5]   0.00-6.91   sec  0.00 Bytes  0.00 bits/sec  7.998 ms  2304/3014 (76%)\n"
     log = read_text((LOGS / "server-udp-3.1.log").read_text() + summary, "iperf3")

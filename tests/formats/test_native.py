@@ -234,7 +234,7 @@ def test_latency_in_an_open_loop_has_a_separate_definition_and_the_lateness_is_r
 
 
 @pytest.mark.parametrize("name", ["latency-udp.log", "throughput-udp.log", "demand-udp.log"])
-def test_result_truncated_after_a_complete_pair_is_broken_or_lacks_numbers_but_never_has_wrong_numbers(name: str, tmp_path: Path) -> None:
+def test_result_truncated_after_a_complete_value_is_broken_or_lacks_numbers_but_never_has_wrong_numbers(name: str, tmp_path: Path) -> None:
     lines = (LOGS / name).read_text().splitlines()
     for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split(" ")

@@ -14,7 +14,7 @@ from tacholog.schema.records import Facts, Record
 
 HERE = Path(__file__).parent
 FORMATS = ("ddsperf", "ecal", "fastrtps", "hmbdc", "iceoryx2", "iceperf", "native", "performance_test", "qperf", "sockperf")
-#: Numbers that are not printed, or not printed as a number, although they are not marked as derived.
+#: Numbers that a tool does not print as a number, although they are not marked as derived.
 NOT_PRINTED = {
     "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop." means that one message was lost.
     "hmbdc": {"latency"},  # The tool prints the text "hundreds of nano seconds".
@@ -24,7 +24,7 @@ SAMPLES = [path for name in FORMATS for path in sorted((HERE / name).iterdir()) 
 
 
 def is_one_line_of_json(path: Path) -> bool:
-    """Whether the log is a single line of JSON. Such a line is parsed as a whole, so no position of a number is known."""
+    """Return whether the log is a single line of JSON. Such a line is parsed as a whole, so no position of a number is known."""
     return path.parent.name == "performance_test" and path.suffix == ".json"
 
 

@@ -84,12 +84,12 @@ def texts_of(item: Any) -> Text:
 
 
 def fits(sequence: Any, within: Text) -> bool:
-    """Whether a sequence can match a text of only these characters, including the empty text."""
+    """Return whether a sequence can match a text of only these characters, including the empty text."""
     return all(item_fits(item, within) for item in sequence)
 
 
 def item_fits(item: Any, within: Text) -> bool:
-    """Whether an item can match a text of only these characters."""
+    """Return whether an item can match a text of only these characters."""
     kind, value = item
     if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
         return value[0] == 0 or fits(value[2], within)
@@ -105,7 +105,7 @@ def item_fits(item: Any, within: Text) -> bool:
 
 
 def is_long(item: Any) -> bool:
-    """Whether an item is a long repetition that can backtrack."""
+    """Return whether an item is a long repetition that can backtrack."""
     kind, value = item
     return kind in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[1] >= LONG
 

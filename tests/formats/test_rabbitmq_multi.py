@@ -31,7 +31,7 @@ def test_sample_has_the_rates_of_both_sides_and_the_latency() -> None:
     assert {number.marks for number in latency.numbers} == {("drops_samples",)}
 
 
-def test_summary_leaves_out_the_first_three_samples_and_weighs_latencies_by_messages() -> None:
+def test_summary_excludes_the_first_three_samples_and_weights_latencies_by_messages() -> None:
     sent, received, latency = of_scope(read(LOGS / "various.js"), "summary")
     means = [record.numbers[0].value for record in (sent, received)]
     mean, minimum = latency.number("latency", "mean"), latency.number("latency", "min")
@@ -40,23 +40,23 @@ def test_summary_leaves_out_the_first_three_samples_and_weighs_latencies_by_mess
     assert mean is not None
     assert minimum is not None
     assert mean.value == pytest.approx((35381 * 159148e3 + 35301 * 154374e3 + 34774 * 162797e3) / (35381 + 35301 + 34774))
-    assert minimum.value == 77431e3  # Not the 372 us of the first second.
+    assert minimum.value == 77431e3  # The first second, which is excluded, has a minimum of 372 us.
 
 
-def test_totals_of_the_file_are_not_read_because_newer_versions_state_a_millionth() -> None:
+def test_totals_of_the_file_are_not_read_because_newer_versions_state_a_millionth_of_the_rate() -> None:
     text = (LOGS / "various.js").read_text(encoding="utf-8")
 
     assert read_text(text.replace("35076.92011845698", "0.03507692011845698")).records == read_text(text).records
 
 
-def test_bytes_over_messages_are_the_size_and_the_varied_value_is_not_named_twice() -> None:
+def test_message_size_is_the_byte_rate_divided_by_the_message_rate_and_is_not_repeated_in_the_name_of_the_scenario() -> None:
     sized = of_scope(read(LOGS / "message-sizes.js"), "interval")[0]
 
     assert (sized.payload_bytes, sized.conditions.settings) == (500000, '{"scenario": "message-sizes-large"}')
-    assert {record.payload_bytes for record in read(LOGS / "various.js").records} == {None}  # Its rates of bytes are 0.
+    assert {record.payload_bytes for record in read(LOGS / "various.js").records} == {None}  # The byte rates in this file are 0.
 
 
-def test_each_scenario_has_a_summary_of_its_own() -> None:
+def test_each_scenario_has_a_separate_summary() -> None:
     text = (LOGS / "various.js").read_text(encoding="utf-8")
     scenario = text.removeprefix("{\n").removesuffix("}\n").rstrip()
     log = read_text("{\n" + scenario + ",\n" + scenario.replace('"no-ack"', '"ack"') + "\n}\n")
@@ -72,7 +72,7 @@ def test_each_scenario_has_a_summary_of_its_own() -> None:
         ('"elapsed":4000', '"elapsed":0', "elapsed, send-msg-rate or recv-msg-rate of the sample is missing"),
     ],
 )
-def test_sample_that_cannot_be_true_is_broken(old: str, new: str, reason: str) -> None:
+def test_impossible_or_incomplete_sample_is_broken(old: str, new: str, reason: str) -> None:
     log = read_text((LOGS / "various.js").read_text(encoding="utf-8").replace(old, new))
 
     assert [problem.reason for problem in log.problems] == [reason]

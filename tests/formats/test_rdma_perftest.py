@@ -31,24 +31,24 @@ def test_row_of_a_write_is_half_a_round_trip() -> None:
 
 
 @pytest.mark.parametrize(("sample", "basis"), [("read-lat.log", "rtt"), ("send-lat-server.log", "rtt/2"), ("table-only.log", None)])
-def test_banner_tells_whether_a_latency_was_halved(sample: str, basis: str | None) -> None:
+def test_basis_of_a_latency_is_read_from_the_banner_and_is_unknown_without_a_banner(sample: str, basis: str | None) -> None:
     assert read(LOGS / sample).records[-1].conditions.basis == basis
 
 
-def test_longest_sample_is_in_no_number_and_the_standard_deviation_is_left_out() -> None:
+def test_maximum_and_mean_are_marked_because_the_tool_drops_the_longest_sample_and_the_deviation_is_not_read() -> None:
     (record,) = read(LOGS / "read-lat.log").records
 
     assert [number.statistic for number in record.numbers if number.marks == ("drops_samples",)] == ["max", "mean"]
     assert record.number("latency", "std") is None
 
 
-def test_duration_has_only_the_mean() -> None:
+def test_run_of_a_given_duration_has_only_the_mean_latency() -> None:
     (record,) = read(LOGS / "read-lat-duration.log").records
 
     assert [(number.statistic, number.value, number.marks) for number in record.numbers] == [("mean", 2420, ())]
 
 
-def test_megabyte_has_2_to_the_20_bytes_and_a_gigabit_10_to_the_9_bits() -> None:
+def test_megabyte_is_2_to_the_power_of_20_bytes_and_a_gigabit_is_10_to_the_power_of_9_bits() -> None:
     megabytes, gigabits = (read(LOGS / name).records[-1] for name in ("write-bw-all.log", "write-bw-gbits.log"))
 
     assert [(number.metric, number.statistic, number.value) for number in megabytes.numbers] == [
@@ -63,18 +63,18 @@ def test_megabyte_has_2_to_the_20_bytes_and_a_gigabit_10_to_the_9_bits() -> None
     ]
 
 
-def test_connection_that_may_lose_states_what_was_sent_and_a_peak_of_0_was_not_measured() -> None:
+def test_unreliable_connection_gives_offered_rates_and_a_peak_of_0_is_not_read() -> None:
     (record,) = read(LOGS / "send-bw-ud.log").records
 
     assert [(number.metric, number.statistic) for number in record.numbers] == [("offered_goodput", "mean"), ("offered_rate", "mean")]
     assert record.conditions.transport == "RDMA UD"
 
 
-def test_both_directions_together_have_a_definition_of_their_own() -> None:
+def test_sum_of_both_directions_has_a_separate_definition() -> None:
     assert read(LOGS / "write-bw-both-ways.log").records[0].conditions.definition == "rdma-both-ways"
 
 
-def test_table_without_a_banner_does_not_say_whether_the_bytes_arrived() -> None:
+def test_table_without_a_banner_does_not_state_whether_the_bytes_arrived() -> None:
     throughput = read(LOGS / "table-only.log").records[0]
 
     assert throughput == Record(
@@ -95,9 +95,9 @@ def test_table_without_a_banner_does_not_say_whether_the_bytes_arrived() -> None
     )
 
 
-def test_json_has_no_unit_so_size_and_message_rate_show_it(changed: Callable[[str, str, str], Log]) -> None:
+def test_unit_of_a_rate_in_json_is_derived_from_message_size_and_message_rate(changed: Callable[[str, str, str], Log]) -> None:
     (megabytes,) = read(LOGS / "write-bw.json").records
-    (gigabits,) = changed("rdma_perftest/write-bw.json", "2229.27", "18.70").records  # As with --report_gbits: 65536 bytes 35668 times a second.
+    (gigabits,) = changed("rdma_perftest/write-bw.json", "2229.27", "18.70").records  # As printed with --report_gbits.
 
     assert (megabytes.numbers[0].value, megabytes.numbers[0].line) == (round(2229.27 * 2**20 * 8, 3), 26)
     assert gigabits.numbers[0].value == 18.70e9
@@ -137,13 +137,13 @@ def test_columns_that_touch_each_other_are_separated_by_their_decimals(changed: 
         ("write-bw-gbits.log", "111.71 ", "11171 ", "the row is garbled, or of another table"),
     ],
 )
-def test_row_that_cannot_be_true_is_broken(changed: Callable[[str, str, str], Log], sample: str, old: str, new: str, reason: str) -> None:
+def test_impossible_row_is_broken(changed: Callable[[str, str, str], Log], sample: str, old: str, new: str, reason: str) -> None:
     log = changed(f"rdma_perftest/{sample}", old, new)
 
     assert ([problem.reason for problem in log.problems], log.records) == ([reason], [])
 
 
-def test_banner_of_another_test_whose_title_is_missing_leaves_the_operation_unknown() -> None:
+def test_operation_is_unknown_if_the_banner_of_a_second_test_lacks_its_title() -> None:
     first, second = ((LOGS / name).read_text(encoding="utf-8") for name in ("write-lat.log", "read-lat.log"))
     log = read_text(first + second.replace("                    RDMA_Read Latency Test\n", ""))
 

@@ -29,7 +29,7 @@ def test_row_has_the_rate_and_the_round_trips_of_a_command() -> None:
     assert (record.payload_bytes, record.samples, log.unknown) == (None, None, [])
 
 
-def test_setting_command_has_the_name_of_the_command_without_arguments_of_the_user() -> None:
+def test_setting_command_is_the_name_of_the_command_without_the_arguments_of_the_user() -> None:
     named, own = (read(LOGS / name).records[-1].conditions.settings for name in ("7.0-ping-mset.csv", "7.0-publish.csv"))
 
     assert (named, own) == ('{"command": "MSET (10 keys)"}', '{"command": "publish"}')
@@ -41,7 +41,7 @@ def test_row_without_a_header_is_broken() -> None:
     assert len(read_text(row + head, "redis_benchmark").broken) == 1
 
 
-def test_report_has_the_rate_the_latencies_the_clients_and_the_size_of_the_value() -> None:
+def test_report_states_rate_and_latencies_and_number_of_clients_and_size_of_the_value() -> None:
     record, reply = read(LOGS / "7.0-set-get.log").records
 
     assert {(number.metric, number.statistic): (number.value, number.resolution, number.line) for number in record.numbers} == {
@@ -55,28 +55,28 @@ def test_report_has_the_rate_the_latencies_the_clients_and_the_size_of_the_value
     }
     assert (record.payload_bytes, record.samples, record.conditions.publishers) == (64, 5000, 10)
     assert record.conditions.settings == '{"appendonly": "no", "command": "SET", "keep_alive": "1"}'
-    assert reply.payload_bytes is None  # GET sends no value: what it reads is as large as what an earlier SET wrote.
+    assert reply.payload_bytes is None  # GET sends no value. It reads the value of an earlier SET.
 
 
-def test_requests_beyond_those_that_were_asked_for_are_no_samples() -> None:
-    assert [record.samples for record in read(LOGS / "7.0-pipeline.log").records] == [1003, 1003]  # Of 1008 that were completed.
+def test_samples_do_not_include_requests_beyond_the_requested_number() -> None:
+    assert [record.samples for record in read(LOGS / "7.0-pipeline.log").records] == [1003, 1003]  # 1008 requests were completed.
 
 
-def test_size_of_a_command_of_the_user_is_that_of_the_whole_request_and_is_not_read() -> None:
+def test_payload_printed_for_a_command_of_the_user_is_not_read_because_it_is_the_size_of_the_whole_request() -> None:
     (record,) = read(LOGS / "7.0-publish.log").records
 
-    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # publish, ch and 8 bytes, with their lengths.
+    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # publish, ch, 8 bytes, and their lengths.
     assert record.payload_bytes is None
 
 
-def test_position_of_a_number_counts_the_progress_that_the_tool_wrote_before_it() -> None:
+def test_position_of_a_number_includes_the_progress_text_before_the_number() -> None:
     text = (LOGS / "7.0-quiet.log").read_bytes().decode()
     rate = read(LOGS / "7.0-quiet.log").records[0].numbers[0]
 
     assert (rate.value, text.split("\n")[0][rate.value_start : rate.value_end]) == (64516.13, "64516.13")
 
 
-def test_old_report_has_the_rate_and_the_maximum_that_was_cut_off() -> None:
+def test_report_of_an_old_version_has_the_rate_and_the_maximum_in_truncated_milliseconds() -> None:
     record = read(LOGS / "5.0-set-get.log").records[0]
 
     assert [(number.metric, number.statistic, number.value, number.resolution) for number in record.numbers] == [
@@ -95,7 +95,7 @@ def test_old_report_has_the_rate_and_the_maximum_that_was_cut_off() -> None:
         ("  64 bytes payload\n", "", "the next line of the report is missing or garbled"),
     ],
 )
-def test_report_that_contradicts_itself_is_broken_and_costs_only_itself(old: str, new: str, reason: str) -> None:
+def test_contradictory_report_is_broken_and_affects_no_other_report(old: str, new: str, reason: str) -> None:
     text = (LOGS / "7.0-set-get.log").read_bytes().decode()
     log = read_text(text.replace(old, new, 1), "redis_benchmark")
 

@@ -68,7 +68,7 @@ def test_system_is_unknown_because_the_log_does_not_name_the_library() -> None:
     assert read_text(LATENCY).facts.system is None
 
 
-def test_megabit_of_nng_has_2_to_the_20_bits() -> None:
+def test_megabit_of_nng_is_2_to_the_power_of_20_bits() -> None:
     (record,) = read(LOGS / "nng-2.0-local-thr.log").records
     bits, rate = record.number("goodput", "mean"), record.number("message_rate", "mean")
 
@@ -98,7 +98,7 @@ def test_unit_microsecond_with_the_micro_sign_of_a_port_is_read() -> None:
     assert [number.value for record in read_text(text).records for number in record.numbers] == [40254]
 
 
-def test_megabit_of_a_port_of_nng_is_read_as_10_to_the_6_bits_if_the_two_rates_show_this() -> None:
+def test_megabit_of_a_port_of_nng_is_read_as_10_to_the_power_of_6_bits_if_the_two_rates_show_this() -> None:
     # From the README of a port of nng's tests.
     text = "message size: 1000 [B]\nmessage count: 10000000\nthroughput: 911578 [msg/s]\nthroughput: 7292.624 [Mb/s]\n"
     (record,) = read_text(text).records

@@ -34,7 +34,7 @@ BUILDS = 8
 CHECKED = (57, 161, 184, 323)
 CHECKED_BUILDS = 4
 AGAIN = 0.3  # The share of builds that are repeated.
-NOT_COMPARED = (STAMP, ".buildinfo.bak")  # The stamp also contains digests of paths; its findings are compared separately.
+NOT_COMPARED = (STAMP, ".buildinfo.bak")  # The stamp file also contains digests of paths. Its findings are compared separately.
 DEPENDS_ON_CACHE = (" from the cache", "still the one")  # Lines that state only how much work was done.
 
 

@@ -40,7 +40,7 @@ def cargo_that(folder: Path, script: str) -> Path:
 
 def test_message_states_how_to_install_cargo_if_cargo_is_missing(tmp_path: Path) -> None:
     with_cargo = [folder for folder in os.environ["PATH"].split(os.pathsep) if (Path(folder) / "cargo").exists()]
-    make = shutil.which("make") or "make"  # make may be in a folder that is ignored below.
+    make = shutil.which("make") or "make"  # make and cargo may be in the same folder, which CMake ignores here.
 
     remedies = left_out(tmp_path / "build", f"-DCMAKE_IGNORE_PATH={';'.join(with_cargo)}", "-G", "Unix Makefiles", f"-DCMAKE_MAKE_PROGRAM={make}")
 

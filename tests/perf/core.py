@@ -1,12 +1,12 @@
 """The transports of perftest compared with the floor of the machine, measured in the same run, and with other tools.
 
-L is the hand-off of a cache line from one process to another, F is a futex wake; "bare" are hand-written loops (``bench/perf/floor.cpp``).
-A goal compares equal work: ``shm`` copies each payload, so its goal refers to the ring that copies too. The row with the other ring has no goal. It
-shows how long the copy itself takes.
+L is the time to hand a cache line from one process to another. F is the time of a futex wake. Figures named "bare" come from hand-written loops
+(``bench/perf/floor.cpp``). A goal compares equal work: ``shm`` copies each payload, so the reference of its goal is the ring that copies too. The row
+with the other ring has no goal. It shows how long the copy itself takes.
 
 The processors of a virtual machine move: a hand-off takes 60 ns at one time and 230 ns a moment later. So in each round, the reference of a figure is
-measured directly before the figure. Figure and reference are measured again if a hand-off then takes another time. A row shows the round with the
-median ratio.
+measured directly before the figure. If the time of a hand-off has changed afterwards, figure and reference are measured again. A row shows the round
+with the median ratio.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DATAGRAMS = (32, 1024, 8192, 63000)
 WAYS = {"busy": "", "blocking": " --wait block", "spin-then-block": " --wait spin-then-block"}
 BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The goals in messages per second by message size, on any machine.
 RINGS = {"bare ring": ("ring-1", "ring-8"), "bare copying-ring": ("copying-ring-1", "copying-ring-8")}
-SAME_HOST = " --set congestion=reno"  # Each kernel has reno, which does not pace packets. BBR does, which halves the rate of a loopback.
+SAME_HOST = " --set congestion=reno"  # Each kernel has reno. BBR paces packets, which halves the rate of a loopback.
 UNREAD = " --touch none"  # Over sockets, payloads are neither written nor read, as in the bare loops, sockperf, qperf and iperf3.
 HAND_OFF_S = 0.03  # How long the hand-off is measured. It shows how far apart the processors are at the moment.
 MOVED = 0.25
@@ -110,7 +110,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
             yield Wish((f"{transport} busy", size, "p50"), (ring, size, "p50"), at_most(1.15 if size > SHARED[0] else 1.05))
         for size in (64, 1024, 16384, 65536):
             yield Wish((f"{transport} busy", size, "p99"), (f"{transport} busy", size, "p50"), at_most(2))
-            yield Wish((f"{transport} busy", size, "p99"), (f"{ring}-8-p99", size, "p99"), None)  # The high percentile of the machine itself.
+            yield Wish((f"{transport} busy", size, "p99"), (f"{ring}-8-p99", size, "p99"), None)  # p99 of the bare ring, for comparison.
         yield Wish((f"{transport} blocking", 64, "p50"), wake, at_most(1.25))
         yield Wish((f"{transport} spin-then-block", 64, "p50"), (f"{transport} busy", 64, "p50"), at_most(1.1))
         for size, factor in ((64, 0.5), (1024, 0.8), (65536, 0.9), (1048576, 0.9)):

@@ -78,8 +78,8 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
         except (Failed, OSError) as failed:
             yield LeftOut(layout.name, str(failed))
             continue
-        yield from _said(f"{layout.name}, with controls", compare(old, new, Policy()))
-        yield from _said(f"{layout.name}, without", compare(without_controls(old), without_controls(new), Policy()))
+        yield from _wrong_rows(f"{layout.name}, with controls", compare(old, new, Policy()))
+        yield from _wrong_rows(f"{layout.name}, without", compare(without_controls(old), without_controls(new), Policy()))
 
 
 def _measured(folder: Path, layout: Layout, campaign: str) -> tuple[Dataset, Dataset]:
@@ -111,7 +111,7 @@ def _busy_memory(copies: str) -> Iterator[None]:
             process.kill()
 
 
-def _said(words: str, report: Comparison) -> Iterator[Row]:
+def _wrong_rows(words: str, report: Comparison) -> Iterator[Row]:
     """Yield the number of rows that are wrongly called worse or better, including rows of loss, and the result of the controls."""
     called = sum(counts[verdict] for counts in (report.counts, report.loss_counts) for verdict in ("worse", "better"))
     rows = len(report.rows) + len(report.losses)

@@ -142,7 +142,7 @@ def builds(folder: Path, pages: int) -> Iterator[Row]:
     tacholog, sphinx = Path(sys.executable).with_name("tacholog"), (sys.executable, "-m", "sphinx", "-q")
     site = folder / "site"
     report = (tacholog, "report", "--data", folder / "data", "--output", site)
-    plotly_bundle()  # Fetched here, if necessary, so that the build does not wait for a registry.
+    plotly_bundle()  # If necessary, plotly is fetched here, so that the build does not wait for it.
     imported = min(cpu_s(sys.executable, "-c", IMPORTS) for _ in range(3))
     built = cpu_s(*report)
     made = len(ages(site))

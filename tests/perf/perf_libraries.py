@@ -28,7 +28,7 @@ ADAPTERS = {
 
 
 def is_built(library: str) -> bool:
-    """Whether this build of perftest has the transport of the library."""
+    """Return whether this build of perftest has the transport of the library."""
     return ADAPTERS[library].transport in transports()
 
 

@@ -36,7 +36,7 @@ def free_port() -> int:
 
 @contextmanager
 def beside(command: list[str]) -> Iterator[None]:
-    """Run the other side of a peer during the context."""
+    """Run the other side of a tool while the context is open."""
     other = subprocess.Popen([*PASSIVE, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(0.4)

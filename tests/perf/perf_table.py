@@ -24,7 +24,7 @@ class Goal(NamedTuple):
     factor: float
 
     def reached(self, ratio: float) -> bool:
-        """Whether the ratio meets the goal."""
+        """Return whether the ratio meets the goal."""
         return ratio <= self.factor if self.sense == "<=" else ratio >= self.factor
 
 

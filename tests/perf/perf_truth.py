@@ -96,7 +96,7 @@ def false_reports() -> Iterator[Row]:
 
 
 def by_ranks(differences: Floats) -> NDArray[np.int64]:
-    """Return the verdicts of reports if the rank test of each row used the whole significance level. They are compared with the second test."""
+    """Return the verdicts of reports if only the rank test decides each row, with the whole significance level."""
     shift = paired_shift(differences)
     p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
     least = np.full(len(p), np.log1p(0.03))

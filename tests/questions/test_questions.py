@@ -149,7 +149,7 @@ def test_cell_has_the_median_of_its_runs_and_names_the_run_with_this_value(tmp_p
 
     cell = answered(tmp_path).cells[Case((), "a", None)]
 
-    assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # The worse of the two middle values.
+    assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # Of the two middle values, the worse one is taken.
     assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # Line 23 of the log is "percentile 50.000".
 
 
