@@ -67,7 +67,7 @@ def runs_table(view: View, links: Links, find_log: FindOfferedLog, move_rows_out
     head = ("build",) if builds else ()
     heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
     first = RUNS_AT_ONCE if move_rows_out and len(rows) > RUNS_AT_ONCE + _FEW else 0
-    listed, more = first_rows(rows[first:], "runs", "the CSV file of this page names all")
+    listed, more = first_rows(rows[first:], "runs", "the CSV file of this page lists all")
     if move_rows_out is None or not first:
         return plain_table("Runs", heads, listed) + more
     return plain_table("Runs", heads, rows[:first]) + move_rows_out(f"{len(rows) - first} more runs", plain_table("More runs", heads, listed) + more)
