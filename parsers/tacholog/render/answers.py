@@ -146,7 +146,7 @@ def _everywhere(answer: Answer, cases: int) -> str:
 
 
 def _stretches(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[tuple[str, str]] | None:
-    """Return the stretches of the axis with the best subject of each, if all panels agree and there are few stretches."""
+    """Divide the axis into ranges with one best subject each; ``None`` if panels have different best subjects, or if there are many ranges."""
     if answer.over is None:
         return None
     by_point: list[tuple[Value, Value]] = []

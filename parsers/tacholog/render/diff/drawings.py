@@ -61,7 +61,7 @@ _ROWS = ((9, "old"), (22, "new"))  # the heights of the dots of each side, and t
 
 
 def reach(rows: Sequence[ComparisonRow]) -> float:
-    """Return how far the common axis of these rows reaches to either side, as a logarithm, so that it covers nine rows in ten."""
+    """Return the logarithm of the largest ratio on the common axis of these rows. The axis covers nine rows in ten."""
     ends = sorted(max(abs(math.log(end)) for end in _ends(row)) for row in rows if _ends(row))
     if not ends:
         return _LEAST_REACH

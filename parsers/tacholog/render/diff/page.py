@@ -116,7 +116,7 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """Return the numbers with the conditions of the row, because an equal value of another row would be no evidence."""
+    """Return the numbers that have the conditions of the row. An equal value of another row would be no evidence."""
     return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 

@@ -121,7 +121,7 @@ def verdict_named(word: str) -> Verdict | None:
     return next((verdict for verdict, meaning in MEANINGS.items() if words in (verdict, meaning.words)), None)
 
 
-_NAMED_RUNS = 3  # the number of runs named of those that were left out
+_NAMED_RUNS = 3  # the largest number of left-out runs that a remark names
 _ONE_VALUE = "one_value"  # one value on each side: the only reason that is not in `REASONS`
 
 

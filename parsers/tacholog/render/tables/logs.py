@@ -25,7 +25,7 @@ from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
 RUNS_AT_ONCE = 20  # the number of unfolded runs on a page; a row has about 20 elements
-_FEW = 5  # up to this number of further runs is not folded, because a click would take more time
+_FEW = 5  # this number of further runs, or fewer, is not folded, because a click would take more time
 _MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c and user-1 stand for names, […] for words that are not "
