@@ -171,7 +171,7 @@ def test_sizes_with_too_few_samples_are_left_out_of_the_mean_and_a_series_withou
     assert "4 of 6 sizes" in rows["uds"]
     assert "3 of 6 sizes" in rows["udp"]
     assert "no ratio (1)" in rows["tcp"]
-    assert reasons == ["1 series: at no chosen size do both sides have little enough loss and enough samples"]
+    assert reasons == ["1 series: there is no chosen size at which both sides have enough samples and little loss"]
 
 
 def test_each_series_without_a_ratio_refers_to_a_reason_that_is_stated_once(opened: Opener) -> None:

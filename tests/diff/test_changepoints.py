@@ -195,7 +195,7 @@ def test_page_lists_the_worst_change_first_and_states_release_size_and_interval_
     shown = "".join(list_of_changes(changes_of([(line, [report] * (RELEASES - 1))]), names))
 
     assert "Steps and drifts over all releases (2):" in shown
-    assert re.search(r"<b>1\.10: </b>shm, 64\sB rose by [34]\.\d % \([\d.]+ % to [\d.]+ %\), worse\. By: release or host\. ", shown)
+    assert re.search(r"<b>1\.10: </b>shm, 64\sB rose by [34]\.\d % \([\d.]+ % to [\d.]+ %\), worse\. Possible cause: release or host\. ", shown)
     assert re.search(r"<b>1\.20: </b>shm, 64\sB fell by [56]\.\d % \([\d.]+ % to [\d.]+ %\), better\. ", shown)
     assert "A page without any change shows such a step in less than 0.1 % of cases." in shown
     assert list_of_changes([], names) == []

@@ -117,7 +117,7 @@ def test_number_of_lost_messages_without_a_share_counts_as_a_statement_of_loss(c
     said = {"metric": "messages_lost", "statistic": "total", "unit": "messages"}
 
     assert loss_sentence(compared(none, none, **said)) == "No run lost anything (1 row states it)."
-    assert loss_sentence(compared(none, none + 3, **said)).startswith("In 1 row messages were lost, and no log states of how many")
+    assert loss_sentence(compared(none, none + 3, **said)).startswith("In 1 row messages were lost, but no log states how many there were")
     assert loss_sentence(compared(noise[0], noise[1])) == "Neither side states its loss."
 
 

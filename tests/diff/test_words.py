@@ -263,7 +263,7 @@ def test_row_of_loss_states_the_number_of_runs_with_loss_and_the_largest_loss(co
     assert line.name == "share of messages lost, shm, copy, 1:1, 16\u00a0B".replace("1:1, ", "")
     assert (line.old, line.new) == ("nothing in 6 runs", "in 2 of 6 runs, at most 0.5\u00a0%, median 0\u00a0%")
     assert line.remark == "too noisy to tell: +0.05 points (+0 to +0.5), 6 pairs, adjusted p\u00a00.5"
-    assert loss_sentence(report) == "In the other 1 row with a statement of loss no run lost anything."
+    assert loss_sentence(report) == "In the other 1 row that states loss, no run lost anything."
     assert all("in 2 of 6 runs, at most 0.5" in show(report) for show in SHOWN)
 
 
@@ -378,7 +378,7 @@ def test_unproven_differences_have_a_direction_and_differences_towards_worse_com
     assert "208 rows are unproven (64 of them differ: 4 toward worse, 60 toward better)." in conclusion(report)
     assert headline(report).startswith("0 worse, 7 better, 64 differ, not proven (4 toward worse, 60 toward better), 15 too noisy to tell")
     short = "Of 405 results: 7 better, none worse, 208 unproven, 190 not comparable. "
-    assert short_conclusion(report).startswith(f"{short}60 better and 4 worse only look so: they were measured on another machine. ")
+    assert short_conclusion(report).startswith(f"{short}60 better and 4 worse only appear so: they were measured on another machine. ")
     page = html(report)
     assert re.search(r'<li class="worse none"><span><svg.*?</svg><b>0</b> Worse</span></li>', page)
     assert "<b>64</b> Differ, not proven: 4 toward worse, 60 toward better</a>" in page

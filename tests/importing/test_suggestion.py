@@ -241,7 +241,7 @@ def test_diff_of_bare_logs_warns_if_several_logs_state_no_message_size(tmp_path:
             (tmp_path / side).mkdir(exist_ok=True)
             (tmp_path / side / name).write_text((IPERF3 / "tcp.log").read_text() + f"\nTCP window size: {name}\n")
     folder = tmp_path / "old"
-    sentence = f"2 logs of {folder} state no message size, and may have different ones: rows without a size mix them. "
+    sentence = f"2 logs of {folder} state no message size, and these may differ: a row without a size can mix several sizes. "
 
     for form in ("text", "markdown"):
         printed = " ".join(run_tacholog_text("diff", folder, tmp_path / "new", "--format", form).stdout.split()).replace("\\", "")
@@ -259,7 +259,7 @@ def test_diff_of_two_bare_logs_states_that_their_sizes_may_differ(tmp_path: Path
     printed = " ".join(run_tacholog_text("diff", tmp_path / "64", tmp_path / "1024").stdout.split())
 
     for size in ("64", "1024"):
-        assert f"The log of {tmp_path / size} states no message size: a difference of rows without one may be that of their sizes." in printed
+        assert f"The log of {tmp_path / size} states no message size: rows without a size may differ only because their sizes differ." in printed
 
 
 def test_diff_of_bare_logs_does_not_warn_about_message_sizes_if_the_logs_state_their_sizes(cluster: Path) -> None:

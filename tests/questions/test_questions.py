@@ -98,7 +98,7 @@ def test_answer_to_the_suggested_question_is_stated_in_sentences(name: str, begi
 
 
 def test_significance_test_needs_at_least_six_runs_to_name_the_best_value(tmp_path: Path) -> None:
-    assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
+    assert "Each of these is shown by tests (6 runs of each; the risk that any of this is chance is at most 5 %)." in words(
         answered(made("plugins", tmp_path / "a"))
     )
     assert "No test: there are 3 runs of each, and a test takes 6. So the order may be chance." in words(answered(made("depths", tmp_path / "b")))
@@ -108,7 +108,7 @@ def test_answer_states_that_the_sides_were_measured_one_after_the_other(tmp_path
     kernels, builds = answered(made("kernels", tmp_path / "a")), answered(made("builds", tmp_path / "b"))
 
     assert [test.took_turns for test in kernels.tests if test.is_shown] == [False]
-    assert "So whatever else changed meanwhile is part of the difference." in words(kernels)
+    assert "So anything else that changed meanwhile is part of the difference." in words(kernels)
     assert [test.took_turns for test in builds.tests] == [True]
     assert "meanwhile" not in words(builds)
 

@@ -253,7 +253,7 @@ def test_step_in_a_history_is_a_feed_entry_whose_id_stays_the_same_after_later_r
 
     (step,), (again,) = entries_of(first), entries_of(later)
     assert re.fullmatch(r"RTI Connext DDS 1\.5: payload received mean, SHMEM, 32\xa0B fell by (19|20|21) %, worse", step["title"])
-    assert "By: release or host." in step["summary"]
+    assert "Possible cause: release or host." in step["summary"]
     assert (step["updated"], step["link"]) == ("2026-11-06T10:05:00+00:00", "history/goodput-mean.html")
     assert (again["id"], again["title"][:20]) == (step["id"], step["title"][:20])
     assert "<updated>2026-11-10T10:05:00+00:00</updated>" in later.decode()

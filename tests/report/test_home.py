@@ -354,7 +354,7 @@ def test_no_transport_is_the_steadiest_if_the_runs_of_each_transport_form_two_gr
     html = shown(with_tail(Measured("fastdds-udp"), *FASTDDS_UDP), Measured("other").latency(*SLOWER))
     found = words_of(html[html.index("tl-choices") :])
 
-    assert re.search(r"fastdds-udp 114 µs or 1.49 ms .*no winner: the runs split in two", found)
+    assert re.search(r"fastdds-udp 114 µs or 1.49 ms .*no winner: the runs form two groups", found)
 
 
 def test_value_with_too_few_samples_does_not_win_and_the_only_candidate_is_marked() -> None:

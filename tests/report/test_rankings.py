@@ -133,7 +133,7 @@ def test_latency_from_the_moment_of_sending_is_not_ranked_beside_the_latency_fro
     sent = [with_lateness(under(one(name, 50.0), load_mode="open", definition="sent")) for name in "ab"]
 
     assert rows(shown(*scheduled, *sent)) == [["a", "b"]]
-    assert "from the scheduled time on (the system is loaded)" in text_of(shown(*scheduled, *sent))
+    assert "measured from the scheduled time (the system is loaded)" in text_of(shown(*scheduled, *sent))
 
 
 def test_percentile_with_too_few_samples_is_not_highlighted() -> None:
@@ -332,7 +332,7 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
 
     assert "X (udp): not stated: machine." in html
     assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign. " in html
-    assert "Measured otherwise than X, shm: campaign: not stated -&gt; pairs." in html
+    assert "Not measured in the same way as X, shm: campaign: not stated -&gt; pairs." in html
     assert "tcp" not in html[html.index("Not ranked") :]
 
 

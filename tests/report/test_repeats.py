@@ -65,7 +65,7 @@ def test_run_with_two_measurements_counts_as_one_run_and_two_measurements() -> N
     (series,) = series_of([*twice, *results_of("run-1", PRINTED[2])])
 
     html = numbers_tables([series], Links(), "t")
-    assert "stated in 2 of 3 measurements in 2 runs: no median of all of them" in html
+    assert "stated in 2 of 3 measurements in 2 runs, so there is no median of all" in html
     assert "of 3 runs" not in html
 
 

@@ -33,7 +33,7 @@ _SEVERAL = 2
 _MOST_CASES = 8  # the number of items that a sentence lists
 _SPREAD = 0.5  # the distance between the first and the last subject of a panel, as a share of the distance between two panels
 _SMALL_P = 0.0001
-_LABEL_ROOM = 0.07  # of the length of an axis, between two labels
+_LABEL_ROOM = 0.07  # the smallest distance between two labels, as a share of the length of the axis
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
@@ -80,7 +80,7 @@ def _ranking(answer: Answer) -> list[Sentence]:
         return [*_of_one_subject(answer)]
     name = metric_words(answer.metric, answer.statistic)
     if answer.lower_is_better is None:
-        return [Sentence(f"Of {name}, neither more nor less is better, so nothing is ranked.")]
+        return [Sentence(f"Neither a higher nor a lower {name} is better, so nothing is ranked.")]
     cases = [case for case in _cases(answer) if len(answer.ranked(*case)) >= _SEVERAL]
     wins = {case: answer.ranked(*case)[0] for case in cases if not answer.is_tie(*case)}
     if cases and not wins:
@@ -98,7 +98,10 @@ def _turns(answer: Answer) -> Iterator[Sentence]:
     in_a_row = [test for test in answer.tests if test.is_shown and test.took_turns is False]
     unknown = [test for test in answer.tests if test.is_shown and test.took_turns is None]
     if in_a_row:
-        yield Sentence("The runs were made one side after the other. So whatever else changed meanwhile is part of the difference.", is_sure=False)
+        yield Sentence(
+            "The runs of the best and of the next did not take turns. So anything else that changed meanwhile is part of the difference.",
+            is_sure=False,
+        )
     elif unknown:
         yield Sentence("The runs do not state when they were made, so their order may be part of the difference.", is_sure=False)
 
@@ -143,7 +146,7 @@ def _everywhere(answer: Answer, cases: int) -> str:
 
 
 def _stretches(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[tuple[str, str]] | None:
-    """Return the stretches of the axis with the best subject of each, if all panels agree and there are few stretches."""
+    """Divide the axis into ranges with one best subject each; ``None`` if panels have different best subjects, or if there are many ranges."""
     if answer.over is None:
         return None
     by_point: list[tuple[Value, Value]] = []
@@ -206,10 +209,11 @@ def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]
     total = len(wins)
     if sure == total:
         words = "This is shown" if total == 1 else "Each of these is shown"
-        return Sentence(f"{words} by tests ({each}; at most 5 % that any of it is chance).", is_sure=True)
+        return Sentence(f"{words} by tests ({each}; the risk that any of this is chance is at most 5 %).", is_sure=True)
     if not sure:
         return Sentence(f"No test shows it: the runs of the best and of the next overlap ({each}).", is_sure=False)
-    return Sentence(f"Tests show {sure} of these {total} ({each}; at most 5 % that any of it is chance); the others may be chance.", is_sure=True)
+    risk = "the risk that any of this is chance is at most 5 %"
+    return Sentence(f"Tests show {sure} of these {total} ({each}; {risk}); the others may be chance.", is_sure=True)
 
 
 def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
@@ -291,7 +295,7 @@ def off_axis_words(answer: Answer) -> str:
 def following_words(answer: Answer) -> str:
     """Return, in words, the fields that differ together with the subject, because they may be the cause; an empty text if there are none."""
     names = [field.title for field in answer.follows]
-    return f"Not asked, but different too from case to case: {_listed(names)}." if names else ""
+    return f"The question does not name these fields, but they differ from case to case too: {_listed(names)}." if names else ""
 
 
 def missing_sentences(answer: Answer) -> list[str]:
@@ -518,7 +522,7 @@ def tests_table(answer: Answer) -> Table:
         p = "p < 0.0001" if test.p < _SMALL_P else f"p = {rounded(test.p)}"
         words = (", ".join(case) or "all runs", answer.subject.short(test.first), answer.subject.short(test.second), ratio, p)
         rows.append((*words, "shown" if test.is_shown else "not shown"))
-    heads = ("case", "best", "next", "ratio, with its 95 % interval", "chance of this or more, adjusted", "the best one is")
+    heads = ("case", "best", "next", "ratio, with its 95 % interval", "p-value, adjusted", "the best one is")
     return words_table("Tests of the best against the next", heads, rows, "tl-tests")
 
 

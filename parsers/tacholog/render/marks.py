@@ -30,7 +30,7 @@ def mark_link(name: str, anchor: str) -> Html:
 
 
 def mark_by_title(name: str, anchor: str) -> Html:
-    """Return the title of a mark, linked to its note, for sentences, in which its sign would be a letter without a meaning."""
+    """Return the title of a mark, linked to its note. In a sentence, its sign would be a letter without a meaning."""
     return tag("a", mark_of(name).title, href=f"#{anchor}-mark-{name}")
 
 

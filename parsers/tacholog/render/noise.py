@@ -14,12 +14,12 @@ from tacholog.schema.metrics import METRICS
 from tacholog.view.names import row_name
 from tacholog.view.numerals import NOT_STATED
 
-_BUSY = 0.1  # of a processor: load of other programs that is worth a remark
+_BUSY = 0.1  # load of other programs that is worth a remark, in processors
 _STOLEN_PERCENT = 0.5
 
 
 def answer(rows: Sequence[NoiseRow]) -> str:
-    """Return one sentence: the changes of the first median and of its p99 that `MAIN_PAIRS` pairs show."""
+    """Return one sentence: the smallest changes that `MAIN_PAIRS` pairs show in the first median, and in the p99 of the same latency."""
     first = next((row for row in rows if row.key.statistic == "p50"), rows[0])
     tail = next((row for row in rows if row.key.statistic == "p99" and _alike(row, first)), None)
     of_tail = f", and {_change(tail)} in its p99" if tail else ""
@@ -97,7 +97,7 @@ def _of_rows(rows: Sequence[NoiseRow]) -> Iterator[str]:
     least = {band_of(row.key.statistic): percent(row.threshold) for row in rows}
     names = {"centre": "medians, means and rates", "high": "percentiles up to p99", "tail": "higher percentiles"}
     yield f"Smaller changes do not count, even with many pairs: {', '.join(f'{least[kind]} for {names[kind]}' for kind in names if kind in least)}."
-    yield f"Measured in {pairs} pairs of one build, so each figure may be off by about {percent(1 / sqrt(2 * (pairs - 1)))} of itself."
+    yield f"Measured in {pairs} pairs of one build, so each figure has an error of about {percent(1 / sqrt(2 * (pairs - 1)))} of its value."
 
 
 def _of_machine(facts: MachineFacts) -> Iterator[str]:

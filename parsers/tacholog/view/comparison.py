@@ -45,7 +45,7 @@ LEFT_OUT = frozenset(
 COUNTED, UNCOUNTED, ZERO, BOUND = range(4)
 USES = (
     "",
-    "at no chosen size do both sides have little enough loss and enough samples",
+    "there is no chosen size at which both sides have enough samples and little loss",
     "one side measured zero",
     "one side states only a bound",
 )

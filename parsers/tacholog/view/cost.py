@@ -127,7 +127,7 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
     if switches is not None and (messages or rate):
         cost["switches"] = sum(_values(counted, "context_switches")) / messages if messages else switches / (rate or 1)
     peaks = [result for result in counted if result.metric == "peak_memory"]
-    if peaks and all(peak.bound == "=" for peak in peaks):  # else a peak is only an upper bound: the program that started it may have had more
+    if peaks and all(peak.bound == "=" for peak in peaks):  # other peaks are upper bounds: they may be those of the program that started this one
         cost["memory_bytes"] = max(_values(peaks, "peak_memory"))
     in_log = _values(numbers, "cpu_per_message")
     return cost | ({"cpu_ns": in_log[0]} if in_log else {})

@@ -137,7 +137,7 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
-    """Whether comparisons test a number only if a preferred number is missing, and the preferred number exists."""
+    """Whether comparisons do not test a number, because a preferred number exists."""
     metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
         return any((metric, better) in numbers for better in TESTED["latency"])
@@ -189,7 +189,7 @@ def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[Hi
     joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
-        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # Rows without a comparison come last, to add no second line.
+        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # Rows without a comparison come last, so that they add no second line.
             _add(joined, index, row, report.old.name)
     return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))
 

@@ -26,7 +26,7 @@ class PagePart(msgspec.Struct, frozen=True):
 
     selection: Selection
     document: str
-    number: int = 1  # among the parts of the page whose names are equal in addresses, such as `UDP` and `udp`
+    number: int = 1  # 2 for the second part of the page with the same name in addresses, such as `UDP` and `udp`
 
     @property
     def system(self) -> str:

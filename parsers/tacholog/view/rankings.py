@@ -221,4 +221,4 @@ def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, 
     if not differing:
         return ""
     other, reasons = min(differing, key=lambda pair: len(pair[1]))
-    return f"Measured otherwise than {with_system(other.system, other.transport)}: {'; '.join(reasons)}"
+    return f"Not measured in the same way as {with_system(other.system, other.transport)}: {'; '.join(reasons)}"

@@ -238,7 +238,7 @@ def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -
     share = percentile(statistic) if metric == "latency" else None
     if share is None or not samples:
         return NOT_STATED
-    # As a binary fraction, 99.99 is slightly smaller. Exactly 10 samples of 100 000 lie beyond it.
+    # The tolerance allows for rounding: 99.99 is not exact as a binary fraction, and exactly 10 of 100 000 samples lie beyond it.
     few = all(count is not None and count * (100 - share) / 100 < SAMPLES_BEYOND * (1 - 1e-9) for count in samples)
     return TOO_FEW if few else NOT_STATED
 

@@ -260,7 +260,7 @@ def _load_words(groups: Iterable[Group]) -> str:
 def _loaded(load: str) -> str:
     words = {
         "closed": "one message at a time (the system is not loaded)",
-        "open": "messages on a fixed schedule, from the scheduled time on (the system is loaded)",
+        "open": "messages on a fixed schedule, measured from the scheduled time (the system is loaded)",
     }
     return {**words, NOT_STATED: "load not stated"}.get(load, f"load {load}")
 

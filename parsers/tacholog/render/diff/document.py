@@ -234,7 +234,7 @@ def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, 
 
 
 def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
-    """Return one row in words. Its name does not contain the conditions ``but``."""
+    """Return one row in words. Its name leaves out the conditions in ``but``."""
     return DiffLine(
         name=row_name(row.key, with_system=with_system, but=but) + _across(row),
         old=value_of(row, "old"),

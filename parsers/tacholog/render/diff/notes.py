@@ -72,8 +72,8 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
 _HOPELESS: Mapping[str, str] = MappingProxyType(
     {
         "order_confounded": "More runs of this kind can only show whether the two measurements differ, not whether the release is the cause: all "
-        "runs of one side were made before those of the other, so anything else that changed meanwhile looks like a change of the release. tacholog "
-        "ab tells, or at least six sessions a side that take turns.",
+        "runs of one side were made before those of the other, so anything else that changed meanwhile looks like a change of the release. To find "
+        "the cause, use tacholog ab, or measure at least six sessions of each side that take turns.",
         "order_unknown": "More runs of this kind can only show whether the two measurements differ, not whether the release is the cause: the runs "
         "do not state when they were made (start_time in run.toml).",
     }
@@ -278,9 +278,9 @@ def _no_direction(warning: ComparisonWarning) -> str:
 def _sizes_unstated(warning: ComparisonWarning) -> str:
     """Return why rows without a message size may be meaningless, and how to state the size."""
     if warning.count == 1:
-        which = f"The log of {warning.side} states no message size: a difference of rows without one may be that of their sizes"
+        which = f"The log of {warning.side} states no message size: rows without a size may differ only because their sizes differ"
     else:
-        which = f"{warning.count} logs of {warning.side} state no message size, and may have different ones: rows without a size mix them"
+        which = f"{warning.count} logs of {warning.side} state no message size, and these may differ: a row without a size can mix several sizes"
     return (
         f"{which}. To state sizes, make runs of the logs with tacholog import: a pattern with {{payload_bytes}} reads the size out of their paths, "
         "--set payload_bytes=NUMBER states one for all (docs/import.md)."
@@ -344,7 +344,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
     more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
     return (
         f"Not every run of the {side} side ended well ({counted}, of {total}): {names}{more}. "
-        "Rows of a failed run get no verdict; a truncated run counts with what it has."
+        "Rows of a failed run get no verdict; a truncated run counts with the results that it has."
     )
 
 
@@ -360,7 +360,7 @@ def _unusable(problems: list[InputProblem], side: str, total: int) -> Iterator[s
     lost = [problem for problem in problems if problem.kind in LOST]
     if lost:
         more = f"; and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
-        yield f"Not all of the {side} side could be used as it should be: {'; '.join(map(_location, lost[:_NAMED]))}{more}."
+        yield f"Part of the {side} side could not be used as intended: {'; '.join(map(_location, lost[:_NAMED]))}{more}."
     others = [problem for problem in problems if problem.kind not in LOST]
     if others:
         count = total - len(lost)

@@ -116,7 +116,7 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """Return the numbers with the conditions of the row, because an equal value of another row would be no evidence."""
+    """Return the numbers that have the conditions of the row. An equal value of another row would be no evidence."""
     return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 
@@ -129,9 +129,9 @@ def _has(number: ResultRow, name: str, text: str | None) -> bool:
 
 
 _PLOTTED = ("worse", "better", *DIFFERS, "inconclusive", "too_few_pairs", "no_change", "differs_not")
-_MOST = 10_000  # rows of a verdict in a file, because a browser cannot show a million
-_MOST_IN_PART = 100  # runs, and rows with loss, in a part of a page
-_ELEMENTS_IN_PART = 4_500  # elements of its rows, runs and picture together: a browser can quickly lay out 5000, and the frame of the page has 300
+_MOST = 10_000  # the largest number of rows of a verdict in a file; a browser cannot show a million
+_MOST_IN_PART = 100  # the largest number of runs, and of rows with loss, in a part of a page
+_ELEMENTS_IN_PART = 4_500  # HTML elements of rows, runs and picture together; a browser quickly lays out 5000, and the frame has 300
 _LEAST_ROWS = 10  # rows of each verdict that are always shown, regardless of their elements
 _OPEN = ("worse", "better", *DIFFERS)
 _FOLDED = ("no_change", "differs_not", "unreplicated_same")  # folded even if they come first, because nobody needs to look at them
@@ -265,7 +265,7 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
 
     ``links`` is the number of links of each row.
     """
-    left = _ELEMENTS_IN_PART - spent - 300  # for the signs of the picture with their titles
+    left = _ELEMENTS_IN_PART - spent - 300  # elements for the signs of the picture and their titles
     for section in sections:
         of_row = links + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
         lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
@@ -304,7 +304,7 @@ def _drawn(
 ) -> tuple[Table, list[list[TableRow]]]:
     """Return the table of a section with its drawings, and the rows of each line.
 
-    With ``said_below``, a remark has its own row, because its column would be so narrow that rows become high.
+    With ``said_below``, a remark has its own row. A column for remarks would be narrow, and make the rows high.
     """
     table = _titled(section.table(links.line), "Why").without_empty_columns()
     has_remarks = any(line.remark for line in section.lines)

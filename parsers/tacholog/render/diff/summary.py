@@ -297,7 +297,7 @@ def short_conclusion(comparison: Comparison) -> str:
     unproven = [row for row in comparison.rows if row.verdict in (*UNTESTED[:1], *DIFFERS) and toward(row)]
     on_two_machines = [row for row in unproven if any(difference.field == "host" for difference in row.differences)]
     apparent = [f"{count} {word}" for word in ("better", "worse") if (count := sum(toward(row) == f"toward {word}" for row in on_two_machines))]
-    machine = f"{' and '.join(apparent)} only look so: they were measured on another machine" if on_two_machines else ""
+    machine = f"{' and '.join(apparent)} only appear so: they were measured on another machine" if on_two_machines else ""
     sentences = [f"of {total} results: {parts}", machine, loss_words(comparison) if comparison.losses else ""]
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
@@ -392,7 +392,7 @@ def _not_comparable_words(comparison: Comparison, *, with_reasons: bool) -> Iter
 
 
 def _open(comparison: Comparison) -> Iterator[str]:
-    """Return how many rows compare without any proof, and the reason if it is the same for all."""
+    """Return how many compared rows are unproven, and the reason if it is the same for all."""
     counts = comparison.counts
     open_counts = {MEANINGS[verdict].words: counts[verdict] for verdict in _NO_PROOF if counts[verdict]}
     untested = sum(counts[verdict] for verdict in UNTESTED) if has_tests(counts) else 0
@@ -619,11 +619,11 @@ def loss_sentence(comparison: Comparison) -> str:
 
 
 def _without_share(comparison: Comparison) -> str:
-    """Return a sentence on the rows whose logs state how many messages were lost, but not of how many."""
+    """Return a sentence on the rows whose logs state how many messages were lost, but not how many there were."""
     count = comparison.lossy_counts
     if not count:
         return ""
-    return f"In {count} row{'s' if count > 1 else ''} messages were lost, and no log states of how many: there is no share to compare."
+    return f"In {count} row{'s' if count > 1 else ''} messages were lost, but no log states how many there were, so there is no share to compare."
 
 
 def _lossless(comparison: Comparison) -> str:
@@ -631,7 +631,7 @@ def _lossless(comparison: Comparison) -> str:
     if not comparison.losses and comparison.lossless:
         return f"No run lost anything ({comparison.lossless} row{'s state' if comparison.lossless != 1 else ' states'} it)."
     return (
-        f"In the other {comparison.lossless} row{'s' if comparison.lossless != 1 else ''} with a statement of loss no run lost anything."
+        f"In the other {comparison.lossless} row{'s that state' if comparison.lossless != 1 else ' that states'} loss, no run lost anything."
         if comparison.lossless
         else ""
     )

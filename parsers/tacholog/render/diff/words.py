@@ -45,8 +45,8 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 _DIFFERS = (
-    "The two measurements differ, in this report as a whole, by more than the threshold. Release or day: these cannot be told apart, because the "
-    "sides did not take turns. `tacholog ab` would tell."
+    "The two measurements differ, in this report as a whole, by more than the threshold. Whether the release or the day is the cause is not "
+    "known, because the sides did not take turns. `tacholog ab` can tell."
 )
 #: The words for each verdict in text, on pages, in options and in the glossary. The keys are the words of JSON.
 MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
@@ -121,7 +121,7 @@ def verdict_named(word: str) -> Verdict | None:
     return next((verdict for verdict, meaning in MEANINGS.items() if words in (verdict, meaning.words)), None)
 
 
-_NAMED_RUNS = 3  # the number of runs named of those that were left out
+_NAMED_RUNS = 3  # the largest number of left-out runs that a remark names
 _ONE_VALUE = "one_value"  # one value on each side: the only reason that is not in `REASONS`
 
 
@@ -322,7 +322,7 @@ def _first_look(row: ComparisonRow | Loss) -> str:
 
 
 def _alone(row: ComparisonRow) -> str:
-    """Return a note that an interval without 1 is not a verdict, if the whole comparison shows no change. Readers could mistake it for one."""
+    """Return a note that an interval without 1 is not a verdict, if the whole comparison does not confirm the change."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
     return ALONE
@@ -414,7 +414,8 @@ def _open(row: ComparisonRow) -> str:
 def few(attainable_p: float | None, needed: int | None, design: str | None) -> str:
     """Return how many pairs a row needs so that it alone can become significant."""
     groups = "pairs" if design == "paired" else "sessions a side"
-    return f"alone among so many rows, its adjusted p is at least {attainable_p or 1.0:.2g}, with any values: {needed} {groups} are needed"
+    least = f"{attainable_p or 1.0:.2g}"
+    return f"among so many rows, the adjusted p of a single row is at least {least}, whatever its values: {needed} {groups} are needed"
 
 
 def _flags(row: ComparisonRow) -> list[str]:

@@ -16,7 +16,7 @@ _MANY_UPRIGHT = 13
 _LINEAR_TICKS = 5
 _KIB = 1 << 10
 _MOST_SIZES = 10  # the number of sizes that have room for a label, if their distances are equal
-_STEPS_OF_POWERS = (1, 2, 5, 10)  # the exponents between ticks at powers of two; with these, 1 KiB and 1 MiB have ticks
+_STEPS_OF_POWERS = (1, 2, 5, 10)  # every 1st, 2nd, 5th or 10th power of two has a tick, so that 1 KiB and 1 MiB have one
 
 
 class Axis(msgspec.Struct, frozen=True):

@@ -36,7 +36,7 @@ _RANGE_NOTE = (
     "A filled area is a range: the source states only its ends, for all sizes together. "
     "Triangles that point down mark an upper bound: the measured value is lower."
 )
-_GROUPS_NOTE = "Points off the line: the runs split in two; the line follows the worse part."
+_GROUPS_NOTE = "Points beside the line: the runs form two groups, and the line follows the worse one."
 _SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
 _DOTS_NOTE = "Each dot is a run."
 
@@ -139,7 +139,7 @@ def loss_over_size(series: Sequence[Series]) -> Figure | None:
     losing = [curve for curve in series if any((cell.value or 0) > 0 for cell in curve.cells("loss", "total").values())]
     traces = [trace for curve in losing for trace in _traces(curve, "loss", "total", "ratio", "solid")]
     lossless = len(series) - len(losing)
-    note = f"{lossless} of {len(series)} series lost nothing or do not state it; they are not drawn." if lossless else ""
+    note = f"{lossless} of {len(series)} series lost nothing, or do not state their loss; they are not drawn." if lossless else ""
     return _figure("Messages lost", "Share of messages lost", "ratio", traces, note)
 
 

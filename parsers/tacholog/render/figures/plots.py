@@ -122,7 +122,7 @@ def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return the part of the addresses of all points that follows the line number: metric and statistic, which are the same for all points."""
+    """Return the end of the address of each point, after the line number: metric and statistic. It is the same for all points."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 

@@ -32,7 +32,7 @@ _ONLY: dict[Criterion, str] = {
     "steadiest": "the only one with this percentile in all runs",
     "cheapest": "the only one: the others lost more than 1\u00a0%, or their CPU is not stated",
 }
-_DOUBTS: dict[Doubt, str] = {"two_groups": "the runs split in two", "undersampled": "too few samples"}
+_DOUBTS: dict[Doubt, str] = {"two_groups": "the runs form two groups", "undersampled": "too few samples"}
 _MOST_LEVEL = 3
 _PAIR = 2  # of two runs, the median is the worse one
 

@@ -110,7 +110,7 @@ _LEGEND = (
     "the median of the runs that this comparison used (of the paired ones, if it used pairs). The ratio is estimated over all pairs "
     "(Hodges-Lehmann), so it may differ from the quotient of two values. In a trend, a thin vertical line is the range of a release's runs. A rise "
     "or fall is significant only where the value is worse or better. "
-    "A line is of one machine: another one begins a new line, also if its stated hardware is the same. A new line begins too where two releases "
+    "A line shows one machine. Another machine begins a new line, even if its stated hardware is the same. A new line also begins where two releases "
     "are not comparable, and where the next comparison uses other runs of a release, such as those of another campaign or build. Such lines stand "
     "together, "
     "with the reason above them. Each trend has a scale of its own. In lines of five releases or more, Tacholog looks for "
@@ -250,7 +250,7 @@ def change_words(change: HistoryChange) -> str:
     sure = f"at most {change.p:.1%}" if change.p >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN:.1%}"
     name = row_name(change.line.key).partition(", ")[2]  # the page already states the metric
     what = f"{name} {_size_of(change)} ({how}){_judged(change)}"
-    return f"{what}. By: {change.reason}. A page without any change shows such a {change.kind} in {sure.replace('%', ' %')} of cases."
+    return f"{what}. Possible cause: {change.reason}. A page without any change shows such a {change.kind} in {sure.replace('%', ' %')} of cases."
 
 
 def change_title(change: HistoryChange) -> str:

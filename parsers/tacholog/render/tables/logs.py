@@ -25,7 +25,7 @@ from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
 RUNS_AT_ONCE = 20  # the number of unfolded runs on a page; a row has about 20 elements
-_FEW = 5  # up to this number of further runs is not folded, because a click would take more time
+_FEW = 5  # this number of further runs, or fewer, is not folded, because a click would take more time
 _MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c and user-1 stand for names, […] for words that are not "
@@ -67,7 +67,7 @@ def runs_table(view: View, links: Links, find_log: FindOfferedLog, move_rows_out
     head = ("build",) if builds else ()
     heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
     first = RUNS_AT_ONCE if move_rows_out and len(rows) > RUNS_AT_ONCE + _FEW else 0
-    listed, more = first_rows(rows[first:], "runs", "the CSV file of this page names all")
+    listed, more = first_rows(rows[first:], "runs", "the CSV file of this page lists all")
     if move_rows_out is None or not first:
         return plain_table("Runs", heads, listed) + more
     return plain_table("Runs", heads, rows[:first]) + move_rows_out(f"{len(rows) - first} more runs", plain_table("More runs", heads, listed) + more)

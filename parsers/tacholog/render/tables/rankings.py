@@ -176,7 +176,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
     candidates = [candidate for candidate in candidates if LOSS not in candidate[1].marks] or candidates
     of_references = [candidate for candidate in candidates if REFERENCE in candidate[1].marks]
     candidates = [candidate for candidate in candidates if REFERENCE not in candidate[1].marks] or candidates
-    # The time until a broker acknowledged a message is no delivery: it is the best latency only of a system without any other.
+    # The time until a broker acknowledged a message is no delivery time. It is used only if a system has no other latency.
     candidates = [candidate for candidate in candidates if dict(candidate[-1].series.key).get("basis") != ACKNOWLEDGED] or candidates
     value, cell, details, best = (min if metric == "latency" else max)(candidates, key=lambda candidate: candidate[0])
     released = f", {_released(dict(best.series.key)) or f'release {NOT_STATED}'}"

@@ -191,7 +191,7 @@ class CellWriter:
 
     def _groups(self, cell: Cell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
         """Return the median of each of the two groups of runs, with the number of its runs, and a dot for each run."""
-        # That there are two groups is visible.
+        # The mark of two groups is left out, because the cell shows both groups.
         signs = tag("sup", *(mark_link(mark, self.marks_anchor) for mark in marks if mark != TWO_GROUPS)) if {*marks} - {TWO_GROUPS} else NOTHING
         parts = []
         for group in cell.groups:
@@ -207,7 +207,7 @@ def _partly(cell: Cell) -> str | None:
         return None
     several = cell.coverage.wanted > cell.coverage.of_runs
     what = f"measurements in {cell.coverage.of_runs} run{'s' if cell.coverage.of_runs > 1 else ''}" if several else "runs"
-    return f"stated in {cell.coverage.times} of {cell.coverage.wanted} {what}: no median of all of them"
+    return f"stated in {cell.coverage.times} of {cell.coverage.wanted} {what}, so there is no median of all"
 
 
 def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
@@ -434,7 +434,7 @@ def worst_run(cell: Cell) -> tuple[float, ResultRow]:
 
 
 def lost_words(cell: Cell, links: Links) -> Html:
-    """Return the words below a rate: the share of lost messages (``77 % lost``). If most runs lost little: of the worst run (``up to 3 %``)."""
+    """Return the words below a rate: the share of lost messages (``77 %``). If most runs lost little, it is that of the worst run (``up to 3 %``)."""
     if cell.groups:
         low, high = (linked_value(group.value, group.result, "ratio", links) for group in sorted(cell.groups, key=lambda group: group.value))
         words = ["some runs lost ", low, ", others ", high]

@@ -152,7 +152,7 @@ def not_comparable(members: Sequence[Series], metric: str) -> Html:
         return NOTHING
     reasons = [f"they differ in {', '.join(different)}"] if different else []
     reasons += [not_stated(unverified)] if unverified else []
-    return tag("p", f"Not all of these columns compare: {'; '.join(reasons)}.", class_="tl-note")
+    return tag("p", f"Not all of these columns are comparable: {'; '.join(reasons)}.", class_="tl-note")
 
 
 def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Series]] | None:
