@@ -103,14 +103,21 @@ class _MeasuredWays:
         return self._count(*leaders, name) == self._count(*leaders)
 
     def _count(self, *names: str) -> int:
-        return len(np.unique(np.stack([self.codes[name] for name in names]), axis=1).T)
+        return int(self._ways(names).max()) + 1
+
+    def _ways(self, names: Iterable[str]) -> Rows:
+        """Return a code for each row: rows with equal values in these fields have equal codes, from 0 to the number of combinations - 1."""
+        ways = np.zeros_like(self.runs)
+        for name in names:
+            ways = np.unique(ways * (int(self.codes[name].max()) + 1) + self.codes[name], return_inverse=True)[1]
+        return ways
 
     def groups(self, names: Sequence[str]) -> Iterator[Rows]:
         """Yield the rows that have equal values in these fields, as arrays of indices."""
         if not names:
             yield np.arange(len(self.runs))
             return
-        which = np.unique(np.stack([self.codes[name] for name in names]), axis=1, return_inverse=True)[1].reshape(-1)
+        which = self._ways(names)
         order = np.argsort(which, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
 
@@ -123,10 +130,11 @@ class _MeasuredWays:
             is_stated &= np.array([value is not None for value in axis.values])[second]
         if not is_stated.any():
             return None
-        cases, of_row = np.unique(np.stack([first, second])[:, is_stated], axis=1, return_inverse=True)
-        runs = np.bincount(of_row.reshape(-1), weights=self.runs[rows][is_stated])
-        is_shared = (np.bincount(cases[1]) >= _LEAST)[cases[1]]
-        subjects, points = len(np.unique(cases[0][is_shared])), len(np.unique(cases[1][is_shared]))
+        points_in_all = int(second.max()) + 1
+        cases, of_row = np.unique((first * points_in_all + second)[is_stated], return_inverse=True)
+        runs = np.bincount(of_row, weights=self.runs[rows][is_stated])
+        is_shared = (np.bincount(cases % points_in_all) >= _LEAST)[cases % points_in_all]
+        subjects, points = len(np.unique(cases[is_shared] // points_in_all)), len(np.unique(cases[is_shared] % points_in_all))
         if subjects < _LEAST or (axis and points < _LEAST):
             return None
         return Crossing(int(is_shared.sum()), subjects * points, int(runs[is_shared].min()))

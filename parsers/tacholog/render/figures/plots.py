@@ -25,9 +25,10 @@ def plot(figure: Figure, anchor: str, links: Links) -> Html:
     targets = ScriptLinks()
     data = data_block(spec(figure, lambda result: targets.line(links, result)), "tl-spec")
     note = tag("p", figure.note, class_="tl-note") if figure.note else ""
+    link = tag("a", "#", href=f"#{anchor}", class_="headerlink", title=_LINK, aria_label=_LINK)
     return tag(
         "figure",
-        tag("figcaption", tag("span", figure.title, class_="stat-label"), tag("a", "#", href=f"#{anchor}", class_="headerlink", title=_LINK, aria_label=_LINK)),
+        tag("figcaption", tag("span", figure.title, class_="stat-label"), link),
         tag("div", draw(figure, anchor), class_="tl-stage", role="group", aria_label=figure.title),
         _legend(figure),
         note,
