@@ -55,6 +55,7 @@ _SIZE = "payload_bytes"
 _MOST_SUBJECTS = 40
 _MOST_PANELS = 8  # the largest number of values of a field that divides an answer into panels
 _MOST_DIVISIONS = 2
+_MOST_COMBINATIONS = 2**62  # codes are integers of 64 bits
 _LEAST = 2
 Rows = NDArray[np.intp]
 
@@ -94,23 +95,26 @@ class _MeasuredWays:
         self.codes = {field.name: np.array([row[index] for row in runs]) for index, field in enumerate(self.fields)}
         self.runs = np.array([len(of_row) for of_row in runs.values()])
 
-    def follows(self, name: str, subject: Factor, axis: Factor | None) -> bool:
-        """Whether a field has only one value for each subject and point, as the version of a system has.
+    def following(self, subject: Factor, axis: Factor | None) -> set[str]:
+        """Return the fields that have only one value for each subject and point, as the version of a system has.
 
         The message size must depend on the subject alone: otherwise each point could have another size. Other fields may also depend on the size.
         """
-        leaders = {subject.name, *([axis.name] if axis and name != _SIZE else []), *({_SIZE} & self.codes.keys() - {name})}
-        return self._count(*leaders, name) == self._count(*leaders)
-
-    def _count(self, *names: str) -> int:
-        return int(self._ways(names).max()) + 1
+        leaders = {subject.name, *([axis.name] if axis else []), *({_SIZE} & self.codes.keys())}
+        ways, ways_of_sizes = self._ways(leaders), self._ways([subject.name])
+        return {name for name, codes in self.codes.items() if _is_one_for_each(ways_of_sizes if name == _SIZE else ways, codes)}
 
     def _ways(self, names: Iterable[str]) -> Rows:
         """Return a code for each row: rows with equal values in these fields have equal codes, from 0 to the number of combinations - 1."""
-        ways = np.zeros_like(self.runs)
+        ways, combinations = np.zeros_like(self.runs), 1
         for name in names:
-            ways = np.unique(ways * (int(self.codes[name].max()) + 1) + self.codes[name], return_inverse=True)[1]
-        return ways
+            values = int(self.codes[name].max()) + 1
+            if combinations * values > _MOST_COMBINATIONS:
+                ways = np.unique(ways, return_inverse=True)[1]
+                combinations = len(ways)
+            ways = ways * values + self.codes[name]
+            combinations *= values
+        return np.unique(ways, return_inverse=True)[1]
 
     def groups(self, names: Sequence[str]) -> Iterator[Rows]:
         """Yield the rows that have equal values in these fields, as arrays of indices."""
@@ -140,6 +144,13 @@ class _MeasuredWays:
         return Crossing(int(is_shared.sum()), subjects * points, int(runs[is_shared].min()))
 
 
+def _is_one_for_each(ways: Rows, codes: Rows) -> bool:
+    """Whether all rows with the same way have the same code."""
+    code_of_way = np.zeros_like(ways)
+    code_of_way[ways] = codes
+    return bool((code_of_way[ways] == codes).all())
+
+
 def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     """Return the best question about some numbers, with its score; ``None`` if there are no numbers."""
     if not numbers:
@@ -154,7 +165,8 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     for subject in subjects:
         for axis in (*axes, None):
             names = [subject.name, *([axis.name] if axis else [])]
-            groups = rows.groups([name for name in rows.codes if name not in names and not rows.follows(name, subject, axis)])
+            following = rows.following(subject, axis)
+            groups = rows.groups([name for name in rows.codes if name not in names and name not in following])
             crossings = [(crossing, len(group)) for group in groups if (crossing := rows.crossing(group, subject, axis))]
             score = max((crossing.score for crossing, _ in crossings), default=0.0)
             is_of_systems = subject.name == "system" and axis is not None and sum(size for _, size in crossings) * 2 >= len(rows.runs)
@@ -194,7 +206,8 @@ def _preference(field: Factor, order: Sequence[str]) -> int | None:
 def _divisions(rows: _MeasuredWays, subject: Factor, axis: Factor | None) -> Iterator[str]:
     """Yield the fields that divide the answer: conditions and labels of which at least two values have a crossing of their own."""
     names = [subject.name, *([axis.name] if axis else [])]
-    divisions = (field for field in rows.fields if field.name not in names and _may_divide(field) and not rows.follows(field.name, subject, axis))
+    left_out = {*names, *rows.following(subject, axis)}
+    divisions = (field for field in rows.fields if field.name not in left_out and _may_divide(field))
     crossed = (field for field in divisions if _crossed_parts(rows, field, subject, axis) >= _LEAST)
     for field in islice(crossed, _MOST_DIVISIONS):
         yield field.name
