@@ -57,9 +57,9 @@ inline const std::byte* second_word(std::span<const std::byte> payload) {
     return payload.data() + sizeof(std::uint64_t);
 }
 
-// Each number has exactly one check word, so a change of only the number or only the check word is always detected. The
-// upper half is folded into the lower half: if the payload has a checksum, only the lower half is left to check the
-// number.
+// Different numbers have different check words. So if only the number changes, or only its check word, the change is
+// always detected. A checksum of the payload takes the place of the upper half of the check word. So the upper half is
+// folded into the lower half, which then checks the number alone.
 inline std::uint64_t header_check(std::uint64_t number, std::size_t payload_bytes) {
     const std::uint64_t check = (number + payload_bytes * size_factor) * golden;
     return check ^ check >> 32;

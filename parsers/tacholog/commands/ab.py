@@ -305,7 +305,7 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
     files = [folder / FOLDER / f"{begun.plans[0].host}.csv" for folder in (output, data)]
     for file in files:
         if file.is_file():
-            return median(noise(same_build(file))), f"as measured with one build: {file}"
+            return median(noise(same_build(file))), f"measured by comparing one build with itself: {file}"
     return _ASSUMED_NOISE, "assumed; to measure it, compare a build with itself by tacholog ab"
 
 

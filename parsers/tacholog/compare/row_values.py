@@ -67,9 +67,9 @@ def attainable_confidence(count: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _rank(count: int, confidence: float) -> tuple[int, float]:
-    """Return k and the confidence of its interval, which is the interval from the k-th smallest to the k-th largest value.
+    """Return the largest k for which the interval from the k-th smallest to the k-th largest value has at least the asked confidence.
 
-    k is the largest number whose interval has at least this confidence; 0 if there is none.
+    The second value is the confidence that this interval has. k is 0 if there is no such interval.
     """
     # Fractions are exact: as floats, 0.95 would be rounded, and large powers of 2 overflow.
     allowed = (1 - Fraction(str(confidence))) * 2**count

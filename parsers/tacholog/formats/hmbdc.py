@@ -419,7 +419,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
 
 
 def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
-    """Return the result in a cell. Each row of a transport is on one line and begins with its number. Only prose has no number."""
+    """Return the result in a cell of the table. In it, a result stands on one line, after the number of its row. A line without a number is prose."""
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, conditions)

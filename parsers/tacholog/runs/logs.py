@@ -64,11 +64,11 @@ class ReadingLimits(NamedTuple):
 
 
 class Receiver(Protocol):
-    """Gets the results of a log while it is read. If the log turns out to be unreadable, they must not be used.
+    """Receives the records of a log while the log is read. If the log turns out to be unreadable, the records must not be used.
 
     Attributes:
-        number_count: the number of numbers that it got.
-        last_line_read: the first line of the latest record.
+        number_count: how many measured values it has received.
+        last_line_read: the line where the latest record begins.
     """
 
     number_count: int

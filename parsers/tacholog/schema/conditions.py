@@ -77,7 +77,15 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         str | None,
         _about("public", "What a search for the highest rate demands of each trial: a statistic of latency, the loss, and which share may miss it."),
     ] = None
-    recovery_time_ns: Annotated[Count | None, _about("public", "The pause between two bursts.", unit="ns", title="recovery time")] = None
+    recovery_time_ns: Annotated[
+        Count | None,
+        _about(
+            "public",
+            "From the start of one burst to the start of the next; with some tools, the pause between two bursts.",
+            unit="ns",
+            title="recovery time",
+        ),
+    ] = None
     batch_bytes: Annotated[
         Count | None, _about("public", "How many bytes of messages are sent together; 0: batching is off.", unit="bytes", title="batching")
     ] = None

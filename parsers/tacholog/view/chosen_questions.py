@@ -4,8 +4,9 @@ The *crossing* of a subject and an axis has one cell for each value of the subje
 
 1. A subject is a field with at least two text values; an axis is a field of numbers. `SUBJECTS` and `AXES` state which fields are preferred.
 2. For each subject and axis, only runs that differ in no other field are compared. The group with the highest score counts (`Crossing.score`).
-   Systems are preferred if at least half of the measurements are in such groups: a label, such as the type of message, may have many more values.
-3. Up to two other fields divide the answer into panels, if at least two of their values have a crossing of their own.
+   The system is the preferred subject if at least half of the measurements are in such groups. Without this rule, a label with many values, such as
+   the type of message, would have the higher score.
+3. Up to two other fields divide the answer into panels. A field does so only if at least two of its values each have enough cells for a crossing.
 4. If no text field varies, a field of numbers is the subject, and the axis is the field with the most values. If only one field varies, it is the
    axis, and the subject is the system. If no field varies, the question is what was measured.
 """

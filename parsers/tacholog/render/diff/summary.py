@@ -69,9 +69,9 @@ def apart_words(comparison: Comparison) -> str:
 
 
 class _Sides:
-    """The transports and the metrics of each side, and its rows without their sizes.
+    """For each side: its transports, its metrics, and what its rows measured, leaving the message size aside.
 
-    Rows that are only listed, or compared as loss, are included, because a transport that lost everything has no row that could be tested.
+    This includes rows that are only listed, and rows of which only the loss is compared: a transport that lost all messages has no row to test.
     """
 
     def __init__(self, comparison: Comparison) -> None:
