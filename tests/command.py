@@ -97,7 +97,7 @@ def run_tacholog_text(
 
 def _call(server: socket.socket, request: dict[str, object], streams: list[int]) -> int:
     """Request a fork from the server, and wait for the exit code."""
-    with tempfile.TemporaryFile() as file:  # A file, because the size of a message between processes is limited.
+    with tempfile.TemporaryFile() as file:  # The request is in a file, because messages between processes are limited in size.
         file.write(json.dumps(request).encode())
         file.flush()
         socket.send_fds(server, [b"r"], [file.fileno(), *streams])
@@ -139,7 +139,7 @@ def _requests(connection: socket.socket) -> Iterator[tuple[dict[str, object], li
 def _serve(connection: socket.socket) -> None:
     """Fork for each request until the connection is closed. The forked process runs the command and never returns."""
     del sys.path[0]  # This is the folder of this file.
-    # Some libraries start threads when they are imported. A forked process would not have these threads, and does not need them.
+    # This keeps libraries from starting threads when they are imported: a forked process would not have these threads.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
     package = importlib.import_module("tacholog")
@@ -160,7 +160,7 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _stand_still(file: Path) -> None:
-    """Let the clock of this process advance only to the time that the file states, and only if no event is waiting."""
+    """Stop the clock of this process. It advances only if no event is waiting, and only to the time that the file states."""
     begin, wait = time.monotonic(), select.select
     now = begin
 

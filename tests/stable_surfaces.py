@@ -217,7 +217,7 @@ def virtual_functions(header: str) -> Items:
 
 
 def _addresses() -> Items:
-    """Return the addresses that are made of some names."""
+    """Return the addresses that the project makes from some example names."""
     titles = ("latency", "Side by side", "Latency, shm: 1 KiB", "\u00b5s")
     paths = ("perftest/1.2/latency-shm/01", "my runs/100%/\u00fc.log")
     return {

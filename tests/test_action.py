@@ -131,7 +131,7 @@ def test_logs_are_compared_with_the_baseline_and_the_summary_of_the_job_equals_t
     assert sorted(path.name for path in ran.report.iterdir()) == ["comment.md", "diff.html", "diff.md"]
 
 
-def test_row_with_a_verdict_of_the_input_fail_on_fails_the_job_after_the_comment_was_written(workspace: Path) -> None:
+def test_verdict_in_the_input_fail_on_fails_the_job_after_the_comment_was_written(workspace: Path) -> None:
     ran = run_action(workspace, WORSE | {"fail-on": "worse implausible"})
 
     assert (ran.code, ran.outputs["diff"]) == (3, "3"), ran.printed

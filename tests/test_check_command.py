@@ -199,7 +199,7 @@ def test_bands_of_one_build_need_no_manifest_and_are_checked(tmp_path: Path) -> 
     assert "same-build/host-000000.csv:2: " in spoilt.output
 
 
-def test_copy_of_a_log_in_a_second_own_run_is_reported_by_check_and_on_the_quality_page(tmp_path: Path) -> None:
+def test_check_and_the_quality_page_report_a_log_that_was_copied_into_a_second_own_run(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     shutil.copytree(example, tmp_path / "data")
     shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "second-run")

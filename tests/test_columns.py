@@ -29,7 +29,7 @@ def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], l
     return list(shapes), list(names), np.stack(list(records)), np.stack(list(numbers))
 
 
-@pytest.mark.parametrize("name", [name for name in LONG_LOGS if "samples" not in name])  # All samples of a log are one record.
+@pytest.mark.parametrize("name", [name for name in LONG_LOGS if "samples" not in name])  # A log of samples is a single record.
 def test_lines_read_partly_in_blocks_and_lines_read_one_by_one_give_the_same_columns(name: str) -> None:
     log = LONG_LOGS[name]
     lines = log.text(120).splitlines(keepends=True)
@@ -44,7 +44,7 @@ def test_lines_read_partly_in_blocks_and_lines_read_one_by_one_give_the_same_col
 
 def test_records_found_late_are_sorted_by_their_lines() -> None:
     builder, expected = ColumnBuilder(), []
-    # Each item is a line, and how many numbers its record has. Line 4 has two records.
+    # Each item is the line of a record, and the number of values in the record. Line 4 has two records.
     for place, (line, count) in enumerate([(3, 2), (2, 1), (4, 0), (4, 3), (6, 1), (5, 2), (9, 1), (8, 1), (7, 2)]):
         stated = tuple(Number(metric="latency", statistic="p50", value=float(10 * place + one)) for one in range(count))
         builder.add(Event(line, line, (line,), "", "record", None, 0), Record(test="latency", payload_bytes=place + 1, numbers=stated))

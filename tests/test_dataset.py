@@ -89,7 +89,7 @@ def test_manifest_adds_conditions_that_the_log_does_not_state_and_the_log_has_pr
         ({}, "2", False),
     ],
 )
-def test_busy_machine_is_marked_from_the_load_in_the_manifest_and_the_processors_of_the_host_if_the_log_states_no_load(
+def test_busy_machine_is_marked_by_the_load_in_the_manifest_if_the_log_states_no_load(
     tmp_path: Path, environment: dict[str, str], threads: str, is_busy: bool
 ) -> None:
     hosts = tmp_path / "hosts"
@@ -291,7 +291,7 @@ def test_manifest_with_values_that_no_table_can_store_affects_only_its_run(tmp_p
     assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
 
 
-def test_memory_for_a_key_of_many_parts_does_not_grow_with_the_square_of_the_number_of_parts(tmp_path: Path) -> None:
+def test_memory_for_a_key_does_not_grow_with_the_square_of_its_number_of_parts(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(f"{'.'.join('a' * 3000)} = 1\n")
 
     tracemalloc.start()

@@ -203,7 +203,7 @@ def test_each_entry_that_is_not_evidence_is_a_problem_of_its_run_only(hostile: P
 
 
 @pytest.mark.site
-def test_site_is_built_without_logs_that_are_links_or_pipes_and_shows_no_file_from_outside_of_run_folders(hostile: Path, tmp_path: Path) -> None:
+def test_site_leaves_out_logs_that_are_links_or_pipes_and_shows_no_file_outside_of_run_folders(hostile: Path, tmp_path: Path) -> None:
     words = ("report", "--data", hostile, "--output", tmp_path / "site")
     done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"})
 

@@ -131,7 +131,7 @@ def test_only_added_and_changed_runs_are_opened(data: Path, opened: list[str]) -
 
 
 @pytest.mark.parametrize("change", ["manifest", "name"])
-def test_run_with_a_changed_manifest_is_read_again_and_a_renamed_run_is_taken_from_the_cache(data: Path, change: str) -> None:
+def test_run_with_a_changed_manifest_is_read_again_but_a_renamed_run_comes_from_the_cache(data: Path, change: str) -> None:
     received(data)
     if change == "manifest":
         add_run(data / "2", NUMBERS[2], release="2")
@@ -221,7 +221,7 @@ def test_limits_also_apply_to_a_log_that_was_cached_without_limits(data: Path) -
 
 
 def test_log_above_both_limits_gets_the_same_message_from_the_cache_and_from_reading(tmp_path: Path) -> None:
-    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # The 101st number comes long before the limit of the text.
+    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # 100 numbers are reached long before the limit of the text.
     data = add_run(tmp_path / "data" / "0", content).parent
     received(data)
     limits = ReadingLimits(len(content) - 1, 100)
@@ -368,7 +368,7 @@ def test_part_that_does_not_fit_on_the_disk_is_not_stored(data: Path) -> None:
     assert received(data) == (NUMBERS, 3, 0)
 
 
-def test_numbers_are_read_and_no_partial_file_is_stored_if_the_disk_of_the_cache_is_full(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_of_the_cache_does_not_stop_reading_and_leaves_no_partial_file(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put, full = os.open, OSError(28, "No space left on device")
 
     def opened(path: str | Path, flags: int, mode: int = 0o777, **more: int) -> int:

@@ -16,8 +16,8 @@ from tacholog.schema.metrics import median_place, median_run
             571.0,
         ),  # Six runs of inter-thread in two groups: no run measured 356, the mean of the two middle values.
         ([9.0, 1.0, 4.0, 7.0], "goodput", 4.0),
-        ([9.0, 1.0, 4.0, 7.0], "messages_sent", 4.0),  # Neither direction is better: an amount is sorted like goodput.
-        ([9.0, 1.0, 4.0, 7.0], "interval_per_message", 7.0),  # Neither direction is better: a time is sorted like latency.
+        ([9.0, 1.0, 4.0, 7.0], "messages_sent", 4.0),  # For an amount, neither direction is better. It is sorted like goodput.
+        ([9.0, 1.0, 4.0, 7.0], "interval_per_message", 7.0),  # For such a time, neither direction is better. It is sorted like latency.
         ([3.0, 1.0, 2.0], "latency", 2.0),
         ([5.0], "goodput", 5.0),
     ],

@@ -1,4 +1,4 @@
-"""Names state what a thing is: the forbidden names of variables, and unique names of classes."""
+"""Names in the code: some names of variables are forbidden, and no two classes share a name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
-# These names state an event or a quantity, but not the thing: a search does not find them, and a reader must look for the noun elsewhere.
+# Names of variables that do not say what the thing is. A reader would have to look for the noun elsewhere.
 FORBIDDEN = frozenset(
     [
         *("apart", "at", "beside", "came", "elsewhere", "found", "given", "heard", "held", "kept", "known", "look", "looks", "meant", "moved", "of"),

@@ -175,7 +175,7 @@ def test_pipe_or_socket_is_reported_in_each_kind_of_folder(two: Path, command: s
     assert {f"data/{place}: not a file but a {kind}, and was not read" for place, kind in places.items()} <= set(said)
     assert f"{'' if command == 'check' else 'data/'}bad/pipe.log: manifest: not a file but a named pipe, and was not read" in said
     assert sum("not a file" in line for line in said) == 5
-    assert done.returncode == {"check": 1, "diff": 4}.get(command, 2)  # Exit code 4 has precedence: a single run cannot be tested.
+    assert done.returncode == {"check": 1, "diff": 4}.get(command, 2)  # A single run cannot be tested. Its exit code 4 has precedence over 2.
 
 
 @pytest.mark.parametrize("command", READERS)

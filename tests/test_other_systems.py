@@ -1,4 +1,7 @@
-"""Logs are read and runs are compared on Windows and macOS too: without modules, flags and signals that only POSIX has, and with paths of Windows."""
+"""Logs are read and runs are compared on Windows and macOS too.
+
+The tests hide the modules, flags and signals that only POSIX has, and use paths of Windows.
+"""
 
 from __future__ import annotations
 
@@ -98,12 +101,12 @@ def test_name_that_is_a_path_to_another_folder_on_windows_is_refused_on_windows(
 
 @pytest.fixture
 def without_open_folders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows cannot look up a name in an open folder."""
+    """Simulate Windows, which cannot look up a name in an open folder."""
     monkeypatch.setattr(evidence, "_HAS_OPEN_FOLDERS", False)
 
 
 @pytest.mark.usefixtures("without_open_folders")
-def test_file_is_opened_by_its_path_if_the_system_cannot_look_up_names_in_an_open_folder(tmp_path: Path) -> None:
+def test_file_is_opened_by_its_path_if_no_name_can_be_looked_up_in_an_open_folder(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder/some.log").write_bytes(b"a\r\n")
 
@@ -113,7 +116,7 @@ def test_file_is_opened_by_its_path_if_the_system_cannot_look_up_names_in_an_ope
 
 @pytest.mark.usefixtures("without_open_folders")
 @pytest.mark.parametrize("name", ["link/some.log", "link.log", "../outside/some.log"])
-def test_links_and_names_in_another_folder_are_refused_if_the_system_cannot_look_up_names_in_an_open_folder(name: str, tmp_path: Path) -> None:
+def test_links_and_names_in_another_folder_are_refused_even_without_lookup_in_an_open_folder(name: str, tmp_path: Path) -> None:
     outside, folder = tmp_path / "outside", tmp_path / "inside"
     outside.mkdir()
     folder.mkdir()

@@ -64,7 +64,7 @@ def test_percentile_with_fewer_than_ten_samples_beyond_its_value_is_marked(sampl
 @pytest.mark.parametrize(
     ("load", "processors", "expected"), [(2.4, 2, {}), (2.6, 2, {"p50": ("busy_machine",)}), (12.0, 64, {}), (12.0, None, {}), (None, 2, {})]
 )
-def test_machine_is_called_busy_if_its_load_exceeds_the_load_of_the_run_by_more_than_a_quarter_of_its_processors(
+def test_machine_is_busy_if_its_load_exceeds_that_of_the_run_by_a_quarter_of_its_processors(
     load: float | None, processors: float | None, expected: dict[str, tuple[str, ...]]
 ) -> None:
     assert marked(latency(10**9, p50=20), run=RunContext(load=load, processors=processors)) == expected
@@ -98,7 +98,7 @@ def test_sampled_latency_has_no_more_samples_than_the_messages_of_its_size_allow
     assert found == expected
 
 
-def test_percentiles_of_a_throughput_test_of_rti_perftest_have_the_number_of_samples_that_follows_from_its_two_logs(tmp_path: Path) -> None:
+def test_sample_count_of_a_throughput_test_of_rti_perftest_follows_from_its_two_logs(tmp_path: Path) -> None:
     """The log of the publisher contains "1 latency sample every 10000 samples", that of the subscriber "Packets:  1420059": at most 143 samples."""
     names = ("3.0.1-throughput-pub.log", "3.0.1-throughput-sub.log")
     for name in names:

@@ -44,7 +44,7 @@ def tacholog(*words: object) -> subprocess.CompletedProcess[str]:
     [{"conditions": StatedConditions(payload_bytes=64)}, {"options": {"payload_bytes": 64}}, {"options": {"size_bytes": 64}}],
     ids=["conditions", "an option of that name", "an option that means it"],
 )
-def test_size_set_by_a_campaign_fills_the_gap_of_a_log_without_a_size_and_is_marked(tmp_path: Path, said: dict[str, Any]) -> None:
+def test_size_from_a_campaign_is_used_and_marked_if_the_log_states_no_size(tmp_path: Path, said: dict[str, Any]) -> None:
     run(tmp_path, "a", **said)
 
     latency = load([tmp_path]).results.query("metric == 'latency' and statistic == 'p50'").iloc[0]
@@ -82,7 +82,7 @@ def test_size_printed_by_the_log_is_not_replaced_and_has_no_mark(tmp_path: Path)
         ({"flags": ["--a", "--b"]}, {"flags": ["--b", "--a"]}, True),
     ],
 )
-def test_runs_that_differ_in_an_option_are_pooled_only_if_the_option_does_not_change_the_measurement(
+def test_runs_with_different_options_are_pooled_only_if_the_options_do_not_change_the_measurement(
     tmp_path: Path, first: dict[str, Any], second: dict[str, Any], pooled: bool
 ) -> None:
     run(tmp_path, "a", options=first)

@@ -1,4 +1,4 @@
-"""Text from outside is drawn on the terminal, never executed: by each command, on both of its outputs."""
+"""No command lets a terminal execute text from outside. The text is shown, on standard output and on standard error."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("form", ["csv", "table"])
-def test_terminal_shows_control_characters_in_data_as_text_and_executes_only_the_control_characters_of_our_own_style(
+def test_control_characters_in_data_are_shown_as_text_and_only_our_own_style_is_executed(
     runs: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     terminal = Terminal()
@@ -220,14 +220,12 @@ def test_report_shows_its_steps_on_a_terminal_and_only_the_result_remains_at_the
 
 
 @pytest.mark.parametrize(("options", "variables"), [(["--quiet"], {}), ([], {"TERM": "dumb"})])
-def test_progress_is_not_drawn_if_an_option_switches_it_off_or_the_terminal_cannot_move_its_cursor(
-    options: list[str], variables: dict[str, str]
-) -> None:
+def test_progress_is_not_drawn_if_an_option_forbids_it_or_the_terminal_cannot_move_its_cursor(options: list[str], variables: dict[str, str]) -> None:
     for command in (["check", EXAMPLES], ["formats", "native"], ["parse", "--summary", EXAMPLES], ["diff", *LOGS]):
         code, sent = on_a_terminal(*command, *options, **variables)
 
         assert code in (0, 4)
-        assert sent.count("\x1b") == (2 if command[0] == "formats" and not variables else 0)  # Only the bold title.
+        assert sent.count("\x1b") == (2 if command[0] == "formats" and not variables else 0)  # These two escapes start and end the bold title.
 
 
 def test_progress_is_not_printed_without_a_terminal(tmp_path: Path) -> None:

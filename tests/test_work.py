@@ -170,7 +170,7 @@ def test_several_processes_give_the_same_tables_as_one_process_and_put_each_run_
     assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
-def test_log_of_many_numbers_gives_the_same_tables_read_in_this_process_in_another_process_and_from_the_cache(
+def test_log_of_many_numbers_gives_the_same_tables_here_in_another_process_and_from_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))

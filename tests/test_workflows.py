@@ -47,7 +47,7 @@ def test_scripts_contain_no_expression_and_each_checkout_that_does_not_push_keep
     assert len(keeping) == path.read_text(encoding="utf-8").count("- it pushes\n")
 
 
-def test_job_that_runs_code_of_strangers_cannot_write_and_job_that_can_write_runs_no_code_of_strangers() -> None:
+def test_no_job_both_runs_code_of_strangers_and_can_write() -> None:
     text, jobs = (ROOT / ".github/workflows/performance.yml").read_text(encoding="utf-8"), jobs_of("performance.yml")
     [checkout] = [step for step in jobs["comment"]["steps"] if "checkout" in step["uses"]]
 
@@ -67,7 +67,7 @@ def test_code_of_strangers_gets_no_secret() -> None:
     assert "github.token" not in text
 
 
-def test_jobs_of_a_release_publish_only_after_the_checks_and_each_job_has_only_the_rights_that_it_needs() -> None:
+def test_jobs_of_a_release_publish_only_after_the_checks_and_have_only_the_rights_they_need() -> None:
     jobs = jobs_of("release.yml")
 
     assert yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["permissions"] == {}

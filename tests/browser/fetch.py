@@ -22,7 +22,7 @@ CHECKER = Packed(
     name="vnu-26.9.27.jar",
 )
 PLOTLY = BASIC
-_LIMIT_S = 300  # The checker has 30 MB.
+_LIMIT_S = 300  # Enough for the largest package: the checker has 30 MB.
 
 
 def fetched(wanted: Packed) -> Path:

@@ -12,5 +12,5 @@ new PerformanceObserver((list) => list.getEntries().filter((entry) => !entry.had
   entry.sources.forEach(({node}) => window.moved.push(`${node?.nodeName}.${node?.className} after ${entry.startTime} ms`));
 })).observe({type: 'layout-shift', buffered: true});
 """
-# The second frame is requested when the first frame is drawn.
+# Waits until a frame is drawn: when the browser starts the second frame, it has drawn the first frame.
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"

@@ -20,7 +20,7 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 pytestmark = [
     pytest.mark.browser,
-    # Warnings about old parts of Sphinx that MyST and the theme still use.
+    # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -44,7 +44,7 @@ def test_machine_that_is_shown_first_was_measured_often_enough_for_a_verdict(ope
     with opened("compare.html") as page:
         assert page.locator("#tl-host").input_value() == "host-a2b38a"
         assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"6\u00a0runs"}
-        # The variants of data/middleware and data/brokers that measure round trips without load, and the transports of release 0.4.0.
+        # These series measure round trips without load: variants in data/middleware and data/brokers, and transports of release 0.4.0.
         assert "42 of 57 series" in page.locator(".tl-rest").inner_text()
         assert not any("host-a2b38a" in name for name in names(page))  # The heading names the machine.
 
@@ -117,7 +117,7 @@ def test_table_is_unchanged_after_a_version_was_ticked_and_unticked(opened: Open
         assert len(names(page)) == 6
 
 
-def test_ratios_are_tinted_only_after_the_reader_shows_the_campaign_with_more_runs(opened: Opener) -> None:
+def test_ratios_are_coloured_only_if_the_campaign_with_more_runs_is_shown(opened: Opener) -> None:
     tinted = ".tl-ratio.tl-better, .tl-ratio.tl-worse"
     with opened(OWN) as page:
         assert page.locator(tinted).count() == 0  # Only two runs per side: too few for a verdict.
@@ -147,7 +147,7 @@ def test_baseline_that_was_unticked_is_removed_from_the_address(opened: Opener) 
         assert "is not among what is chosen" in missing(page)
 
 
-def test_series_on_another_operating_system_or_published_a_second_time_has_no_ratio_and_a_reason_is_stated(opened: Opener) -> None:
+def test_series_on_another_operating_system_and_republished_series_have_a_reason_instead_of_a_ratio(opened: Opener) -> None:
     with opened("compare.html?host=ecal-hp-zbook-15-g5&metric=latency.mean&version=5.11%7C5.12") as page:
         rows = {text.splitlines()[0]: text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
         base = page.locator("tr.tl-base th").inner_text()
@@ -162,7 +162,7 @@ def test_series_on_another_operating_system_or_published_a_second_time_has_no_ra
     assert "the same measurement, published again (see copy, version 5.12, Win10 AMD64)" in again
 
 
-def test_sizes_with_too_few_samples_are_left_out_of_the_mean_and_a_series_without_other_sizes_has_no_mean(opened: Opener) -> None:
+def test_mean_leaves_out_sizes_with_too_few_samples_and_is_missing_if_no_size_remains(opened: Opener) -> None:
     with opened("compare.html?host=host-087119&metric=latency.p99.99%40rtt") as page:
         with_base(page, "shm")
         rows = {text.split(",")[1].partition(":")[0].strip(): text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
@@ -237,7 +237,7 @@ def results(page: Page) -> list[str]:
 
 
 def errors_of(page: Page) -> list[str]:
-    """Return the list of errors in a page from now on."""
+    """Return a list to which all later errors in a page are added."""
     said: list[str] = []
 
     def on_console(message: ConsoleMessage) -> None:
@@ -260,7 +260,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("query", ["64 KiB", "64KB", "65536"])
-def test_size_is_found_in_any_form_also_if_the_site_is_opened_from_a_disk(site: Path, browser: Browser, served: str, query: str) -> None:
+def test_size_is_found_in_any_form_even_if_the_site_is_opened_from_a_disk(site: Path, browser: Browser, served: str, query: str) -> None:
     for root in (site.as_uri(), served):
         context = patient(browser.new_context())
         page = context.new_page()
@@ -312,7 +312,7 @@ def test_search_for_a_version_finds_its_comparison_and_no_comparison_of_other_ve
     assert "Tacholog perftest: 0.1.0 \u2192 0.2.0" not in found
 
 
-def test_search_for_a_system_and_a_version_of_two_numbers_finds_the_comparison_of_this_version(opened: Opener) -> None:
+def test_search_for_a_system_and_its_version_finds_the_comparison_of_this_version(opened: Opener) -> None:
     with opened("search.html?q=ecal+5.12") as page:
         found = results(page)
 

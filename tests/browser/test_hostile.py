@@ -17,13 +17,13 @@ from tacholog.site.settings import Link, SiteSettings
 
 pytestmark = [
     pytest.mark.browser,
-    # Warnings about old parts of Sphinx that MyST and the theme still use.
+    # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 
-def test_pages_with_hostile_texts_execute_none_of_these_texts_and_send_no_request(
+def test_hostile_texts_on_pages_are_not_executed_and_cause_no_request(
     browser: Browser, tmp_path: Path, hostile: Sequence[str], runs_of: Callable[[Path, Sequence[str]], Path], screenshots: Path | None
 ) -> None:
     text = hostile[1]
@@ -50,7 +50,7 @@ def test_pages_with_hostile_texts_execute_none_of_these_texts_and_send_no_reques
 
 
 def watch(page: Page, name: str, found: list[str]) -> None:
-    """Record all actions of a page; violations of its policy are on the console."""
+    """Record all actions of a page. Violations of its security policy appear on the console."""
     page.on("dialog", lambda dialog: found.append(f"{name}: dialog {dialog.message}"))
     page.on("console", lambda message: found.append(f"{name}: {message.text}") if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: found.append(f"{name}: {error}"))

@@ -60,7 +60,7 @@ BEYOND_PLOT = """() => [...document.querySelectorAll('.tl-panel svg')].flatMap((
 
 pytestmark = [
     pytest.mark.browser,
-    # Warnings about old parts of Sphinx that MyST and the theme still use.
+    # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -288,7 +288,7 @@ def test_reasons_of_a_comparison_fit_a_phone(opened: Opener) -> None:
         assert page.locator(".tl-diff .shared").first.inner_text().startswith("In all of these rows: tool: ecal_sample_latency_rec_cb -> ")
 
 
-def test_legend_hides_a_series_by_keyboard(opened: Opener) -> None:
+def test_series_can_be_hidden_in_the_legend_by_keyboard(opened: Opener) -> None:
     with opened("tacholog-perftest/udp.html") as page:
         scroll_through(page)
         figure = page.locator(".tl-figure").first

@@ -18,7 +18,7 @@ from tacholog.site.settings import SiteSettings
 
 pytestmark = [
     pytest.mark.browser,
-    # Warnings about old parts of Sphinx that MyST and the theme still use.
+    # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -79,4 +79,4 @@ def test_exported_points_of_a_figure_without_a_numeric_axis_contain_the_names_on
 
     assert header[1] == "network bandwidth"
     assert {row[1] for row in rows} == {"54\u00a0Mbit/s", "300\u00a0Mbit/s"}
-    assert len(rows) == 42  # Three systems at two bandwidths, each with six runs and their median.
+    assert len(rows) == 42  # Three systems at two bandwidths, each with six runs and a median: 3 * 2 * 7.

@@ -11,7 +11,7 @@ from tests.browser.conftest import Opener
 
 pytestmark = [
     pytest.mark.browser,
-    # Warnings about old parts of Sphinx that MyST and the theme still use.
+    # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -83,7 +83,7 @@ def test_answer_is_at_most_two_clicks_away(opened: Opener, clicks: list[str], an
         pytest.param("Tiles, 64 KiB", "fastest", 2, ("iceoryx", "56.4 µs", AHEAD), id="g: tiles of 64 KiB, if it may not"),
     ],
 )
-def test_table_of_the_home_page_names_the_best_transport_its_value_and_how_certain_the_difference_to_others_is(
+def test_home_page_table_states_the_best_transport_its_value_and_the_certainty_of_its_lead(
     opened: Opener, use: str, criterion: str, column: int, expected: tuple[str, ...]
 ) -> None:
     with opened("index.html") as page:

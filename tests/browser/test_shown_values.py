@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.report.walker import points, walk
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -15,7 +15,7 @@ pytestmark = [
 
 
 @pytest.mark.nightly  # tests/report checks the numbers of a smaller site at each change.
-def test_each_number_of_the_whole_site_links_to_a_line_with_this_number_or_names_its_statistic(site: Path) -> None:
+def test_each_number_of_the_whole_site_links_to_its_log_line_or_names_its_statistic(site: Path) -> None:
     found = walk(site)
 
     assert found.wrong == []

@@ -21,13 +21,13 @@ PAGES = (
     *("systems.html", "releases.html", "hosts.html", "tacholog-perftest/udp.html"),
     *("diffs/tacholog-perftest-0.3.0-to-0.4.0.html", "history/latency-mean.html"),
 )
-# Where the first part of a page ends: after this number of cells of the header and of rows, counted from the first table of the page.
+# Where the first part of a page ends: after this many header cells, or after this many rows, from its first table on.
 HEADS = tries(gate=(4,), nightly=(2, 4, 6))
 ROWS = tries(gate=(1, 4), nightly=(1, 2, 4, 8))
 
 pytestmark = [
     pytest.mark.browser,
-    # Warnings about old parts of Sphinx that MyST and the theme still use.
+    # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]

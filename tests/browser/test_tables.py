@@ -24,7 +24,7 @@ DIFF = "diffs/tacholog-perftest-0.3.0-to-0.4.0.html"
 
 pytestmark = [
     pytest.mark.browser,
-    # Warnings about old parts of Sphinx that MyST and the theme still use.
+    # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -374,7 +374,7 @@ def test_older_release_is_loaded_from_a_disk_when_it_is_opened(opened: Opener) -
         assert page.locator(f"[id='{OLD_SERIES}']").count() == 1
 
 
-def test_old_link_to_the_numbers_of_each_run_of_an_older_release_unfolds_these_numbers(opened: Opener) -> None:
+def test_old_link_to_the_runs_of_an_older_release_unfolds_their_numbers(opened: Opener) -> None:
     with opened(f"{OLDER}#{OLD_SERIES}-each") as page:
         table = page.locator(f"[id='{OLD_SERIES}-each'] table")
         table.wait_for()

@@ -55,7 +55,7 @@ _SETTINGS: dict[str, Any] = dict.fromkeys(CONDITIONS) | {
 }
 Side = Callable[..., Dataset]
 Compared = Callable[..., Comparison]
-OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every second pair
+OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # The old side is first in pairs 0, 2, 4 and so on, and the new side in the other pairs.
 NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 

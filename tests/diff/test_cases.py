@@ -46,7 +46,7 @@ def test_ecal_5_4_and_5_5_are_not_comparable_because_their_programs_differ(publi
     assert (difference["old"], difference["new"]) == ("ecal_sample_latency_rec", "ecal_sample_latency_rec_cb")
 
 
-def test_ecal_5_5_and_5_11_differ_in_program_and_ubuntu_version_and_5_5_states_no_data_path(published: Path) -> None:
+def test_ecal_5_5_and_5_11_differ_in_program_ubuntu_version_and_stated_data_path(published: Path) -> None:
     report = compared(published, "ecal-5.5.0", "ecal-5.11", exit_code=4)
 
     assert verdicts(report) == {
@@ -89,7 +89,7 @@ def test_ecal_5_12_repeats_the_copy_columns_of_5_11_and_its_references_are_not_c
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_report_states_at_its_top_that_the_zero_copy_columns_of_5_12_have_latencies_of_references(published: Path, form: str) -> None:
+def test_report_states_at_its_top_that_zero_copy_of_5_12_has_latencies_of_references(published: Path, form: str) -> None:
     result = CliRunner().invoke(diff, ["ecal-5.11", "ecal-5.12", "--data", str(published), "--format", form], catch_exceptions=False)
 
     top = result.output[: result.output.upper().index("NOT COMPARABLE (32)")]
@@ -160,7 +160,7 @@ def test_two_releases_of_perftest_are_compared_in_recorded_pairs(checkout: Path)
     assert found["shm", 64]["verdict"] == "no_change"
 
 
-def test_side_with_two_releases_is_not_called_the_same_build_as_a_side_with_one_of_these_releases(checkout: Path) -> None:
+def test_side_with_two_releases_is_not_called_the_same_build_as_a_side_with_one_of_them(checkout: Path) -> None:
     pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
 
     result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs), "--format", "json"], catch_exceptions=False)

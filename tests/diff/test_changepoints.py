@@ -24,7 +24,15 @@ Figure = Callable[[str, str], None]
 
 
 def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
-    """Return the changes on a page of histories. ``change`` is added to the first history; ``session`` scales an effect of each release."""
+    """Return the changes on a page of histories.
+
+    Args:
+        seed: of the random noise.
+        change: what is added to the first history.
+        session: the standard deviation of a random effect that all runs of a release share.
+        releases: how many releases a history has.
+        histories: how many histories the page has.
+    """
     generator = np.random.default_rng(seed)
     values = NOISE * generator.standard_normal((histories, releases, RUNS)) + session * generator.standard_normal((histories, releases, 1))
     if change is not None:
@@ -57,7 +65,7 @@ def test_steps_are_detected_at_most_one_release_away_from_the_true_release(sessi
     others = float(np.mean([any(one.history for one in found) for found in pages]))
     figure(f"history, session effect {session:.0%}", f"+4 % found on {up:.0%}, -6 % on {down:.0%} of {PAGES} pages; {others:.1%} with a false one")
     assert min(up, down) >= (0.5 if session else tries(0.9, 0.95))
-    assert others <= at_most(0.05, PAGES)  # The share in the long simulation is 5 %.
+    assert others <= at_most(0.05, PAGES)  # In a longer simulation, the share is 5 %.
 
 
 @pytest.mark.parametrize(("releases", "first"), [(30, 9), (10, 0)])
@@ -76,7 +84,7 @@ def test_pages_without_a_change_rarely_show_a_change(figure: Figure) -> None:
 
     false = float(np.mean([bool(found) for found in pages]))
     figure("histories without a change", f"{false:.1%} of {2 * PAGES} pages show one")
-    assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # The share in the long simulation is 5 %.
+    assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # In a longer simulation, the share is 5 %.
 
 
 def test_change_states_its_release_and_an_interval_that_contains_its_size() -> None:

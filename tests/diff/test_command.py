@@ -184,7 +184,7 @@ def test_named_pipe_is_refused_even_if_raw_logs_are_in_the_same_folder(tmp_path:
         main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(beside.parent)])
 
     assert (direct.value.code, alone.value.code) == (2, 2)
-    assert together.value.code == 4  # Exit code 4 has precedence: a single run cannot be tested.
+    assert together.value.code == 4  # A single run cannot be tested. Its exit code 4 has precedence over 2.
     nothing = f"tacholog: {beside.parent}: no run.toml, no saved dataset and no log below it"
     left_out = f"{beside}: not a file but a named pipe, and was not read"
     assert said == [f"tacholog: {pipe}: not a file but a named pipe, and is not read", f"{nothing}; {left_out}"]
@@ -237,7 +237,7 @@ def told(folder: Path, output: str, *words: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-def test_log_that_was_truncated_after_its_run_gives_exit_code_2_and_is_named_in_each_output(recorded: Path) -> None:
+def test_log_truncated_after_its_run_gives_exit_code_2_and_is_named_in_each_output(recorded: Path) -> None:
     log = recorded / "new/latency-uds/03/perftest.log"
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
 
@@ -434,7 +434,7 @@ def test_message_on_problems_of_logs_without_a_manifest_names_the_command_parse(
     named = run_tacholog_text("parse", old)
 
     assert "tacholog: 38 more problems with lines and files; 'tacholog parse' names those of each log\n" in done.stderr
-    assert named.stderr.count("unknown: 'strange'") == 20  # The other 2 of 22 lines are only counted.
+    assert named.stderr.count("unknown: 'strange'") == 20  # Of 22 lines, 20 are shown and 2 are only counted.
     assert "2 more" in named.stderr
 
 

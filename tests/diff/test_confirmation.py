@@ -145,7 +145,8 @@ def test_only_changed_rows_are_tested_in_the_new_pairs_and_other_rows_keep_their
     before = {row.key: row for row in look.rows}
     assert [row for row in report.rows if row.first_look is None] == [before[row.key] for row in report.rows if row.key.payload_bytes != 48]
     chosen = next(row for row in report.rows if row.first_look)
-    assert chosen.p == chosen.p_adjusted or (chosen.p or 0) < (chosen.p_adjusted or 0) <= 2 * (chosen.p or 0)  # not adjusted for all five rows
+    # The p-value is adjusted for at most two rows, not for all five.
+    assert chosen.p == chosen.p_adjusted or (chosen.p or 0) < (chosen.p_adjusted or 0) <= 2 * (chosen.p or 0)
 
 
 def test_first_look_without_a_changed_row_is_the_final_report() -> None:

@@ -89,7 +89,7 @@ def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_show_th
 
     false = float(np.mean([is_false(report) for report in found]))
     figure(f"host {host.percent:g} % slower, varying by {host.varies:.0%}", f"{false:.1%} of {REPORTS} reports with a false row")
-    assert false <= at_most(0.05, REPORTS)  # The share in the long simulation is 5 %.
+    assert false <= at_most(0.05, REPORTS)  # In a longer simulation, the share is 5 %.
 
 
 def test_change_of_the_host_is_attributed_to_the_release_without_controls() -> None:
@@ -122,7 +122,7 @@ def test_change_that_is_larger_than_the_change_of_the_host_is_detected() -> None
     assert 0.04 < high < 0.2
 
 
-def test_each_output_marks_rows_that_the_host_affected_and_lists_differences_of_the_hosts_as_candidates() -> None:
+def test_each_output_marks_rows_that_the_host_affected_and_lists_how_the_hosts_differ() -> None:
     generator = np.random.default_rng(3)
     old, new = 10_000 * np.exp(iid(generator, (2, ROWS + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.04)])[:, None, None])
     later = msgspec.structs.replace(HOST, system={"kernel": "6.5"})
@@ -217,7 +217,7 @@ def test_report_warns_that_few_controls_can_miss_a_change_of_the_host() -> None:
         ({"governor": ("performance", "powersave")}, "governor performance -> powersave"),
     ],
 )
-def test_recorded_load_and_processor_states_are_listed_as_candidates_for_the_cause(facts: dict[str, tuple[str, str]], candidates: str) -> None:
+def test_recorded_load_and_processor_states_are_listed_as_possible_causes(facts: dict[str, tuple[str, str]], candidates: str) -> None:
     generator = np.random.default_rng(10)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.07)])[:, None, None])
     manifests = [f'{{"environment": {json.dumps({name: two[side] for name, two in facts.items()})}}}' for side in (0, 1)]
@@ -231,7 +231,7 @@ def test_recorded_load_and_processor_states_are_listed_as_candidates_for_the_cau
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
 
 
-def test_row_that_the_other_side_has_only_as_a_control_states_no_differences() -> None:
+def test_row_that_is_only_a_control_on_the_other_side_states_no_differences() -> None:
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
@@ -255,7 +255,7 @@ RUNS, SESSIONS = 6, 8
 
 
 def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
-    """Return a report of two blocks of runs. ``values`` are logarithms, shape (sides, rows, runs); rows from number ``rows`` on are controls."""
+    """Return a report of two blocks of runs. ``values`` are logarithms, shape (sides, rows, runs). All rows after the first ``rows`` are controls."""
     level, runs = 10_000 * np.exp(values), values.shape[2]
     sides = [with_controls(one[:rows], one[rows:], list(range(first, first + runs))) for one, first in zip(level, (0, 100), strict=True)]
     return compare(sides[0], sides[1], Policy(), everything=False)
@@ -358,7 +358,7 @@ def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure
     assert found <= tries(at_most(0.03, REPORTS), 0.1)
 
 
-def test_host_that_was_slower_in_all_sessions_of_the_new_side_is_detected_and_each_row_states_this_reason() -> None:
+def test_each_row_states_that_the_host_was_slower_in_all_sessions_of_the_new_side() -> None:
     report = in_sessions(Host(7), 3, effect=0.5 * SD)
 
     assert moved(report).layout == "sessions"

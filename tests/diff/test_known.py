@@ -137,7 +137,7 @@ def test_entry_expires_with_a_release(judged: Callable[..., Comparison], release
     assert states(report) == [(state, 1)]
 
 
-def test_row_that_grew_beyond_its_entry_fails_and_the_other_rows_of_the_entry_do_not_fail(judged: Callable[..., Comparison]) -> None:
+def test_row_that_grew_beyond_its_entry_fails_but_other_rows_of_the_entry_pass(judged: Callable[..., Comparison]) -> None:
     report = judged(f"{P50}{FOREVER}at_most_percent = 15\n", 1.1, 1.3)
 
     assert [(row.key.payload_bytes, row.is_acknowledged) for row in report.rows] == [(32, False), (16, True)]
@@ -172,7 +172,7 @@ def test_entry_without_a_worse_row_is_reported(judged: Callable[..., Comparison]
         assert sentence in rendered(output, report)
 
 
-def test_entry_whose_rows_have_no_verdict_is_not_reported_as_no_longer_needed(real: Callable[..., Result]) -> None:
+def test_entry_whose_rows_have_no_verdict_is_not_called_obsolete(real: Callable[..., Result]) -> None:
     result = real(f'[[known]]\nmetric = "latency"\ntransport = "shm"\nstatistic = "p50"\nsize = "1 KiB"\n{REASON}{FOREVER}')
 
     assert "known.toml:1: the row of the entry has no verdict (locks are robust now;" in result.stdout

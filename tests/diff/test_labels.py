@@ -142,7 +142,7 @@ def test_row_whose_runs_have_several_values_of_a_label_names_none_of_these_value
     assert (row.verdict, row.reasons, row.across) == ("not_comparable", ("mixed",), ())
 
 
-def test_rows_that_differ_only_in_a_label_are_not_merged_if_the_band_of_a_build_is_measured(side: Side) -> None:
+def test_measured_band_of_a_build_does_not_merge_rows_with_different_labels(side: Side) -> None:
     plain = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
     mixed = compare(
         together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico")),

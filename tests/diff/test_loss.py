@@ -60,7 +60,7 @@ def test_loss_that_only_the_new_side_has_is_worse_by_a_number_of_points(lost: Ca
     assert (report.counts["worse"], exit_code(report, ("worse",)), exit_code(report, ())) == (0, 3, 0)
 
 
-def test_loss_that_is_better_by_some_points_is_worse_by_as_many_points_after_the_sides_are_swapped(lost: Callable[..., Comparison]) -> None:
+def test_swapped_sides_give_the_opposite_verdict_on_loss_with_the_same_number_of_points(lost: Callable[..., Comparison]) -> None:
     forth, back = only(lost(STEADY, STEADY / 2)), only(lost(STEADY / 2, STEADY))
 
     assert (forth.verdict, back.verdict) == ("better", "worse")
@@ -156,7 +156,7 @@ def test_increase_of_the_median_loss_is_distinguished_from_an_increase_of_the_la
     assert conclusion(report).endswith(said.replace(" %", "\u00a0%"))
 
 
-def test_rows_with_larger_loss_but_equal_medians_are_called_higher_and_not_alike_and_come_first(side: Callable[..., object]) -> None:
+def test_rows_with_equal_medians_but_larger_loss_come_first_and_are_called_higher(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0] * 5 + [0.006], NOTHING, NOTHING]), np.array([NOTHING, [0.0] * 5 + [0.013], BURSTS]))
 
     assert {loss.verdict for loss in report.losses} == {"unreplicated_same"}
@@ -229,7 +229,7 @@ def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
         yield bursts[0], bursts[1]
 
 
-def test_bursts_of_loss_of_one_build_are_a_false_alarm_in_at_most_5_percent_of_reports(
+def test_bursts_of_loss_of_one_build_cause_false_alarms_in_at_most_5_percent_of_reports(
     lost: Callable[..., Comparison], figure: Callable[[str, str], None]
 ) -> None:
     reports = [lost(*sides) for sides in simulated(0.0)]

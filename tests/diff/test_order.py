@@ -68,7 +68,7 @@ def test_blocks_of_sessions_get_no_verdict_for_any_number_of_sessions(side: Side
 
 
 def test_six_sessions_per_side_are_compared_by_the_median_run_of_each_session(side: Side) -> None:
-    # Each session has two runs. The worse of the two values is used: 104, 102, 110, 104, 102, 110.
+    # Each session has two runs, and the worse of their two values is used: 104, 102, 110, 104, 102, 110.
     old = np.array([[100.0, 104, 102, 101, 110, 90, 100, 104, 102, 101, 110, 90]])
     places = [10 * (2 * session + session % 2) + run for session in range(6) for run in range(2)]
     others = [10 * (2 * session + 1 - session % 2) + run for session in range(6) for run in range(2)]

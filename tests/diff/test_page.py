@@ -110,7 +110,7 @@ def test_value_has_three_digits_and_its_title_has_all_digits(compared: Compared)
     assert '<td class="n stat-median" title="11.0145\u00a0µs">11\u00a0µs</td>' in page
 
 
-def test_reason_common_to_all_rows_of_a_verdict_is_stated_once_and_other_reasons_stay_in_the_rows(
+def test_common_reason_of_a_verdict_is_stated_once_and_other_reasons_stay_in_their_rows(
     side: Side, noise: NDArray[np.float64], other_host: Host
 ) -> None:
     page = html(compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy()))

@@ -265,7 +265,7 @@ def test_six_pairs_are_enough_if_each_row_changed(compared: Compared) -> None:
     assert compared(old, old * np.array([1.5, 1.51, 1.52, 1.5, 1.49, 1.48])).counts["worse"] == 40
 
 
-def test_detectable_change_of_a_row_of_a_gate_is_smaller_than_of_other_rows_of_the_report(compared: Compared) -> None:
+def test_detectable_change_is_smaller_for_a_row_of_a_gate_than_for_other_rows(compared: Compared) -> None:
     old, new = scattered(40, 8, 0.1)
     report = compared(old, new, Policy(gate=(RowFilter(payload_bytes=16), RowFilter(payload_bytes=32))))
 

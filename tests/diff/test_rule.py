@@ -122,7 +122,7 @@ def test_rows_with_a_different_condition_are_not_comparable_and_name_this_condit
     assert (one_verdict(report), report.rows[0].reasons) == ("not_comparable", (code,))
 
 
-def test_row_with_an_unknown_condition_gets_at_most_the_verdict_of_single_values(compared: Compared, noise: Floats) -> None:
+def test_row_with_an_unknown_condition_gets_no_stronger_verdict_than_single_values_get(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 1.3, reliability=None)
 
     assert one_verdict(report) == "unreplicated_diff"
@@ -194,7 +194,7 @@ def test_single_published_value_is_never_better_or_worse(side: Side, factor: flo
     assert report.rows[0].level == "a"
 
 
-def test_side_with_less_evidence_decides_the_level_of_evidence(side: Side, noise: Floats) -> None:
+def test_level_of_evidence_is_that_of_the_side_with_less_evidence(side: Side, noise: Floats) -> None:
     report = compare(side(noise[0], range(12)), side(noise[1][:, :1] * 2, [12]), Policy())
 
     assert (one_verdict(report), report.rows[0].reasons, report.rows[0].level) == ("unreplicated_diff", ("single_run",), "a")
@@ -394,7 +394,7 @@ def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99", sho
 
 
 @pytest.mark.parametrize("pairs", [7, 9, 12])
-def test_run_with_too_few_samples_is_named_and_left_out_of_the_row_and_other_runs_are_judged(pairs: int) -> None:
+def test_run_with_too_few_samples_is_named_and_left_out_and_the_other_runs_are_judged(pairs: int) -> None:
     report = in_short_runs(pairs, {3: 9_070})
 
     row = only(report)

@@ -50,7 +50,7 @@ def test_comment_is_short_for_any_number_of_rows(change: float, side: Side) -> N
     assert MOST_LINES + requirements.MOST_LINES < 60
 
 
-def test_comment_with_rows_of_each_verdict_and_a_changed_host_is_short_and_states_the_change_of_the_host() -> None:
+def test_comment_with_rows_of_each_verdict_is_short_and_states_that_the_host_changed() -> None:
     generator = np.random.default_rng(8)
     pairs = np.arange(12)
     places = list(2 * pairs + pairs % 2), list(2 * pairs + 1 - pairs % 2)

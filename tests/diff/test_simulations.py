@@ -47,7 +47,7 @@ def autocorrelated(generator: np.random.Generator, shape: tuple[int, ...]) -> Fl
 
 
 def bimodal(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Three of ten runs are 15 % slower, at random."""
+    """Return noise in which about three of ten runs are 15 % slower."""
     return iid(generator, shape) + np.where(generator.random(shape) < 0.3, np.log(1.15), 0.0)
 
 
@@ -60,12 +60,12 @@ def sticky_modes(generator: np.random.Generator, shape: tuple[int, ...]) -> Floa
 
 
 def outliers(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Four of a hundred runs are 50 % slower."""
+    """Return noise in which about four of a hundred runs are much slower, by 0.5 in logarithms."""
     return iid(generator, shape) + np.where(generator.random(shape) < 0.04, 0.5, 0.0)
 
 
 def shared_by_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Half of the noise is common to all rows of a run."""
+    """Return noise of which half is common to all rows of a run."""
     return iid(generator, shape) + SD * generator.standard_normal((shape[0], 1, shape[-1]))
 
 
@@ -215,7 +215,7 @@ def test_report_with_more_changed_rows_has_a_worse_row_more_often(changed: int, 
 def test_sessions_of_one_build_are_rarely_called_better_or_worse(figure: Figure) -> None:
     generator = np.random.default_rng(19)
     sessions = 8
-    shared = 0.02 * generator.standard_normal((2, REPORTS, 1, sessions))  # The effect that all rows of a session share.
+    shared = 0.02 * generator.standard_normal((2, REPORTS, 1, sessions))  # Noise that all rows of a session share.
     old, new = iid(generator, (2, REPORTS, ROWS, sessions)) + shared
 
     shift = unpaired_shift(old.reshape(-1, sessions), new.reshape(-1, sessions))

@@ -45,7 +45,7 @@ def test_rates_with_different_goals_are_not_compared(changed: Path) -> None:
     assert "goal: p99 at most 20 ms, no loss, exceed ratio 0.5 -> p99 at most 1 ms, no loss, exceed ratio 0.5" in shown
 
 
-def test_page_states_the_rate_that_keeps_the_goal_and_has_no_plot_of_the_trials_over_time() -> None:
+def test_page_states_the_sustained_rate_and_does_not_plot_the_trials_over_time() -> None:
     part = view_of(tacholog.load(LOG)).only(Selection(test="sustain"))
     series = part.series()
 

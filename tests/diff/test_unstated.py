@@ -149,7 +149,7 @@ def test_inconclusive_row_with_an_interval_above_one_explains_this_interval(comp
     old = np.full((40, 12), 10_000.0)
     new = old * (1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12))
     new[0] = old[0] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
-    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))  # A significant change that may be below the threshold.
+    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))  # Significant, but perhaps below the threshold.
 
     report = compared(old, new)
     significant = next(row for row in report.rows if row.key.payload_bytes == 32)

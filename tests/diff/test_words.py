@@ -326,7 +326,7 @@ def test_size_of_a_change_stays_next_to_its_ratio_even_if_all_rows_changed_equal
     assert [line.split("  ")[-1] for line in said.splitlines() if line.startswith("  latency")] == ["10 % worse"] * 3
 
 
-def test_report_on_sides_that_are_not_interleaved_does_not_state_one_value_on_each_side(side: Side, noise: NDArray[np.float64]) -> None:
+def test_report_on_sides_of_several_runs_does_not_mention_one_value_on_each_side(side: Side, noise: NDArray[np.float64]) -> None:
     blocks = compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy())
 
     for show in SHOWN:
@@ -361,7 +361,7 @@ def test_conditions_common_to_all_rows_are_stated_once_in_words(side: Side) -> N
 # --- the direction of unproven differences, and the limits of a band
 
 
-def test_unproven_differences_have_a_direction_and_differences_towards_worse_come_first(checkout: Path) -> None:
+def test_unproven_differences_state_their_direction_and_worse_values_come_first(checkout: Path) -> None:
     data = load([checkout / "data/perftest"])
 
     report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
@@ -384,7 +384,7 @@ def test_unproven_differences_have_a_direction_and_differences_towards_worse_com
     assert "<b>64</b> Differ, not proven: 4 toward worse, 60 toward better</a>" in page
 
 
-def test_rows_towards_worse_are_counted_if_no_row_could_be_tested(compared: Compared) -> None:
+def test_rows_that_look_worse_are_counted_if_no_row_could_be_tested(compared: Compared) -> None:
     single = compared(np.array([[10_000.0], [10_000.0]]), np.array([[20_000.0], [8_000.0]]))
 
     assert headline(single) == "2 differ, not proven (1 toward worse, 1 toward better)"

@@ -32,7 +32,7 @@ def words_of(markup: object) -> str:
     return re.sub("<[^>]*>", "", str(markup)).replace("\u00a0", " ").replace("\u202f", " ")
 
 
-def test_lowest_latency_of_a_system_is_the_latency_of_a_delivery_even_if_an_acknowledgement_takes_less_time(tmp_path: Path) -> None:
+def test_lowest_latency_of_a_system_is_of_a_delivery_even_if_an_acknowledgement_is_faster(tmp_path: Path) -> None:
     members = system_series(view_in(tmp_path, acks="all"), PageIndex())
 
     assert "1 ms 200 B, median, one way" in words_of(best_number(members, "latency", "ns", Links("logs")))

@@ -1,4 +1,4 @@
-"""The order of the evidence on a page: newest release, enough runs, kept limits, most measurements. With the runs in ``data/``."""
+"""The order of the evidence on a page: newest release, enough runs, kept limits, most measurements. The tests use the runs in ``data/``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wan() -> View:
     return view_of(load([DATA / "rti" / "udpv4-wan"]))
 
 
-def test_shm_page_starts_with_the_campaign_that_kept_its_limits_and_ends_with_quick_runs_of_old_releases(shm: View) -> None:
+def test_shm_page_starts_with_the_campaign_that_kept_its_limits_and_ends_with_old_quick_runs(shm: View) -> None:
     found = evidence(shm)
 
     assert [(one.age, one.campaign, one.host, len(one.runs), one.runs_each, one.limits) for one in found] == [
@@ -114,7 +114,7 @@ def test_campaigns_with_six_runs_are_sorted_by_their_limits_and_precede_campaign
     ]
 
 
-def test_line_about_the_evidence_states_the_smallest_and_the_largest_number_of_runs_if_these_numbers_differ(tmp_path: Path) -> None:
+def test_line_about_the_evidence_states_a_range_if_the_numbers_of_runs_differ(tmp_path: Path) -> None:
     for number in range(9):
         add_run(tmp_path, f"run-{number}", FIRST if number < 6 else LOSSY, msgspec.structs.replace(rti("UDPv4", published=False), release="1"))
     view = view_of(load([tmp_path]))
@@ -181,7 +181,7 @@ def test_context_switches_of_a_stream_are_divided_by_all_messages_of_the_counted
     assert cost.switches.value == pytest.approx((13_669 + 12_873 + 16_656 + 9_786) / 96_098)
 
 
-def test_processor_time_and_context_switches_are_unknown_and_not_zero_if_one_side_does_not_state_them(shm: View) -> None:
+def test_processor_time_and_context_switches_are_unknown_if_one_side_does_not_state_them(shm: View) -> None:
     run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
     series = run.series()[0]
 
@@ -252,7 +252,7 @@ def cost_of_rig(html: str) -> list[str]:
     return COST.findall(re.sub("<[^>]*>", "", html).replace("\u00a0", " "))
 
 
-def test_cost_of_perftest_is_from_the_same_session_and_names_the_machine_if_there_are_several_machines(tmp_path: Path) -> None:
+def test_cost_of_perftest_is_from_the_same_session_and_names_its_machine_if_there_are_several(tmp_path: Path) -> None:
     null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
     sessions = {"monday": "desk", "tuesday": "desk", "friday": "shelf"}
     for session, host in sessions.items():

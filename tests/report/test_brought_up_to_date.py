@@ -23,7 +23,7 @@ from tacholog.site.prepare import prepare
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import STAMP, finished, remove_stamp
 
-pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme still use.
+pytestmark = [  # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.site,
@@ -144,7 +144,7 @@ def test_two_builds_of_one_site_never_run_at_the_same_time_even_with_different_w
 
 
 @pytest.mark.nightly
-def test_site_built_with_another_working_folder_leaves_no_files_in_the_next_site_of_the_first_working_folder(folder: Path) -> None:
+def test_build_with_another_working_folder_leaves_no_files_in_the_next_site(folder: Path) -> None:
     data, site = folder / "data", folder / "site"
     build_site([data], site, folder / "one")
     before = files(site)
@@ -194,7 +194,7 @@ main()
 """
 
 
-def test_site_whose_build_was_killed_during_the_move_is_called_unfinished_and_the_next_build_completes_it(tmp_path: Path) -> None:
+def test_build_killed_during_the_move_leaves_an_unfinished_site_that_the_next_build_completes(tmp_path: Path) -> None:
     data, site, whole = tmp_path / "data", tmp_path / "site", tmp_path / "whole"
     add(data, "a", release="1")
     run_tacholog_text("report", str(data), "--output", str(site))

@@ -179,7 +179,7 @@ def test_no_entry_of_an_open_table_is_lost_if_two_masked_keys_are_equal() -> Non
 def test_options_that_differ_only_in_masked_text_still_differ_after_masking() -> None:
     texts = ['{"mode": "zanzibar"}', '{"mode": "Zanzibar"}', '{"acmekey": 1, "zanzibar": 2}', '{"zanzibar": 2}', '{"zanzibar": 2, "variant": 1}']
 
-    site = redactor()  # All redactors of a site number the masked texts together.
+    site = redactor()  # One redactor for all texts, because a site numbers its masked texts together.
     shown = [published_text(text, "options", "open", site) for text in texts]
 
     assert len(set(shown)) == len(texts)

@@ -19,7 +19,7 @@ from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex
 from tacholog.view.views import view_of
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 Reader = Callable[[str], Any]

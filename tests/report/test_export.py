@@ -54,7 +54,7 @@ def objects_of(table: pd.DataFrame) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("dtype", ["str", "category", "object"])
-def test_text_that_a_spreadsheet_reads_as_a_formula_gets_an_apostrophe_and_a_number_gets_no_apostrophe(dtype: str) -> None:
+def test_text_that_looks_like_a_formula_gets_an_apostrophe_but_a_number_does_not(dtype: str) -> None:
     texts = ["@SUM(1)", "+1", "=1+1", "-2+3", "\t=1", "=", "-1.5", "1.2-rc", "a@b"]
     table = pd.DataFrame({"release": pd.Series(texts, dtype=dtype), "value": [-1.5] * 9, "count": [-1] * 9})
 
@@ -163,7 +163,7 @@ def test_each_column_of_the_tables_has_a_description(data: Path) -> None:
 
 
 @pytest.mark.parametrize("has_time", [False, True])
-def test_command_states_that_a_release_without_a_start_time_is_called_the_newest_because_of_its_name(tmp_path: Path, *, has_time: bool) -> None:
+def test_command_states_that_the_newest_release_was_found_by_name_if_there_is_no_start_time(tmp_path: Path, *, has_time: bool) -> None:
     for release, log in (("r9", FIRST), ("r10", SECOND)):
         start = f"2026-01-{release[1:]:0>2}T12:00:00Z" if has_time or release == "r9" else None
         add_run(tmp_path / "data", release, log, msgspec.structs.replace(rti(published=False), release=release, start_time=start))

@@ -18,7 +18,7 @@ from sphinx.util.docutils import docutils_namespace
 
 from tacholog.store.load import load
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
@@ -29,7 +29,7 @@ def build(folder: Path, text: str, **settings: object) -> tuple[str, str]:
     (source / "index.md").write_text(f"# Ours\n\n{text}\n", encoding="utf-8")
     warnings = io.StringIO()
     overrides = {"extensions": ["myst_parser", "tacholog.sphinx"], **settings}
-    with docutils_namespace():  # Directives are registered for the whole process: without this, the next build would find them registered already.
+    with docutils_namespace():  # Removes the directives of this build from the process: the next build registers them again.
         Sphinx(source, None, folder / "out", folder / "trees", "html", overrides, status=None, warning=warnings).build()
     return (folder / "out/index.html").read_text(), warnings.getvalue()
 

@@ -119,7 +119,7 @@ def test_caption_calls_medians_with_too_few_samples_rough() -> None:
     assert some_few.note.endswith("Crosses have too few samples for their percentile, in at least one of their runs. Those of medians are rough.")
 
 
-def test_all_points_of_a_line_are_in_one_element_and_all_values_of_the_line_are_in_one_title() -> None:
+def test_line_has_one_element_for_all_points_and_one_title_for_all_values() -> None:
     view = view_of(load_logs([LOG]))
     (series,) = view.series()
     figure = distribution_of(series, view.histograms)

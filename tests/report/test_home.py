@@ -409,7 +409,7 @@ def test_variants_of_a_transport_compete_with_each_other_and_with_other_transpor
     assert json.loads(choice.member.series.runs[0].labels or "") == {"variant": "advised"}
 
 
-def test_best_transport_of_each_reach_is_from_the_campaign_that_measured_the_most_transports_of_this_reach() -> None:
+def test_best_transport_of_a_reach_is_from_the_campaign_with_the_most_transports_of_this_reach() -> None:
     (found,) = machines_of(
         *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
         *(Measured(name, campaign="own", reach="process").latency(*SIX) for name in ("queue", "ring")),
@@ -419,7 +419,7 @@ def test_best_transport_of_each_reach_is_from_the_campaign_that_measured_the_mos
     assert chosen(found, "fastest", "network") is None
 
 
-def test_row_of_a_kind_of_message_shows_the_nearest_measured_size_and_kinds_without_a_measured_size_are_named() -> None:
+def test_kind_of_message_has_the_nearest_measured_size_and_kinds_without_a_size_are_named() -> None:
     found = words_of(shown(*(Measured(name).latency(*SIX, size=65507) for name in "ab")))
 
     assert "Tiles, 65 507 B" in found
@@ -527,7 +527,7 @@ def floor_lines(drawing: str) -> list[str]:
     return re.findall(r'<path d="([^"]*)" class="tl-floor"', drawing)
 
 
-def test_floor_line_is_a_transport_without_a_library_with_the_same_reach_and_waiting() -> None:
+def test_floor_line_shows_a_transport_without_a_library_of_the_same_reach_and_waiting() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 

@@ -25,7 +25,7 @@ from tacholog.site.build import build_site
 from tacholog.site.settings import Link, SiteSettings
 from tacholog.visible import drawn
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 RunsOf = Callable[[Path, Sequence[str]], Path]
@@ -55,7 +55,7 @@ def parsed(site: Path) -> Iterator[tuple[str, Element]]:
 
 
 def shape(page: Element) -> tuple[object, ...]:
-    """The elements of a page with the names of their attributes: values must not change them."""
+    """The elements of a page with the names of their attributes. The texts on the page must not change these."""
     return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
 
 
@@ -67,7 +67,7 @@ def _shape_of(element: Element) -> tuple[object, ...]:
 
 
 def _elements(page: Element) -> Iterator[Element]:
-    """Yield each element except the words of shell scripts: their colours depend on the word."""
+    """Yield each element. Words of shell scripts are left out, because their colours depend on the words."""
     yield page
     for child in page:
         if not callable(child.tag) and not (page.tag == "pre" and child.tag == "span"):
@@ -196,7 +196,7 @@ def test_pages_of_a_system_exist_and_are_linked_for_any_name_of_system_and_relea
 
 
 @pytest.mark.site
-def test_runs_without_a_system_name_or_with_an_invalid_log_name_are_left_out_and_other_runs_are_shown(tmp_path: Path, checkout: Path) -> None:
+def test_only_runs_without_a_system_name_or_with_an_invalid_log_name_are_left_out(tmp_path: Path, checkout: Path) -> None:
     write_run(tmp_path / "data/good", checkout / SAMPLE, system="Good")
     for number, name in enumerate(("", " ", "\u00a0")):
         write_run(tmp_path / f"data/name-{number}", checkout / SAMPLE, system=name)

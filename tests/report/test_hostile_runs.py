@@ -16,7 +16,7 @@ from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"

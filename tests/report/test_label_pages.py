@@ -34,7 +34,7 @@ from tacholog.visible import drawn
 
 from .conftest import Page
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 LATENCY = (Path(__file__).parent.parent / "formats/native/latency-udp.log").read_text()
@@ -187,7 +187,7 @@ def test_directive_with_a_list_of_pages_states_the_fields_that_select_the_number
         page_index([["S", "udp"]])
 
 
-def test_table_of_pages_split_by_a_label_has_a_column_for_this_label_and_the_best_result_names_other_labels(view: View) -> None:
+def test_table_of_pages_has_a_column_for_their_label_and_the_best_result_names_other_labels(view: View) -> None:
     parts = [part for group in page_groups(view, ("system", "label.plugin")) for page in group.pages for part in page.parts]
 
     table = str(overview(view, PageIndex(parts), Links("logs")))
@@ -197,7 +197,7 @@ def test_table_of_pages_split_by_a_label_has_a_column_for_this_label_and_the_bes
     assert ", kernel 6.1" in table
 
 
-def test_list_of_runs_has_a_column_for_each_label_that_differs_and_conditions_state_the_other_labels(view: View) -> None:
+def test_list_of_runs_has_columns_for_differing_labels_and_conditions_state_the_other_labels(view: View) -> None:
     part = view.only(Selection(labels=(("label.plugin", "flannel"),)))
 
     runs = str(runs_table(part, Links(), lambda _run, _log: OfferedLog("0" * 64)))
@@ -273,7 +273,7 @@ def dead_links(site: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.site
-def test_each_page_offers_its_own_numbers_for_download_and_the_side_by_side_page_links_to_each_page(tmp_path: Path) -> None:
+def test_each_page_offers_its_own_numbers_and_the_side_by_side_page_links_to_each_page(tmp_path: Path) -> None:
     for plugin in ("flannel", "calico"):
         for transport in ("udp", "tcp"):
             for repetition in range(2 if transport == "udp" else 3):

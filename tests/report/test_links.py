@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 

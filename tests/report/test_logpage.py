@@ -89,7 +89,7 @@ NATIVE = "latency payload_bytes=239 samples=90 lost=0 reordered=0 mean_ns=461.4 
         ("7738 MB/s", "goodput", "mean", 7738 * 8 * 2.0**20, 8 * 2.0**20, "7738"),
     ],
 )
-def test_number_in_a_line_is_located_by_its_value_and_its_resolution_and_the_word_before_the_number(
+def test_number_in_a_line_is_located_by_value_resolution_and_the_word_before_it(
     text: str, metric: str, statistic: str, value: float, resolution: float | None, printed: str
 ) -> None:
     span = printed_at(text, ResultRow(run=RunRow(run="r"), log="a", line=1, metric=metric, statistic=statistic, value=value, resolution=resolution))
@@ -115,14 +115,14 @@ def test_number_without_a_unique_match_is_not_marked(text: str, value: float | N
     assert with_anchors(text, {"L1:latency.mean": fact}) == f'<b id="L1:latency.mean"></b>{text}'
 
 
-def test_text_around_the_numbers_of_a_line_is_escaped_and_two_numbers_can_have_the_same_position() -> None:
+def test_text_around_the_numbers_of_a_line_is_escaped_and_two_numbers_can_share_a_position() -> None:
     p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
     assert with_anchors("<b> 5 & 6", {"a": p50, "b": mean}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
 
 
 @pytest.mark.parametrize("before", ["", "2026-11-27T10:00:00.5 "])
-def test_number_is_marked_at_the_position_that_its_format_states_even_if_its_value_is_printed_twice(tmp_path: Path, before: str) -> None:
+def test_number_is_marked_at_the_position_from_its_format_even_if_its_value_is_printed_twice(tmp_path: Path, before: str) -> None:
     line = "Length:    32  Packets:      100  Packets/s(ave):     100  Mbps(ave):     0.0  Lost:     0 (0.00%)"
     (tmp_path / "a.log").write_text(f"{before}{line}\n" * 9)
     results = view_of(load_logs([tmp_path / "a.log"])).results
@@ -155,7 +155,7 @@ def test_number_that_the_line_does_not_print_is_shown_with_its_formula() -> None
     ]
 
 
-def test_line_without_a_field_of_a_formula_has_no_formula(tmp_path: Path) -> None:
+def test_line_that_lacks_a_field_of_a_formula_has_no_formula(tmp_path: Path) -> None:
     cost = "cost payload_bytes=64 test=throughput messages=3149506 sides_ns=936680000"
     told = {"run": {"run": "r"}, "log": "a.log", "line": 1, "metric": "cpu_per_message", "statistic": "mean", "value": 936680000 / 3149506}
     result = msgspec.convert(told, ResultRow)

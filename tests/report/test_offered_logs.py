@@ -17,7 +17,7 @@ from tacholog.schema.records import Record
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
 
-pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme still use.
+pytestmark = [  # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.site,

@@ -86,8 +86,8 @@ def test_no_two_logs_share_a_page() -> None:
     assert path_slug("host-host-a2b38a") == "host-host-a2b38a"
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # old parts of Sphinx that MyST and the theme use
-def test_log_pages_exist_even_if_a_run_folder_has_the_name_of_a_file_made_for_another_run(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # MyST and the theme use old parts of Sphinx.
+def test_log_pages_exist_even_if_a_run_folder_has_the_name_of_a_file_of_another_run(tmp_path: Path) -> None:
     logs = [("a", "b"), ("a/b.html", "x"), ("a/run.toml.txt", "x")]
     for run, name in logs:
         (tmp_path / "data" / run).mkdir(parents=True)
@@ -105,7 +105,7 @@ def test_log_pages_exist_even_if_a_run_folder_has_the_name_of_a_file_made_for_an
     assert {site / "logs/a/b.html", site / "raw/a/run.toml.txt"} < {*files}
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # old parts of Sphinx that MyST and the theme use
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # MyST and the theme use old parts of Sphinx.
 def test_name_of_a_transport_does_not_become_an_html_tag_in_the_search_index(tmp_path: Path) -> None:
     for number, transport in enumerate(("udp", "t<zq>")):
         content = LOG.read_bytes().replace(b"transport=udp", f"transport={transport}".encode())

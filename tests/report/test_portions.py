@@ -17,7 +17,7 @@ from tacholog.store.load import load
 from tacholog.view.portions import MOST_SERIES, at_once, portions
 from tacholog.view.views import view_of
 
-pytestmark = [  # Warnings about old parts of Sphinx that MyST and the theme still use.
+pytestmark = [  # Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -57,7 +57,7 @@ def test_series_above_the_limit_of_a_page_are_a_separate_portion(tmp_path: Path)
     assert (len(first.series), len(more.series), more.title) == (MOST_SERIES, 1, "more series")
 
 
-def test_page_has_fewer_series_if_each_series_has_many_numbers_and_the_first_series_stay_on_the_page(tmp_path: Path) -> None:
+def test_page_has_only_its_first_series_if_each_series_has_many_numbers(tmp_path: Path) -> None:
     one = FIRST.splitlines()[0]
     sizes = [(f"{size:6d}", f"{2594706 * size * 8 / 1e6:7.1f}") for size in range(32, 92)]
     log = "".join(one.replace("    32", size).replace("  664.2", rate) + "\n" for size, rate in sizes)
@@ -68,7 +68,7 @@ def test_page_has_fewer_series_if_each_series_has_many_numbers_and_the_first_ser
     view = view_of(load([tmp_path]))
     first, *found = portions(view)
 
-    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # A portion of small series would have twelve series.
+    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # The series are large. A portion of small series would have twelve series.
     assert len(first.series) == 4
     assert at_once(first.series_of("throughput", view.series()), first.tests) == 1
 
@@ -82,7 +82,7 @@ def add_many(root: Path, count: int) -> None:
 
 
 @pytest.mark.site
-def test_page_lists_the_first_of_many_runs_and_links_to_a_page_and_a_script_with_the_other_runs(tmp_path: Path) -> None:
+def test_page_lists_the_first_of_many_runs_and_links_to_a_page_and_a_script_with_the_others(tmp_path: Path) -> None:
     add_many(tmp_path / "data", RUNS_AT_ONCE + 7)
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent

@@ -28,7 +28,7 @@ from tacholog.site.settings import CampaignOfRelease, SiteSettings, read_setting
 from tacholog.store.frames import open_saved
 from tacholog.store.load import load
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
@@ -87,7 +87,7 @@ def test_machine_has_one_pseudonym_for_all_its_names() -> None:
     assert prompt == f"user-1@{pseudonym}:~$ ls"
 
 
-def test_machines_with_the_same_name_keep_different_pseudonyms_and_a_third_machine_gets_none_of_these_pseudonyms() -> None:
+def test_machines_with_the_same_name_keep_different_pseudonyms_that_no_third_machine_gets() -> None:
     names = KnownNames(Privacy(), {})
     machines = ("host-0a1b2c", "host-3d4e5f")
     for machine in machines:
@@ -119,7 +119,7 @@ def test_pseudonym_does_not_depend_on_the_order_of_the_runs() -> None:
     (texts,) = shown
     pseudonyms = [re.findall("host-[0-9a-f]{6}", text) for text in texts]
     assert pseudonyms[0] == pseudonyms[1]
-    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # Two machines are named vm, so vm gets none of their pseudonyms.
+    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # Two machines have the name vm, so this name gets neither of their pseudonyms.
     assert pseudonyms[2] == pseudonyms[3] == ["host-0a1b2c"]
     assert pseudonyms[4] == pseudonyms[5] != pseudonyms[0]
 
@@ -143,7 +143,7 @@ def test_settings_decide_which_names_are_shown_and_which_other_words_are_hidden(
 
 
 @pytest.mark.parametrize("line", ["Ähidden", "ähidden ÄHIDDEN", "_underhid", "x_underhid", "-signhid", "a signhid- b", "A\u0308hidden", "STRAẞE 9"])
-def test_each_word_of_the_setting_hide_is_hidden_in_upper_and_lower_case_and_with_any_first_character(line: str) -> None:
+def test_each_word_of_the_setting_hide_is_hidden_in_any_case_and_with_any_first_character(line: str) -> None:
     (shown,) = redact(line, privacy=Privacy(hide=("Ähidden", "_underhid", "-signhid", "signhid-", "straße")))
 
     assert "hidden-1" in shown

@@ -111,7 +111,7 @@ def test_symbolic_link_among_the_published_files_is_refused_and_named(tmp_path: 
     (target / name).rename(tmp_path / "elsewhere")
     (target / name).symlink_to(tmp_path / "elsewhere")
 
-    # The list of versions marks a folder as published, even if this list is a link.
+    # A folder with a list of versions counts as published, even if the list is a link.
     with pytest.raises(UnreadableInput, match=f"{name}: this is a link, and links are not followed"):
         publish(built(tmp_path / "two"), target, "2")
 
@@ -210,7 +210,7 @@ def test_label_that_is_not_a_plain_folder_name_is_refused(tmp_path: Path, label:
 
 @pytest.mark.parametrize("label", ["index.html", "versions.json"])
 @pytest.mark.parametrize("replace", [False, True])
-def test_label_that_is_the_name_of_a_file_beside_the_versions_is_refused_with_a_valid_label(tmp_path: Path, label: str, replace: bool) -> None:
+def test_label_with_the_name_of_a_file_beside_the_versions_is_refused_with_advice(tmp_path: Path, label: str, replace: bool) -> None:
     said = rf"^--release '{label}': versions/{label} is a file of the site itself; take another label, of letters, digits and \. _ \+ -$"
     target = tmp_path / "public"
     site = built(tmp_path / "one")
@@ -223,7 +223,7 @@ def test_label_that_is_the_name_of_a_file_beside_the_versions_is_refused_with_a_
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_label_is_refused_if_a_link_or_a_file_has_its_name_and_the_link_or_file_is_kept(tmp_path: Path, replace: bool) -> None:
+def test_label_with_the_name_of_an_existing_link_or_file_is_refused_and_the_entry_is_kept(tmp_path: Path, replace: bool) -> None:
     target, site = tmp_path / "public", built(tmp_path / "one")
     publish(site, target, "1")
     (target / "versions/latest").symlink_to("1")
@@ -422,9 +422,7 @@ def test_failed_push_shows_the_error_of_git_and_a_second_call_pushes_the_commit(
     assert git(tmp_path / "origin.git", "rev-parse", "gh-pages") == committed
 
 
-def test_different_pages_of_a_committed_release_are_refused_without_the_name_of_a_temporary_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_message_that_refuses_to_change_a_committed_release_names_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(repository_without_origin(tmp_path))
     publish_branch(built(tmp_path / "one"), "gh-pages", "2")
 

@@ -81,7 +81,7 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def test_root_is_the_old_or_the_new_version_after_a_kill_at_any_step_and_a_retry_works(tmp_path: Path) -> None:
+def test_kill_at_any_step_leaves_the_old_or_the_new_version_at_the_root_and_a_retry_works(tmp_path: Path) -> None:
     old, new = site(tmp_path / "one", udp="old", rti__shmem="old"), site(tmp_path / "two", udp="new")
     publish(old, tmp_path / "before", "1")
     (tmp_path / "before/.git").mkdir()

@@ -31,7 +31,7 @@ from tacholog.view.views import View, view_of
 
 WHOLE = "    Length:    32  Packets:   951260  Packets/s(ave):   31708  Mbps(ave):     8.1  Lost:           0 (0.00%)\n"
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
@@ -105,7 +105,7 @@ def test_transport_under_a_smaller_load_is_not_ranked_as_the_fastest(load: dict[
     assert best(under(heavy, **load), under(light, **{"publishers": 1, "subscribers": 1, **load})) == ["b"]
 
 
-def test_transports_under_the_same_share_of_their_highest_rates_are_in_one_table_and_each_row_states_its_rate() -> None:
+def test_transports_at_the_same_share_of_their_highest_rates_share_a_table_and_rows_state_the_rate() -> None:
     half = {"load_mode": "open", "load_share": 0.5}
     members = (under(one("a", *SIX), offered_rate_per_s=27_000.0, **half), under(one("b", 900.0), offered_rate_per_s=930.0, **half))
 
@@ -123,7 +123,7 @@ def test_groups_under_load_follow_the_group_without_load() -> None:
     assert rows(shown(*half, *loaded, one("a", *SIX), one("b", *SIX))) == [["a", "b", *"abc", *"abcd"]]
 
 
-def test_latency_from_the_moment_of_sending_is_not_ranked_beside_the_latency_from_the_scheduled_time() -> None:
+def test_latency_from_the_moment_of_sending_is_not_ranked_with_latency_from_the_scheduled_time() -> None:
     def with_lateness(member: SystemSeries) -> SystemSeries:
         late = [msgspec.structs.replace(result, metric="send_lateness", statistic="mean") for result in member.series.results]
         (series,) = series_of([*member.series.results, *late])
@@ -237,7 +237,7 @@ def test_winner_is_named_only_among_runs_of_one_campaign() -> None:
 
     html = shown(*quick, *pairs)
 
-    assert rows(html) == [["shm", "threads", "tcp"]]  # The other campaign measured fewer transports.
+    assert rows(html) == [["shm", "threads", "tcp"]]  # The other campaign is not shown, because it measured fewer transports.
     assert "Campaign quick. A number is the median of 2 runs. X: built from abc." in html
     assert "No best is highlighted: fewer than 6 runs." in html
     assert 'class="tl-best"' not in html
@@ -472,7 +472,7 @@ def test_later_campaign_with_fewer_sizes_does_not_hide_the_earlier_campaign() ->
     assert ">600\u00a0ns</" in overview_of([full, later])
 
 
-def test_table_of_systems_marks_a_system_all_of_whose_rates_have_high_loss_and_the_header_mentions_this_mark(tmp_path: Path) -> None:
+def test_table_of_systems_and_its_header_mark_a_system_that_has_only_rates_with_high_loss(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
@@ -577,7 +577,7 @@ def test_goodput_of_a_receiver_is_used_if_the_sender_states_no_goodput() -> None
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 
-def test_zero_copy_of_an_older_release_that_copied_is_not_ranked_if_the_newest_release_hands_over_references() -> None:
+def test_old_zero_copy_that_copied_is_not_ranked_if_the_newest_release_hands_over_references() -> None:
     copied, handed_over, copies = zero_copy("5.11", 9000.0), zero_copy("5.12", 5.0, "reference_only"), one("copies", 8.0)
     results = [*copied, *handed_over, *copies.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
@@ -594,7 +594,7 @@ def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
     return [msgspec.structs.replace(result, run=run)]
 
 
-def test_published_table_is_replaced_by_tables_of_the_next_release_but_not_by_another_table_of_the_same_release() -> None:
+def test_published_table_is_replaced_by_the_next_release_but_not_by_a_table_of_the_same_release() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
     assert newest_release([old, first, second]) == [first, second]

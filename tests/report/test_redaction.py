@@ -22,7 +22,7 @@ from tacholog.privacy.tokens import plain
 
 DATA = Path(__file__).parent.parent.parent / "data"
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
-# For each class of defects, one line and its secret words.
+# Texts with secrets of each kind, and the secret words in each text.
 TOLD = {
     "/tmp/bobsecret/keys.txt": ("bobsecret",),  # noqa: S108
     "/run/user/1000/alicesecret/x": ("alicesecret",),

@@ -220,7 +220,7 @@ def test_each_run_gets_its_own_cache_entry_even_if_many_runs_are_requested() -> 
     for key, run in kept.items():
         cache.keep(key, run)
     cache.flush()
-    # Key 2 occurs several times, as for copies of a run.
+    # Key 2 is requested several times, as for copies of a run.
     asked = [*(key_of(str(place)) if place % 5 else None for place in range(250)), key_of("2"), key_of("2")]
 
     assert list(cache.runs(asked)) == [kept.get(key) if key else None for key in asked]

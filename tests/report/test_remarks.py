@@ -12,7 +12,7 @@ from tacholog.render.evidence import remarks
 from tacholog.runs.manifest import Manifest
 from tacholog.view.results import RunRow
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 

@@ -130,7 +130,7 @@ def runs_of(values: Sequence[float], transport: str | None = None, resolution: f
     return series
 
 
-def test_median_of_an_even_number_of_runs_is_the_worse_of_the_two_middle_values_and_links_to_its_line() -> None:
+def test_median_of_an_even_number_of_runs_is_the_worse_middle_value_and_links_to_its_line() -> None:
     series = runs_of((356.0, 362.0, 351.0, 400.0))
 
     cell = series.cells("latency", "p50")[64]
@@ -162,7 +162,7 @@ def test_table_links_the_number_of_each_group_and_states_its_number_of_runs() ->
     assert "Runs fall into two groups" in shown
 
 
-def test_table_shows_two_groups_as_dots_for_all_runs_on_a_line_from_the_lowest_to_the_highest_value() -> None:
+def test_table_draws_all_runs_of_two_groups_as_dots_between_the_lowest_and_the_highest_value() -> None:
     shown = str(numbers_tables([runs_of(TWO_GROUPS)], Links("logs"), "t"))
 
     # Dots at 131, 140, 141, 571, 581 and 591 ns, on a line from x = 4 to x = 96.
@@ -186,7 +186,7 @@ def test_figure_has_a_point_for_each_group() -> None:
     assert draw(figure, "t").count("in all)</title></circle>") == 2
 
 
-def test_runs_form_two_groups_only_if_two_runs_are_in_each_group_and_the_gap_is_large_enough() -> None:
+def test_runs_form_two_groups_only_if_each_group_has_two_runs_and_the_gap_is_large_enough() -> None:
     def found(values: Sequence[float], resolution: float | None = 1.0) -> bool:
         return bool(runs_of(values, resolution=resolution).cells("latency", "p50")[64].groups)
 
@@ -248,7 +248,7 @@ def test_runs_in_one_group_precede_runs_in_two_groups_with_an_equal_value() -> N
     assert min([both, one], key=rank_key) is one
 
 
-def test_table_highlights_both_groups_of_runs_if_the_worse_group_is_among_the_best_and_otherwise_no_group() -> None:
+def test_table_highlights_both_groups_of_runs_only_if_the_worse_group_is_among_the_best() -> None:
     def highlighted(runs: Mapping[str, Sequence[float]]) -> list[str]:
         group, found = members_of(runs)
         return re.findall(r"tl-best\"><a[^>]*>([^<]*)", str(group_table(group, found, [64], Links("l"), "t", {})))
@@ -257,7 +257,7 @@ def test_table_highlights_both_groups_of_runs_if_the_worse_group_is_among_the_be
     assert highlighted({"inter-thread": TWO_GROUPS, "tcp": (900.0,) * 6}) == ["0.14", "0.581"]
 
 
-def test_note_states_that_a_mark_is_from_some_runs_only_unless_all_runs_have_the_mark() -> None:
+def test_note_states_that_only_some_runs_have_a_mark_unless_all_runs_have_it() -> None:
     def said(*marks: tuple[str, ...]) -> str:
         results = [msgspec.structs.replace(result, marks=own) for result, own in zip(runs_of(MOSQUITTO[: len(marks)]).results, marks, strict=True)]
         return re.sub("<[^>]*>", "", str(numbers_tables(series_of(results), Links(), "t")))
@@ -269,9 +269,7 @@ def test_note_states_that_a_mark_is_from_some_runs_only_unless_all_runs_have_the
 
 
 @pytest.mark.parametrize(("samples", "words"), [(99_999, "too few samples"), (100_000, "not stated"), (None, "not stated")])
-def test_cell_of_a_missing_percentile_reads_too_few_samples_if_the_run_has_fewer_samples_than_the_percentile_needs(
-    samples: int | None, words: str
-) -> None:
+def test_cell_of_a_missing_percentile_reads_too_few_samples_if_its_run_had_too_few_samples(samples: int | None, words: str) -> None:
     results = [*results_of("1", PRINTED[0], samples=2_000_000), *results_of("2", PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 
@@ -280,7 +278,7 @@ def test_cell_of_a_missing_percentile_reads_too_few_samples_if_the_run_has_fewer
     assert series.absent("latency", "max", 64) == "not stated"
 
 
-def test_cell_of_a_percentile_that_all_runs_lack_reads_not_stated_if_the_samples_of_a_run_are_unknown() -> None:
+def test_cell_of_a_missing_percentile_reads_not_stated_if_the_samples_of_a_run_are_unknown() -> None:
     results = [result for run, samples in (("1", 1000), ("2", None)) for result in results_of(run, PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 

@@ -117,7 +117,7 @@ def test_missing_percentile_with_too_few_samples_has_the_same_words_in_all_table
 
 
 @pytest.mark.parametrize(("sizes", "words"), [((64,), "not measured"), ((64, 1024), "not stated")])
-def test_cell_reads_not_measured_if_the_size_has_no_runs_and_not_stated_if_its_runs_lack_the_statistic(sizes: tuple[int, ...], words: str) -> None:
+def test_cell_reads_not_measured_for_a_size_without_runs_and_not_stated_for_a_missing_statistic(sizes: tuple[int, ...], words: str) -> None:
     def of(transport: str, numbers_: list[tuple[int, str]]) -> list[ResultRow]:
         conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
         return [

@@ -69,7 +69,7 @@ def test_script_of_each_own_run_requests_the_results_of_its_log() -> None:
 def of_own_transports() -> list[Path]:
     """Return the runs whose scripts each build can run. Runs of middleware are left out, because a build may lack the libraries.
 
-    In the gate, only scripts with an option or a value that no earlier script has are used.
+    The gate uses a script only if it has an option or a value that no earlier script has.
     """
     paths = [path for path in own_scripts().values() if not {"middleware", "brokers"} & {*path.parts}]
     words = [{*re.findall(r"--\S+ [a-z+-]+|--\S+", body(read_manifest(path), ""))} for path in paths]
@@ -117,7 +117,7 @@ def test_program_with_the_name_of_a_shell_keyword_is_run(name: str, tmp_path: Pa
     assert not (tmp_path / "here").exists()
 
 
-def test_command_with_a_placeholder_for_the_size_is_run_with_a_default_size_if_no_size_is_stated(tmp_path: Path) -> None:
+def test_placeholder_for_the_size_gets_a_default_size_if_no_size_is_stated(tmp_path: Path) -> None:
     done = ran(tmp_path, Command(role="x", argv=("echo", "{payload_bytes}")))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "32\n", "")

@@ -1,4 +1,4 @@
-"""The redacted logs of an earlier build that a build keeps or deletes."""
+"""Which redacted logs of an earlier build are kept, and which are deleted."""
 
 from __future__ import annotations
 

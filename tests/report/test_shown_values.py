@@ -11,7 +11,7 @@ from tests.report.walker import Walk, points, walk
 
 from tacholog.render.tables.definitions import STATISTICS
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
@@ -41,7 +41,7 @@ def test_number_that_differs_from_its_line_and_number_without_a_statistic_are_re
     page = changed / "rti-connext-dds" / "udpv4.html"
     text = page.read_text()
     assert text.count(">473</a>") > 1
-    # 569 is the mean of 472.8 and 664.2 (568.5, rounded), which no log contains. The count lacks its class, so it names no statistic.
+    # 569 is the mean of 472.8 and 664.2 (568.5, rounded), which no log contains. Without its class, the count names no statistic.
     page.write_text(text.replace(">473</a>", ">569</a>", 1).replace('<span class="stat-count">', "<span>", 1))
 
     wrong = walk(changed).wrong

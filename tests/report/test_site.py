@@ -27,7 +27,7 @@ from tacholog.site.stamp import finished
 from tacholog.store.load import load
 from tacholog.view.views import view_of
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 Reader = Callable[[str], Any]
@@ -180,7 +180,7 @@ def test_loss_is_drawn_and_stated_only_for_a_transport_with_losses(page: Reader)
     assert "Share of messages lost" not in page(SHMEM).text
 
 
-def test_rate_with_high_loss_is_marked_and_a_rate_without_loss_is_the_highest_rate_of_its_system(page: Reader) -> None:
+def test_rate_with_high_loss_is_marked_and_the_highest_rate_of_a_system_has_no_loss(page: Reader) -> None:
     assert "16.2\u00a0Mbit/s at 32\u00a0B, with more than 1\u202f% lost at every size" in page(UDP).text
     assert "4.47\u00a0Gbit/s" in page("systems").text  # The rate of the worse of the two runs without loss.
 
@@ -515,7 +515,7 @@ def test_refused_report_leaves_no_folder_and_no_file(tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["cwd", "data", "empty"]
 
 
-def test_folder_of_logs_without_manifests_gives_an_error_in_one_line_with_advice_and_leaves_no_partial_site(checkout: Path, tmp_path: Path) -> None:
+def test_folder_of_logs_without_manifests_gives_one_line_of_advice_and_no_partial_site(checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "logs/a").mkdir(parents=True)
     shutil.copy(checkout / "data/rti/default-type/shmem-zero-copy/throughput-sub.log", tmp_path / "logs/a/sub.log")
 

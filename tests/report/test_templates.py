@@ -13,7 +13,7 @@ from tacholog.render.table import Table, TableCell, TableColumn, TableRow, html
 from tacholog.render.templates import html_templates
 
 HOSTILE = "<script>\n```\n{{ 7*7 }}"
-# Warnings about old parts of docutils that MyST still uses.
+# Ignore warnings about old parts of docutils: MyST still uses these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 

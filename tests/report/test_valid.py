@@ -13,7 +13,7 @@ from tacholog.compare.policy import Policy
 from tacholog.render.diff.page import html
 from tacholog.store.load import load
 
-# Warnings about old parts of Sphinx that MyST and the theme still use.
+# Ignore warnings about old parts of Sphinx: MyST and the theme still use these parts.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 

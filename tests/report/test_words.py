@@ -110,7 +110,7 @@ def test_ticks_of_sizes_have_short_labels() -> None:
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["100 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
 
 
-def test_axis_of_sizes_labels_the_first_and_the_last_size_and_no_size_close_to_these_sizes() -> None:
+def test_axis_of_sizes_labels_its_first_and_last_size_but_no_size_close_to_them() -> None:
     axis = size_axis([28, 100_000, 100 << 10])
 
     assert (axis.ticks[0], axis.ticks[-1]) == (28, 100 << 10)
@@ -192,7 +192,7 @@ def test_no_text_of_a_manifest_can_end_a_comment_of_the_script() -> None:
     assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
 
 
-def test_property_of_a_host_is_not_called_missing_if_it_is_stated_within_the_value_of_another_property() -> None:
+def test_property_of_a_host_is_not_called_missing_if_the_value_of_another_property_states_it() -> None:
     assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 

@@ -177,7 +177,10 @@ def _shares(line: str) -> list[float]:
 
 
 class Walk(NamedTuple):
-    """How many numbers link to a line, how many name their statistic, and the wrong numbers (without link and statistic, or not on the line)."""
+    """How many numbers link to a line, how many name their statistic, and which are wrong.
+
+    A number is wrong if it has no link and no statistic, or if its line does not contain it.
+    """
 
     linked: int
     named: Counter[str]
