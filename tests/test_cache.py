@@ -53,7 +53,7 @@ def test_value_is_found_only_under_its_own_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.machinery
-def test_parts_of_a_key_are_separated() -> None:
+def test_keys_differ_if_the_same_text_is_divided_into_other_parts() -> None:
     assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("abc", "")}) == 4
 
 
@@ -317,7 +317,7 @@ def test_cache_that_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkey
 
 
 @pytest.mark.machinery
-def test_locked_cache_is_not_used_after_the_first_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_that_waited_once_for_a_locked_cache_does_not_use_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.cache._WAIT_S", 0)
     cache = Cache(tmp_path)
     with sqlite3.connect(tmp_path / FILE) as file:

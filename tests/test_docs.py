@@ -192,7 +192,7 @@ def test_tables_of_the_schema_are_up_to_date(page: Path) -> None:
     assert with_tables(text) == text, "run: python docs/make_tables.py"
 
 
-def test_page_about_the_kit_is_up_to_date_and_names_all_parts_of_the_kit() -> None:
+def test_page_about_the_kit_for_formats_is_up_to_date_and_names_all_its_parts() -> None:
     page = (ROOT / "docs/kit.md").read_text(encoding="utf-8")
 
     assert runpy.run_path(str(ROOT / "docs/make_tables.py"))["kit_page"]() == page, "run: python docs/make_tables.py"

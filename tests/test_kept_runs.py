@@ -290,7 +290,7 @@ def test_published_runs_without_results_can_be_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "gone", "of others"])
-def test_part_that_is_missing_damaged_or_made_from_other_runs_is_made_again(data: Path, damage: str) -> None:
+def test_part_of_the_tables_in_the_cache_is_made_again_if_it_is_missing_or_wrong(data: Path, damage: str) -> None:
     assert received(data) == (NUMBERS, 3, 0)
     assert received(data) == (NUMBERS, 0, 3)
     (part,) = parts(data)
@@ -313,7 +313,7 @@ def test_part_that_is_missing_damaged_or_made_from_other_runs_is_made_again(data
     assert received(data) == (NUMBERS, 0, 3)
 
 
-def test_only_the_owner_can_read_parts(data: Path) -> None:
+def test_only_the_owner_can_read_the_tables_in_the_cache(data: Path) -> None:
     before = os.umask(0)
     try:
         received(data)

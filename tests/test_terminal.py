@@ -175,8 +175,8 @@ def test_no_value_of_a_log_controls_the_terminal(tmp_path: Path, capsys: pytest.
     assert r"a\x1B]0;PWNED\x07b\x0Dc\xC2\x9B31md\xE2\x80\xAEe" in said
 
 
-def test_no_output_bypasses_the_guard() -> None:
-    """Lists each output that uses neither click nor `tacholog.terminal`."""
+def test_no_output_bypasses_the_guard_of_the_terminal() -> None:
+    """List the outputs that use neither click nor `tacholog.terminal`: there must be none."""
     found = [
         f"{path.name}:{node.lineno}"
         for path in sorted((ROOT / "parsers/tacholog").rglob("*.py"))

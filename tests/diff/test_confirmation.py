@@ -50,7 +50,14 @@ def only(report: Comparison) -> ComparisonRow:
 
 
 class Shares(NamedTuple):
-    """Shares of reports, in the first look and after confirmation: the first row is called worse, or any other row is called worse or better."""
+    """Shares of simulated reports.
+
+    Attributes:
+        first: reports that call the first row worse in the first look.
+        confirmed: reports that call the first row worse after confirmation.
+        first_false: reports that call another row worse or better in the first look.
+        confirmed_false: reports that call another row worse or better after confirmation.
+    """
 
     first: float
     confirmed: float
@@ -149,7 +156,7 @@ def test_only_changed_rows_are_tested_in_the_new_pairs_and_other_rows_keep_their
     assert chosen.p == chosen.p_adjusted or (chosen.p or 0) < (chosen.p_adjusted or 0) <= 2 * (chosen.p or 0)
 
 
-def test_first_look_without_a_changed_row_is_the_final_report() -> None:
+def test_first_look_is_the_final_report_if_no_row_changed() -> None:
     values = noise(5)
 
     look, report = two_looks(*((level(old), level(new)) for old, new in values))

@@ -248,7 +248,7 @@ def test_row_that_is_only_a_control_on_the_other_side_states_no_differences() ->
     assert "control" not in "".join(map(remark, added))
 
 
-# --- controls of runs that do not take turns in pairs
+# --- Controls of runs that were not interleaved
 
 
 RUNS, SESSIONS = 6, 8
@@ -338,7 +338,7 @@ def test_change_of_the_host_between_two_blocks_is_detected(host: Host, controls:
     assert found >= least
 
 
-def test_control_in_which_one_run_is_missing_does_not_remove_the_other_controls() -> None:
+def test_control_with_a_missing_run_does_not_exclude_the_other_controls() -> None:
     generator = np.random.default_rng(2)
     values = iid(generator, (2, 1 + CONTROLS, 8))
     values[1] += np.log1p(0.02)

@@ -31,7 +31,7 @@ VALUES = np.array([[1000.0] * 6])
 
 
 def labelled(side: Side, start: int, factor: float = 1.0, transport: str = "shm", **labels: str) -> Dataset:
-    """Return six runs with these labels. Two calls form interleaved pairs if their ``start`` is an even number and the next number."""
+    """Return six runs with these labels. Two calls form interleaved pairs if one ``start`` is even and the other is the next number."""
     runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
     places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
     return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None, transport=transport)

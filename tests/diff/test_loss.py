@@ -176,7 +176,7 @@ def test_section_of_loss_is_open_if_loss_increased_and_folded_if_it_decreased(si
     assert '<section id="loss">\n<details>' in html(less)
 
 
-def test_loss_in_rows_that_do_not_compare_is_neither_an_increase_nor_a_decrease(side: Callable[..., object], other_host: Host) -> None:
+def test_loss_in_rows_that_are_not_comparable_is_not_called_an_increase_or_a_decrease(side: Callable[..., object], other_host: Host) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.array([NOTHING]), range(6), **said), side(np.array([BURSTS]), range(6, 12), host=other_host, **said)
 

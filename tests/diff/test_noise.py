@@ -121,7 +121,7 @@ def test_facts_about_the_machine_are_read_from_the_host_and_from_the_runs() -> N
     assert (facts.other_load, facts.most_other_load, facts.steal_percent) == (0.2, 1.5, 0.1)
 
 
-def test_threshold_of_the_comparison_is_used() -> None:
+def test_noise_report_uses_the_threshold_of_the_comparison() -> None:
     old, new = runs(0.001, 8)
 
     report = compare_pairs(old, new, Policy(same_build_percent=7.0))

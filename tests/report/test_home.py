@@ -251,7 +251,7 @@ def test_fastest_transport_without_a_library_has_a_separate_row_if_libraries_wer
     found, alone = (words_of(shown(*bare, *others)) for others in (libraries, []))
 
     assert re.search(row, found).groups() == ("shm", "703 ns")  # type: ignore[union-attr]  # it is there
-    assert "fastest lowest median a 803" in found  # shm is faster, but is no library.
+    assert "fastest lowest median a 803" in found  # shm is faster, but is not a library.
     assert not re.search(row, alone)
 
 
@@ -437,7 +437,7 @@ def test_winner_with_few_runs_is_marked() -> None:
     assert "no winner" not in many
 
 
-def test_note_that_no_winner_is_named_with_two_runs_is_stated_once() -> None:
+def test_home_page_states_once_that_two_runs_are_too_few_to_name_a_winner() -> None:
     found = words_of(shown(*(Measured(name).latency(*SIX[:2], size=size) for name in "ab" for size in (64, 1024, 65536))))
 
     assert "2 runs: no winner is named. Each number is the worse of 2 runs." in found

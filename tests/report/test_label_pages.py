@@ -80,7 +80,7 @@ def test_runs_with_different_labels_are_different_series_whose_names_contain_the
     }
 
 
-def test_missing_label_is_in_the_name_only_if_the_name_would_be_empty(tmp_path: Path) -> None:
+def test_name_of_a_series_states_a_missing_label_only_if_it_would_otherwise_be_empty(tmp_path: Path) -> None:
     add(tmp_path, "calico", plugin="calico")
     add(tmp_path, "bare")
 

@@ -480,7 +480,7 @@ def test_publishing_replaces_the_empty_list_of_versions_and_each_version_links_t
     assert "not published yet" not in (target / "versions/index.html").read_text()
     assert 'href="1/index.html"' in (target / "versions/index.html").read_text()
     assert 'href="../../index.html"' in (target / "versions/1/versions/index.html").read_text()
-    publish(site, target, "2")  # The list of versions of the first version is not reported as missing from the second version.
+    publish(site, target, "2")  # The list of versions is not reported as a missing page.
     assert 'href="2/index.html"' in (target / "versions/index.html").read_text()
 
 

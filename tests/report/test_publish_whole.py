@@ -160,7 +160,7 @@ def test_second_of_two_concurrent_calls_is_refused_and_leaves_no_files(tmp_path:
     assert not lock.exists()
 
 
-def test_concurrent_calls_leave_each_version_that_was_reported_as_published(tmp_path: Path) -> None:
+def test_each_version_that_concurrent_calls_published_exists(tmp_path: Path) -> None:
     labels = [str(number) for number in range(1, 7)]
     folders = [site(tmp_path / f"site-{label}") for label in labels]
     program = "import pathlib, sys; from tacholog.site.publish import publish; publish(*map(pathlib.Path, sys.argv[1:3]), sys.argv[3])"

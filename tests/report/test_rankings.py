@@ -340,9 +340,7 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
     ("runs_of_64", "runs_of_1400", "words"),
     [(3, 3, "(medians of 3 runs)"), (3, 2, "(medians of 3 and 2 runs)"), (1, 3, "(medians of 1 and 3 runs)"), (1, 1, None)],
 )
-def test_sentence_with_a_number_states_only_the_runs_from_which_this_number_was_computed(
-    runs_of_64: int, runs_of_1400: int, words: str | None
-) -> None:
+def test_sentence_with_a_number_counts_only_the_runs_of_this_number(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
     small, large = one("udp", *SIX[:runs_of_64]).series.results, one("udp", *SIX[:runs_of_1400]).series.results
     others = [
         msgspec.structs.replace(result, payload_bytes=1400, run=msgspec.structs.replace(result.run, run=f"large/{result.run.run}"))
@@ -584,7 +582,7 @@ def test_old_zero_copy_that_copied_is_not_ranked_if_the_newest_release_hands_ove
 
     html = shown(*system_series(view, PageIndex()))
 
-    assert "Nothing can be ranked" in html  # Release 5.11 (9 \u00b5s) copied bytes, but 5.12 replaces it.
+    assert "Nothing can be ranked" in html  # Release 5.11 (9 µs) copied bytes, but release 5.12 replaces it.
 
 
 def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:

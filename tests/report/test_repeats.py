@@ -140,7 +140,7 @@ def test_median_of_an_even_number_of_runs_is_the_worse_middle_value_and_links_to
     assert words_of(cell, "ns") == "362\u00a0ns (median of 4 runs, 351\u00a0ns to 400\u00a0ns)"
 
 
-def test_two_groups_of_runs_are_shown_as_two_values_that_runs_measured() -> None:
+def test_two_groups_of_runs_are_shown_as_two_measured_values() -> None:
     cell = runs_of(TWO_GROUPS).cells("latency", "p50")[64]
 
     assert [(group.value, group.low, group.high, group.runs, group.result.line) for group in cell.groups] == [
@@ -170,13 +170,13 @@ def test_table_draws_all_runs_of_two_groups_as_dots_between_the_lowest_and_the_h
     assert 'class="tl-strip"' not in str(numbers_tables([runs_of(TWO_GROUPS[:3])], Links("logs"), "t"))
 
 
-def test_sentence_states_both_groups() -> None:
+def test_sentence_states_the_values_of_both_groups_of_runs() -> None:
     said = re.sub("<[^>]*>", "", str(latency_summary([runs_of(TWO_GROUPS)], Links("logs"))))
 
     assert "Median round trip is 140\u00a0ns or 581\u00a0ns (two groups of runs: 3 and 3) at 64\u00a0B" in said
 
 
-def test_figure_has_a_point_for_each_group() -> None:
+def test_figure_has_a_point_for_each_group_of_runs() -> None:
     figure = latency_over_size([runs_of(TWO_GROUPS)])
 
     assert figure

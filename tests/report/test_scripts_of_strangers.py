@@ -60,7 +60,7 @@ def test_known_program_is_not_marked_even_behind_a_wrapper(argv: tuple[str, ...]
     assert "CAUTION" not in script_of(Command(role="both", argv=argv))
 
 
-def test_only_the_scripts_of_this_project_that_run_java_are_marked(checkout: Path) -> None:
+def test_script_of_a_run_in_this_project_is_marked_only_if_it_runs_java(checkout: Path) -> None:
     for path in sorted((checkout / "data").glob("**/run.toml")):
         script = shell_script(read_manifest(path), "run", []) or ""
         assert ("CAUTION" in script) == ("\njava " in script), path
