@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
 TESTS = ROOT / "tests"
-# The rooms, lowest first: a module imports from its own room and from lower rooms. CONTRIBUTING.md describes each room.
+# The rooms (layers of the package), lowest first: a module imports from its own room and from lower rooms. CONTRIBUTING.md describes each room.
 ROOMS = (
     *("errors", "visible", "terminal", "installation", "evidence", "slugs", "folders", "memory"),
     *(
@@ -35,7 +35,7 @@ ROOMS = (
     "__init__",  # The public API, which imports modules when a function is called.
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
-#: The rooms of perftest, lowest first: a file includes headers of its own room and of lower rooms.
+#: The rooms (layers) of perftest, lowest first: a file includes headers of its own room and of lower rooms.
 BENCH = ROOT / "bench"
 BENCH_ROOMS = ("base", "machine", "transports", "cli", "reporters", "control", "adapters", "rig")
 #: Folders of bench/ with other programs (they may include headers of all rooms) or without C++.

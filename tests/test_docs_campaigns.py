@@ -1,4 +1,4 @@
-"""The page about campaigns: its example runs, its other examples are valid, and its tables name each key."""
+"""The page about campaigns: its main example can be run, its other examples are valid, and its tables name each key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = 'system = "S"\ntool = "t"\nrepetitions = 1\n'
 RUN = '[[runs]]\nname = "r"\ncommand = ["client"]\n'
 
 
-def test_example_runs_as_the_page_shows(tmp_path: Path) -> None:
+def test_main_example_prints_the_plan_on_the_page_and_can_be_run(tmp_path: Path) -> None:
     if shutil.which("iperf3") is None:
         leave_out("the example of docs/campaigns.md needs iperf3")
     (tmp_path / "mine.toml").write_text(EXAMPLE)

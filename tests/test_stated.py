@@ -1,4 +1,4 @@
-"""Conditions of a manifest and of its logs: gaps are filled, runs with other options are never pooled, contradictions are reported."""
+"""Conditions in a manifest and its logs: the manifest fills gaps, runs with different options are not pooled, contradictions are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The W3C checker on pages: content models, attributes, ARIA; also after the scripts of the page ran."""
+"""Pages pass the W3C checker for content models, attributes and ARIA, also after their scripts ran."""
 
 from __future__ import annotations
 

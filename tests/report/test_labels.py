@@ -1,4 +1,4 @@
-"""Names of series in a group: only the fields that differ. Common fields are stated once."""
+"""Names of series in a group contain only the fields that differ. Common fields are stated once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links of the numbers of a page: to the log line, and there to the number."""
+"""Numbers on a page link to their log lines, and there to the same numbers."""
 
 from __future__ import annotations
 

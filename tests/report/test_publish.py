@@ -1,4 +1,4 @@
-"""Publishing: the newest version at the root, older versions unchanged, and old addresses valid."""
+"""Publishing puts the newest version at the root, leaves older versions unchanged, and keeps old addresses valid."""
 
 from __future__ import annotations
 
