@@ -57,7 +57,7 @@ def test_series_above_the_limit_of_a_page_are_a_separate_portion(tmp_path: Path)
     assert (len(first.series), len(more.series), more.title) == (MOST_SERIES, 1, "more series")
 
 
-def test_page_has_only_its_first_series_if_each_series_has_many_numbers(tmp_path: Path) -> None:
+def test_portion_has_fewer_series_if_each_has_many_numbers_but_the_first_portion_keeps_its_series(tmp_path: Path) -> None:
     one = FIRST.splitlines()[0]
     sizes = [(f"{size:6d}", f"{2594706 * size * 8 / 1e6:7.1f}") for size in range(32, 92)]
     log = "".join(one.replace("    32", size).replace("  664.2", rate) + "\n" for size, rate in sizes)
