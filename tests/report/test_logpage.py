@@ -155,7 +155,7 @@ def test_number_that_the_line_does_not_print_is_shown_with_its_formula() -> None
     ]
 
 
-def test_line_that_lacks_a_field_of_a_formula_has_no_formula(tmp_path: Path) -> None:
+def test_log_page_shows_no_formula_at_a_line_that_lacks_a_field_of_the_formula(tmp_path: Path) -> None:
     cost = "cost payload_bytes=64 test=throughput messages=3149506 sides_ns=936680000"
     told = {"run": {"run": "r"}, "log": "a.log", "line": 1, "metric": "cpu_per_message", "statistic": "mean", "value": 936680000 / 3149506}
     result = msgspec.convert(told, ResultRow)

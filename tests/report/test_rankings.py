@@ -394,7 +394,7 @@ def test_transport_that_is_best_over_all_sizes_comes_first_and_unmeasured_transp
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
 
 
-def test_page_rankings_shows_one_statistic_by_size_and_links_to_the_other_side_by_side_pages(site: Path) -> None:
+def test_page_of_a_ranking_shows_one_statistic_for_each_size_and_links_to_the_pages_of_other_rankings(site: Path) -> None:
     html = (site / "rankings.html").read_text()
     glance = html[html.index('class="tl-glance"') : html.index("</section>", html.index('class="tl-glance"'))]
 

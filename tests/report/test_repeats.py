@@ -233,7 +233,7 @@ def test_worse_group_of_rates_is_the_group_with_the_lower_rates() -> None:
     assert standing(rates.cells("goodput", "mean")[64]) == (140.0, 131.0, 141.0)
 
 
-def test_transport_with_runs_in_two_groups_is_the_best_only_if_its_worse_group_is_the_best() -> None:
+def test_transport_whose_runs_form_two_groups_is_the_best_only_if_even_its_worse_group_beats_all_others() -> None:
     between, slow = (300.0, 301.0, 302.0, 303.0, 304.0, 305.0), (900.0,) * 6
 
     assert leading({"inter-thread": TWO_GROUPS, "uds": between, "tcp": slow}) == ["uds"]
