@@ -14,7 +14,7 @@ from tacholog.runs import host
 
 
 @pytest.mark.parametrize("shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=" ".join)
-def test_script_for_other_hosts_reports_in_each_shell_the_properties_that_tacholog_reads_on_this_machine(shell: tuple[str, ...]) -> None:
+def test_script_for_remote_hosts_reports_the_same_properties_as_tacholog_in_each_shell(shell: tuple[str, ...]) -> None:
     if shutil.which(shell[0]) is None:
         leave_out(f"needs {shell[0]}")
 

@@ -46,7 +46,7 @@ def test_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
     )
 
 
-def test_table_with_tabs_is_read_until_the_row_to_which_other_text_is_attached() -> None:
+def test_table_with_tabs_is_read_until_a_row_continues_with_other_text() -> None:
     log = read(LOGS / "throughput-0.5.1.md")
 
     assert [(r.payload_bytes, r.conditions.demand) for r in log.records] == [
@@ -428,7 +428,7 @@ def test_table_with_decimal_commas_is_refused_even_if_a_spreadsheet_changed_the_
     assert (log.records, log.unknown) == ([], [])
 
 
-def test_reach_is_one_process_only_if_the_log_states_intraprocess() -> None:
+def test_both_sides_are_in_one_process_only_if_the_log_states_intraprocess() -> None:
     log = read(LOGS / "latency-intraprocess.log")
 
     assert (log.account.facts.conditions.reach, log.account.facts.conditions.subscribers) == ("process", 1)

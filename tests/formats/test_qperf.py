@@ -56,7 +56,7 @@ def test_output_without_options_gives_only_the_latency() -> None:
     assert (record.payload_bytes, record.samples, record.conditions.planned_duration_s) == (None, None, None)
 
 
-def test_sizes_requested_in_round_numbers_are_multiples_of_1000_bytes() -> None:
+def test_sizes_printed_in_kb_and_mb_are_multiples_of_1000_bytes() -> None:
     records = logged("loop-of-calls.log").records
 
     assert [(record.payload_bytes, record.numbers[0].value, record.numbers[0].resolution) for record in records] == [
@@ -127,7 +127,7 @@ def test_sent_data_is_offered_and_only_received_data_is_goodput() -> None:
         ("udp-bw-times-differ.log", "goodput", 39_110_656 * 8, 38_194, 3),  # The test took 1.06 s and 1.00 s.
     ],
 )
-def test_block_is_read_if_the_figures_of_its_sides_differ_as_much_as_their_durations(
+def test_block_is_read_if_its_two_sides_differ_only_because_they_measured_for_different_times(
     name: str, metric: str, value: float, samples: int, line: int
 ) -> None:
     (record,) = logged(name).records
@@ -257,14 +257,14 @@ def test_unknown_row_is_reported_as_unknown_and_affects_no_other_row() -> None:
     assert len(log.records) == 1
 
 
-def test_counts_without_a_blank_after_their_digits_are_read() -> None:
+def test_counts_are_read_even_if_the_blank_after_the_digits_is_missing() -> None:
     band, latency = read(LOGS / "stripped-counts.log").records
 
     assert (band.numbers[0].value, band.numbers[1].value) == (8.03e9 * 8, 123e3)
     assert (latency.numbers[0].value, latency.numbers[1].value, latency.samples) == (33_900, 29.5e3, 147_697 + 147_698)
 
 
-def test_count_below_a_thousand_without_a_blank_after_its_digits_is_unknown_because_digits_may_be_missing() -> None:
+def test_count_below_a_thousand_is_unknown_if_it_ends_the_line_because_digits_may_be_missing() -> None:
     text = (LOGS / "stripped-counts.log").read_text(encoding="utf-8").replace("rem_recv_msgs   =  147,698", "rem_recv_msgs   =      147")
 
     latency = read_text(text, "qperf").records[-1]
@@ -328,7 +328,7 @@ def test_each_kind_of_operation_is_a_separate_condition(name: str, transport: st
     assert (record.conditions.transport, record.conditions.definition) == (transport, definition)
 
 
-def test_parameters_for_sending_messages_are_settings() -> None:
+def test_printed_parameters_such_as_the_socket_buffer_are_settings() -> None:
     band, latency = read(LOGS / "socket-buffer.log").records
 
     assert band.conditions.settings == latency.conditions.settings == '{"loc_affinity": "1", "sock_buf_size": "64 KiB (65,536)"}'

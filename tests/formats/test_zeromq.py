@@ -43,7 +43,7 @@ def test_each_of_several_blocks_becomes_a_separate_record() -> None:
     assert [record.test for record in read_text(LATENCY + THROUGHPUT + LATENCY).records] == ["latency", "throughput", "latency"]
 
 
-def test_block_with_a_line_with_the_elapsed_time_before_its_results_is_read() -> None:
+def test_block_is_read_even_if_it_states_the_elapsed_time_before_its_results() -> None:
     (record,) = read(LOGS / "layout-elapsed-thr.log").records
 
     assert record.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=400000, resolution=1, line=4)
@@ -76,7 +76,7 @@ def test_megabit_of_nng_is_2_to_the_power_of_20_bits() -> None:
     assert rate == Number(metric="message_rate", statistic="mean", value=268817, resolution=1, line=4)
 
 
-def test_resolution_of_a_mean_of_nng_is_one_millisecond_divided_by_the_number_of_half_round_trips() -> None:
+def test_mean_latency_of_nng_has_the_resolution_of_one_millisecond_divided_by_the_half_round_trips() -> None:
     (record,) = read(LOGS / "nng-2.0-remote-lat.log").records
 
     assert record.numbers == (
@@ -84,7 +84,7 @@ def test_resolution_of_a_mean_of_nng_is_one_millisecond_divided_by_the_number_of
     )  # 1 ms divided by 10000 half round trips.
 
 
-def test_recorded_logs_have_the_printed_numbers() -> None:
+def test_records_have_the_numbers_printed_in_the_logs() -> None:
     latencies = [(record.payload_bytes, record.numbers[0].value) for record in read(LOGS / "libzmq-4.3.4-remote-lat.log").records]
 
     assert latencies == [(64, 31555), (4096, 60629)]

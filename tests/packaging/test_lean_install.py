@@ -87,7 +87,7 @@ def test_installation_including_bytecode_is_not_larger_than_its_limit(environmen
 
 
 @pytest.mark.nightly
-def test_installation_contains_no_package_of_an_extra(lean: Path) -> None:
+def test_installation_contains_no_optional_package(lean: Path) -> None:
     code = f"from importlib.util import find_spec; print([name for name in {sorted({*sum(PACKAGES.values(), ())})} if find_spec(name)])"
     done = subprocess.run([lean / "bin/python", "-c", code], capture_output=True, text=True, check=True)
 
@@ -96,7 +96,7 @@ def test_installation_contains_no_package_of_an_extra(lean: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("words", [("parse", "--strict", "runs"), ("formats",), ("host",), ("scaffold", "mytool")], ids=" ".join)
-def test_command_that_reads_or_measures_needs_no_extra(lean: Path, measured: Path, words: tuple[str, ...]) -> None:
+def test_command_that_reads_or_measures_needs_no_optional_packages(lean: Path, measured: Path, words: tuple[str, ...]) -> None:
     done = tacholog(lean, *words, cwd=measured)
 
     assert done.returncode == 0, done.stderr
@@ -160,7 +160,7 @@ def test_command_without_its_extra_states_the_command_to_install_it(lean: Path, 
     assert done.stderr.endswith(f': pip install "tacholog[{EXTRAS[command]}]"\n')
 
 
-def test_only_the_rooms_site_and_sphinx_import_packages_of_the_extra_site(checkout: Path) -> None:
+def test_only_the_subpackages_site_and_sphinx_import_packages_of_the_extra_site(checkout: Path) -> None:
     package = checkout / "parsers/tacholog"
     heavy = {*PACKAGES["site"], "docutils"} - {*PACKAGES["diff"]}
     found = {
