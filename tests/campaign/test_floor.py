@@ -1,4 +1,4 @@
-"""Controls of a campaign: its own controls, or else the floor, which is a set of short runs of perftest."""
+"""Control runs of a campaign: those in the campaign file, or else short runs of perftest that are added (the floor)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaps are conditions that comparisons need and that nothing states. They are reported in the plan, and after the first log of each variant."""
+"""Conditions that comparisons need but that nothing states are reported in the plan, and after the first log of each variant."""
 
 from __future__ import annotations
 

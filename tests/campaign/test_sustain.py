@@ -62,7 +62,7 @@ def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple
 def test_search_requests_the_same_trials_as_perftest() -> None:
     _, trials = search(SearchPlan(), lambda order, _: order.rate_per_s <= 50_000)
 
-    # bench/tests/sustain_test.cpp has the same list.
+    # The test of perftest, bench/tests/sustain_test.cpp, has the same list of trials.
     assert " ".join(trials) == ("1000s 4000s 16000s 64000s 32000s 45255s 53817s 49351s 51536s 50432s 49889s 50160s 49889F 49889F 50160F 50160F")
 
 

@@ -262,17 +262,17 @@ def test_configuration_becomes_the_conditions_of_the_run() -> None:
 
     assert facts.conditions == Conditions(
         transport="udp",
-        reach="network",  # Not in the log, which is older than the key reach.
+        reach="network",  # The log does not state it, because the log is older than the key reach.
         data_path="copy",
         payload_touched="write+read",
         reliability="best-effort",
         load_mode="closed",
         waiting="busy-poll",
-        tuning="none",  # Not in the log, which is older than the option for tuning.
+        tuning="none",  # The log is older than the option for tuning.
         warmup="fixed",
         publishers=1,
         subscribers=1,
-        batch_bytes=0,  # Not in the log, which is older than batches.
+        batch_bytes=0,  # The log is older than the option for batches.
         planned_duration_s=0.02,
     )
     assert facts.environment["affinity_pub_achieved"] == "0"
@@ -356,7 +356,7 @@ def test_impossible_line_is_broken_and_affects_no_other_line(changed: Changed, s
     log = changed(f"native/{sample}", old, new)
 
     assert log.broken == [f"text:{broken}"]
-    lost = broken.split(": ")[1].startswith(("latency", "throughput", "cost", "sustain"))  # Other lines hold no result.
+    lost = broken.split(": ")[1].startswith(("latency", "throughput", "cost", "sustain"))  # Other lines contain no result.
     assert len(log.records) == len(read(LOGS / sample).records) - lost
 
 

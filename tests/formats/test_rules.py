@@ -94,7 +94,7 @@ def test_bulk_reading_stops_before_a_line_that_fails_a_check(doubtful: str) -> N
     block = rows_of(run, like)
 
     assert block is not None
-    assert block.lines.tolist() == [2, 3]  # The line before the failing line is part of the step.
+    assert block.lines.tolist() == [2, 3]  # Bulk reading includes the line directly before the failing line.
 
 
 def test_line_is_checked_against_the_line_before() -> None:
