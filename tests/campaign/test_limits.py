@@ -103,7 +103,7 @@ def disturbed(tmp_path: Path) -> Path:
 
 
 def mark_disturbed(file: Path) -> None:
-    """Write a high load of others before the run into its manifest."""
+    """Write into the manifest that other programs caused a high load before the run."""
     lines = [line for line in file.read_text().splitlines() if not line.startswith("other_load_before")]
     place = lines.index("[environment]") + 1
     file.write_text("\n".join([*lines[:place], 'other_load_before = "200000.00"', *lines[place:]]) + "\n")

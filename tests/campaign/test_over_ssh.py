@@ -131,7 +131,7 @@ def test_programs_are_found_through_the_variable_path_of_the_remote_host(lab: Ca
         machine.close()
 
 
-def test_readiness_is_detected_by_output_and_by_port(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_server_is_ready_when_its_output_contains_a_text_or_its_port_is_open(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
     listen = "import socket, time; s = socket.socket(); s.bind(('0.0.0.0', 4711)); s.listen(); print('on [port]', flush=True); time.sleep(1000)"

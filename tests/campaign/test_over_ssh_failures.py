@@ -72,7 +72,7 @@ def test_run_fails_and_the_server_is_ended_if_the_client_is_killed(tmp_path: Pat
     until(lambda: not processes_left(hosts), "nothing is left")
 
 
-def test_killed_watchdog_ends_its_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_process_on_a_host_is_ended_if_its_watchdog_there_is_killed(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"), ("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 
@@ -201,7 +201,7 @@ def test_missing_ssh_on_this_machine_is_reported_for_the_host(tmp_path: Path, mo
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
-def test_process_on_a_lost_host_cannot_be_started(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_process_cannot_be_started_on_a_host_whose_connection_is_lost(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 

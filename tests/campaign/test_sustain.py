@@ -155,7 +155,7 @@ print("For additional information visit our website")
 """
 
 
-def test_output_of_a_program_without_a_result_is_shown_even_if_the_program_ended_without_an_error(tmp_path: Path) -> None:
+def test_search_prints_the_output_of_a_tool_that_measured_nothing_and_ended_without_an_error(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=HELP)
 
     assert done.returncode == 1
@@ -165,7 +165,7 @@ def test_output_of_a_program_without_a_result_is_shown_even_if_the_program_ended
     assert len(done.stderr) < 1000
 
 
-def test_log_without_a_result_is_shown(tmp_path: Path) -> None:
+def test_search_prints_the_last_lines_of_a_log_without_a_result(tmp_path: Path) -> None:
     silent = f"{PROGRAM.partition('sockperf: [Total Run]')[0]}sockperf: No messages were received from the server. Is the server down?''')"
 
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=silent)

@@ -253,7 +253,7 @@ def test_number_of_sent_messages_is_marked_as_derived_if_the_log_has_only_the_re
     assert sent == Number(metric="messages_sent", statistic="total", value=1000, marks=("derived",))
 
 
-def test_second_dialect_is_detected_by_the_units_of_its_throughput() -> None:
+def test_log_of_version_5_10_is_detected_by_the_units_of_its_throughput() -> None:
     sender, receiver = read(LOGS / "latency-5.10.log").records
 
     assert (sender.payload_bytes, sender.conditions.data_path) == (65536, "zero-copy")

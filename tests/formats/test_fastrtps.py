@@ -302,7 +302,7 @@ def test_file_is_broken_if_only_its_name_states_whether_its_values_are_minima_or
     assert broken.startswith("latency-average-2.9.1.csv:2: only the file's name says whether these are minima or averages")
 
 
-def test_quoted_rates_belong_to_the_headings_above_the_rates() -> None:
+def test_rate_in_quotation_marks_belongs_to_the_heading_above_it() -> None:
     log = read(LOGS / "throughput-all.csv")
 
     assert [(r.payload_bytes, r.conditions.demand, value(r, "goodput")) for r in log.records] == [

@@ -100,7 +100,7 @@ def test_format_name_with_a_unit_belongs_to_the_same_package_as_the_name_without
     assert states["latency"].always == "definition"
 
 
-def test_summary_of_all_intervals_has_the_nearest_rank_percentiles_of_all_values() -> None:
+def test_percentiles_of_a_summary_are_computed_from_the_values_of_all_intervals_by_nearest_rank() -> None:
     log = read(LOGS / "python-1.2.hlog", "hdrhistogram:ns")
     stated = {name: value for name, (value, _) in numbers(log).items()}
 
@@ -128,7 +128,7 @@ def test_truncated_histogram_is_broken_and_the_summary_is_marked_as_partial() ->
     assert all("partial" in number.marks for number in summary.numbers)
 
 
-def test_deviation_of_the_python_library_is_not_read() -> None:
+def test_standard_deviation_printed_by_the_python_library_is_not_read() -> None:
     stated = numbers(read(LOGS / "python-us.hgrm", "hdrhistogram:us"))
 
     assert stated["mean"][0] == 28831  # The library did not divide the deviation below the table, 11967.267, by 1000.
@@ -159,7 +159,7 @@ def test_rule_of_an_import_can_state_the_unit_of_the_values(tmp_path: Path) -> N
     assert (row["value"], row["basis"], row["payload_bytes"]) == (15000.0, "rtt", 32)
 
 
-def test_table_is_indented_and_a_row_ends_with_a_blank() -> None:
+def test_table_is_read_if_it_is_indented_and_a_row_ends_with_a_blank() -> None:
     # In the README of wrk2, the table is indented, and the first row ends with a blank.
     table = (LOGS / "layout-c.hgrm").read_text()
     indented = "".join(f"    {line}\n" if line else "\n" for line in table.replace(" 1.00\n", " 1.00 \n").splitlines())

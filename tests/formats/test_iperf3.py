@@ -98,7 +98,7 @@ def test_side_of_an_interval_is_unknown_if_its_row_does_not_state_the_side(chang
 
 
 @pytest.mark.parametrize("name", ["tcp-both-ways.log", "server-both-ways.log"])
-def test_two_simultaneous_directions_become_separate_records(name: str) -> None:
+def test_two_directions_measured_at_the_same_time_become_separate_records(name: str) -> None:
     directions = {(record.side, record.participant): values_of(record) for record in summaries(logged(name))}
 
     rates = {key: numbers.get(("offered_goodput", "mean")) or numbers.get(("goodput", "mean")) for key, numbers in directions.items()}
@@ -304,7 +304,7 @@ def test_conditions_that_the_client_states_do_not_apply_to_the_output_of_the_ser
     assert (server.side, server.payload_bytes) == ("subscriber", None)
 
 
-def test_two_directions_in_json_become_separate_records() -> None:
+def test_two_directions_in_one_json_document_become_separate_records() -> None:
     rates = [(record.side, record.participant, values_of(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
 
     assert rates[1] == ("subscriber", None, 35142594208.121483)
@@ -393,7 +393,7 @@ def sum_changed(name: str, old: str, new: str) -> Log:
     return read_text(before + mark + after.replace(old, new, 1), "iperf3")
 
 
-def test_json_with_damaged_brackets_gives_the_results_before_the_damage_and_is_truncated(changed: Changed) -> None:
+def test_json_with_a_damaged_bracket_keeps_the_results_before_the_damage_and_its_run_is_truncated(changed: Changed) -> None:
     log = changed("iperf3/tcp.json", '\t"end":\t{\n', "")
 
     assert [record.scope for record in log.records] == ["interval"] * 3
@@ -537,7 +537,7 @@ def test_interval_in_json_from_version_3_7_on_is_broken_if_the_json_does_not_sta
     assert len(log.broken) == 14
 
 
-def test_duration_of_a_stream_is_its_end_time_if_its_rate_was_computed_with_the_end_time() -> None:
+def test_duration_of_a_stream_is_its_end_time_if_the_printed_rate_fits_only_the_end_time() -> None:
     text = (LOGS / "tcp-3.6.json").read_text().replace('"num_streams":\t1', '"num_streams":\t2')
 
     received = next(record for record in read_text(text, "iperf3").records if record.participant == "stream 5" and record.side == "subscriber")
@@ -749,7 +749,7 @@ def test_lines_that_begin_with_a_time_are_read_and_shown_unchanged() -> None:
 
 
 @pytest.mark.parametrize(("stamp", "time"), [("2026-11-23T01:37:45+0000", "2026-11-23T01:37:45+00:00"), ("2026-99-23T01:37:45Z", None)])
-def test_time_in_a_user_format_is_read_if_it_is_an_iso_time(stamp: str, time: str | None, tmp_path: Path) -> None:
+def test_time_before_each_line_is_read_as_start_time_only_if_it_is_an_iso_time(stamp: str, time: str | None, tmp_path: Path) -> None:
     path = tmp_path / "own.log"
     path.write_text(re.sub(r"Mon Nov 23 01:37:4[0-9] 2026", stamp, (LOGS / "tcp-timestamps.log").read_text()))
     log = read(path)
@@ -985,7 +985,7 @@ def test_more_lost_datagrams_than_sent_datagrams_are_impossible(changed: Changed
     assert values_of(received)["goodput", "mean"] == 300e6
 
 
-def test_rows_without_a_header_are_broken_with_this_reason(changed: Changed) -> None:
+def test_message_states_that_rows_have_no_header(changed: Changed) -> None:
     log = changed("iperf3/tcp.log", "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n", "")
 
     assert log.broken == [f"text:{line}: a row without the header of its columns" for line in (3, 4, 5)]

@@ -79,7 +79,7 @@ def test_member_outside_of_results_becomes_a_fact_as_soon_as_it_is_read() -> Non
     assert findings(DOCUMENT)[1] == Finding(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
 
 
-def test_document_on_one_line_has_the_same_records() -> None:
+def test_json_document_gives_the_same_records_if_it_is_on_one_line() -> None:
     assert records(" ".join(DOCUMENT.split())) == records(DOCUMENT) == [(64, 1500.0), (128, 2250.0)]
 
 

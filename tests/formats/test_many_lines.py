@@ -52,7 +52,7 @@ def columns(count: int = 5, value: float = 7.0, size: int = 64) -> RecordColumns
     return RecordColumns(np.ones(count, dtype=np.bool_), np.full(count, size), None, numbers)
 
 
-def test_lines_in_bulk_have_line_numbers_texts_and_cells() -> None:
+def test_lines_read_in_bulk_have_line_numbers_and_texts_and_numbers() -> None:
     part = five_lines(101).part(1, -1)
 
     assert (part.number, part.count) == (102, 3)

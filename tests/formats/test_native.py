@@ -156,7 +156,7 @@ def test_messages_dropped_for_a_slow_subscriber_are_counted(changed: Changed) ->
     assert record.number("messages_dropped", "total") == Number(metric="messages_dropped", statistic="total", value=2)
 
 
-def test_log_of_keyed_data_states_the_numbers_of_instances_and_of_received_instances() -> None:
+def test_log_of_keyed_messages_states_how_many_instances_exist_and_how_many_were_received() -> None:
     log = read(LOGS / "keyed-mock.log")
     small, large = (record for record in log.records if record.scope == "summary")
 

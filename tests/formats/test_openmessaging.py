@@ -129,7 +129,7 @@ def test_each_line_of_a_result_is_known() -> None:
         assert (read(LOGS / log).broken, read(LOGS / log).unknown) == ([], []), log
 
 
-def test_document_on_one_line_has_the_same_results() -> None:
+def test_json_result_gives_the_same_numbers_if_it_is_on_one_line() -> None:
     text = (LOGS / "kafka-2026.json").read_text()
 
     one_line = read_text(" ".join(text.split()) + "\n", "openmessaging")
@@ -137,7 +137,7 @@ def test_document_on_one_line_has_the_same_results() -> None:
     assert [values(record) for record in one_line.records] == [values(record) for record in read(LOGS / "kafka-2026.json").records]
 
 
-def test_document_with_sorted_members_and_one_value_per_line_has_the_same_numbers() -> None:
+def test_json_gives_the_same_numbers_if_its_members_are_sorted_and_each_value_is_on_one_line() -> None:
     text = json.dumps(json.loads((LOGS / "kafka-2026.json").read_text()), indent=2, sort_keys=True) + "\n"
 
     log = read_text(text)

@@ -146,7 +146,7 @@ def test_rates_in_bits_are_not_read_as_bytes_and_have_the_requested_number_of_di
     assert record.number("cpu_cost", "publisher") == Number(metric="cpu_cost", statistic="publisher", value=1.3267e9, resolution=1e5, line=7)
 
 
-def test_rows_with_unscaled_units_are_read() -> None:
+def test_rows_are_read_if_their_units_have_no_prefix_such_as_kilo() -> None:
     latency, bandwidth = logged("unscaled.log").records
 
     assert latency.numbers[0] == Number(metric="latency", statistic="mean", value=3443, resolution=1, line=2)

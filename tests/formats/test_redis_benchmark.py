@@ -65,7 +65,7 @@ def test_samples_are_the_requested_requests_even_if_more_requests_were_completed
 def test_payload_printed_for_a_user_defined_command_is_not_read_because_it_includes_the_command() -> None:
     (record,) = read(LOGS / "7.0-publish.log").records
 
-    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # publish, ch, 8 bytes, and their lengths.
+    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # "publish", "ch", 8 bytes of value, and three lengths.
     assert record.payload_bytes is None
 
 

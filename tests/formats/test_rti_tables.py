@@ -293,7 +293,7 @@ def test_json_interval_is_refused_if_its_minimum_is_above_the_minimum_of_the_int
     assert log.broken[0].startswith("text:20: the minimum grew or the maximum shrank")
 
 
-def test_json_of_a_publisher_that_continues_the_json_of_a_subscriber_is_refused() -> None:
+def test_json_that_begins_with_results_of_a_subscriber_and_ends_with_those_of_a_publisher_is_refused() -> None:
     subscriber, publisher = ((LOGS / f"printer-4.2-json-{side}.txt").read_text() for side in ("sub", "pub"))
 
     log = read_text(subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :], "rti")

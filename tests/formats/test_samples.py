@@ -51,7 +51,7 @@ def test_content_of_each_sample_log_is_detected_as_exactly_one_format(name: str,
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_each_line_of_a_log_is_in_one_class(name: str, path: Path) -> None:
+def test_each_line_of_a_sample_log_is_counted_in_exactly_one_class_of_lines(name: str, path: Path) -> None:
     log = read(path, name)
 
     assert sorted(number for event in log.events for number in event.lines) == list(range(1, log.account.total + 1))

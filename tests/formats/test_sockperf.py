@@ -257,7 +257,7 @@ def test_result_gives_no_record_if_its_last_line_has_no_line_end(changed: Change
     assert log.records == []
 
 
-def test_statistics_of_a_newer_version_after_the_mean_are_read(changed: Changed) -> None:
+def test_additional_statistics_that_newer_versions_print_are_read(changed: Changed) -> None:
     more = "std-dev=57.581, mean-ad=1.100, median-ad=0.090, siqr=0.069, cv=15.310, std-error=0.099, 99.0% ci=[3.506, 4.016])"
 
     record = changed("sockperf/ping-pong-udp.log", "std-dev=57.581)", more).records[0]

@@ -116,7 +116,7 @@ def test_control_sequences_of_a_terminal_are_removed_and_other_bytes_are_kept() 
     assert [line.text for line in lines] == ["12:00 red", "a\x00b\x1b\x1b["]
 
 
-def test_colours_do_not_hide_the_format_of_a_log(tmp_path: Path) -> None:
+def test_format_of_a_log_with_terminal_colours_is_detected(tmp_path: Path) -> None:
     assert read(written(tmp_path, f"\x1b[31mPackets/s(ave):\x1b[0m\n{LINE}\n".encode())).format == "rti"
 
 

@@ -50,7 +50,7 @@ def test_block_is_read_even_if_it_states_the_elapsed_time_before_its_results() -
 
 
 def test_rates_that_contradict_each_other_are_broken() -> None:
-    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # Like the rate of a tool with an overflow of a 32-bit integer.
+    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # As if a 32-bit integer of the tool had overflowed.
 
     assert [problem.reason for problem in log.problems] == ["the rates in msg/s and in Mb/s contradict each other"]
 
@@ -91,14 +91,14 @@ def test_records_have_the_numbers_printed_in_the_logs() -> None:
     assert [record.test for record in read(LOGS / "libzmq-4.3.4-inproc.log").records] == ["latency", "throughput"]
 
 
-def test_unit_microsecond_with_the_micro_sign_of_a_port_is_read() -> None:
+def test_latency_is_read_if_its_unit_is_written_with_the_greek_letter_mu() -> None:
     # From the README of CZTop's performance tests.
     text = "message size: 1000 [B]\nroundtrip count: 10000\nelapsed time: 0.805 [s]\naverage latency: 40.254 [\u03bcs]\n"
 
     assert [number.value for record in read_text(text).records for number in record.numbers] == [40254]
 
 
-def test_megabit_of_a_port_of_nng_is_read_as_10_to_the_power_of_6_bits_if_the_two_rates_show_this() -> None:
+def test_megabit_is_10_to_the_power_of_6_bits_if_the_two_printed_rates_show_this() -> None:
     # From the README of a port of nng's tests.
     text = "message size: 1000 [B]\nmessage count: 10000000\nthroughput: 911578 [msg/s]\nthroughput: 7292.624 [Mb/s]\n"
     (record,) = read_text(text).records

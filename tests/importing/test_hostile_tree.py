@@ -1,4 +1,4 @@
-"""Folders of strangers, full disks and kills: an error affects only its own log, and no run is incomplete."""
+"""Hostile folders, full disks and killed imports: an error affects only the log that causes it, and no run is incomplete."""
 
 from __future__ import annotations
 

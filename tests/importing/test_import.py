@@ -17,7 +17,7 @@ from tacholog.store.load import load
 MakeTree = Callable[..., Path]
 
 
-def test_logs_of_one_run_become_one_run_with_the_fields_of_their_paths(cluster: Path, tmp_path: Path) -> None:
+def test_publisher_and_subscriber_logs_of_one_run_are_imported_as_one_run_with_fields_from_their_paths(cluster: Path, tmp_path: Path) -> None:
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
 
     runs = manifests(tmp_path / "data")

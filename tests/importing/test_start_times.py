@@ -28,7 +28,9 @@ MakeTree = Callable[..., Path]
         ("31.01.2026", "%d.%m.%Y", "2026-01-31"),
     ],
 )
-def test_format_reads_the_time_in_a_name(tree: MakeTree, tmp_path: Path, name: str, form: str, time: str) -> None:
+def test_start_time_in_a_file_name_is_read_in_the_format_that_the_pattern_states(
+    tree: MakeTree, tmp_path: Path, name: str, form: str, time: str
+) -> None:
     logs = tree({f"x-{name}-sub.log": log_of("sub")})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", f"x-{{start_time:{form}}}-{{role}}.log")
@@ -46,7 +48,7 @@ def test_format_reads_the_time_in_a_name(tree: MakeTree, tmp_path: Path, name: s
         ("{release:%Y%m%d}.log", "only {start_time:...} takes a form"),
     ],
 )
-def test_format_without_a_complete_time_is_refused(pattern: str, message: str) -> None:
+def test_pattern_is_refused_if_its_time_format_does_not_give_a_complete_time(pattern: str, message: str) -> None:
     with pytest.raises(UnreadableInput) as error:
         read_pattern(pattern, "--map")
     assert message in str(error.value)

@@ -17,7 +17,7 @@ from tacholog.installation import PACKAGES
 
 pytestmark = pytest.mark.packaging
 MOST_MB = {"": 40, "[diff]": 300}
-# Prints a log of the real perftest for any arguments.
+# A program that prints a recorded log of perftest, whatever its arguments are.
 STUB = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
 CAMPAIGN = """
 system = "Tacholog perftest"

@@ -168,10 +168,10 @@ def rate_wishes() -> Iterator[Wish]:
 
 
 def reliable_wishes() -> Iterator[Wish]:
-    """The goals for reliable UDP, compared with two DDS over UDP. Fast DDS writes and reads its payloads, as perftest does."""
+    """The goals for reliable UDP, compared with two DDS libraries over UDP. Fast DDS writes and reads its payloads, as perftest does."""
     for transport in ("udp-reliable", "udp-multicast"):
         for size in DDS_BYTES:
-            for way in ("busy", "blocking"):  # The kinds of waiting that the two DDS have.
+            for way in ("busy", "blocking"):  # The kinds of waiting that both DDS libraries have.
                 for peer in ("ddsperf", "fastdds-udp"):
                     yield Wish((f"{transport} {way}", size, "p50"), (peer, size, "p50"), at_most(1))
             for peer in ("ddsperf", "fastdds-udp-rate"):

@@ -204,7 +204,7 @@ def test_runs_that_differ_in_another_field_are_not_mixed_and_the_chosen_value_is
 
 
 @pytest.mark.parametrize("typed", ["300 Mbit/s", "300mbit/s", "300000000"])
-def test_reader_can_choose_a_value(typed: str, tmp_path: Path) -> None:
+def test_question_with_a_chosen_value_is_answered_for_this_value_only(typed: str, tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="system", over="network_loss_percent", where={"network_bandwidth_bit_per_s": typed}))
