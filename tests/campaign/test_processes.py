@@ -421,7 +421,7 @@ def test_unknown_lines_are_no_problem_in_a_log_that_is_declared_to_have_no_resul
     assert shown.problems.to_dict("records") == []
 
 
-def test_log_that_is_declared_to_have_no_results_is_named_if_its_content_changed(tmp_path: Path) -> None:
+def test_change_of_a_log_that_is_declared_to_have_no_results_is_reported(tmp_path: Path) -> None:
     run = tmp_path / "data" / "one"
     run.mkdir(parents=True)
     (run / "server.log").write_bytes(b"listening\n")

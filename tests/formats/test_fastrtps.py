@@ -314,7 +314,7 @@ def test_rate_in_quotation_marks_belongs_to_the_heading_above_it() -> None:
     assert (record.conditions.demand, record.conditions.reliability, value(record, "goodput")) == (500, "reliable", 38.4677e6)
 
 
-def test_table_with_fewer_quoted_rates_than_headings_is_broken() -> None:
+def test_table_with_fewer_rates_than_headings_is_broken() -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace(',"77.165"', ""), "fastrtps")
 
     assert log.records == []
@@ -322,7 +322,7 @@ def test_table_with_fewer_quoted_rates_than_headings_is_broken() -> None:
 
 
 @pytest.mark.parametrize("heading", ["0 bytes; demand 200", "16 bytes; demand 0"])
-def test_quoted_heading_with_zero_bytes_or_messages_is_broken(heading: str) -> None:
+def test_heading_in_quotation_marks_with_zero_bytes_or_messages_is_broken(heading: str) -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace("16 bytes; demand 200", heading), "fastrtps")
 
     assert log.records == []

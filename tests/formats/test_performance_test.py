@@ -482,7 +482,7 @@ def test_json_without_its_header_is_refused_because_its_conditions_are_unknown()
     assert (log.records, log.broken) == ([], ["text:1: the description of the run in the JSON is garbled"])
 
 
-def test_json_of_an_hour_is_read_even_though_it_is_a_single_line() -> None:
+def test_json_of_a_run_of_one_hour_is_read_although_it_is_a_single_line() -> None:
     head, separator, results = JSON.partition('"analysis_results":[')
     last = results[results.rindex('{"experiment_start"') : results.index("]}")]
     hour = (last.replace("4001100998", f"{second}001100998") for second in range(5, 3605))

@@ -92,7 +92,7 @@ def test_ten_cells_of_a_web_page_become_one_record_with_the_reliability_stated_a
     assert reliable.conditions.transport == "UDPv4_WAN"
 
 
-def test_record_of_a_page_has_the_lines_of_its_cells() -> None:
+def test_record_of_a_web_page_has_the_lines_of_its_cells() -> None:
     event = next(event for event in read(LOGS / "page.txt").events if isinstance(event.what, Record))
 
     assert (event.line, event.last_line) == (29, 47)

@@ -57,7 +57,7 @@ def test_condition_missing_in_a_banner_is_not_taken_from_the_previous_run(tmp_pa
     assert read(both).records[-1].conditions.load_mode is None
 
 
-def test_latency_test_with_a_rate_is_a_closed_loop() -> None:
+def test_latency_test_with_a_given_rate_is_still_a_closed_loop() -> None:
     conditions = read(LOGS / "notices-pub.log").account.facts.conditions
 
     assert (conditions.load_mode, conditions.offered_rate_per_s) == ("closed", 1000)

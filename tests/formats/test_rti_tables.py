@@ -307,7 +307,7 @@ def test_two_merged_documents_of_json_are_refused() -> None:
     assert log.records == []
 
 
-def test_page_without_processor_times_in_its_rows_is_read() -> None:
+def test_web_page_without_processor_times_in_its_rows_is_read() -> None:
     log = read(LOGS / "page-routing.txt")
 
     assert [record.payload_bytes for record in log.records] == [32, 64, 128]
@@ -317,7 +317,7 @@ def test_page_without_processor_times_in_its_rows_is_read() -> None:
     assert log.records[0].number("cpu_of_machine", "mean") is None
 
 
-def test_each_number_read_from_a_page_states_its_line() -> None:
+def test_each_number_read_from_a_web_page_states_its_line() -> None:
     lines = (LOGS / "page-routing.txt").read_text(encoding="utf-8").splitlines()
 
     for record in read(LOGS / "page-routing.txt").records:
@@ -335,7 +335,7 @@ def test_processor_time_at_the_end_of_a_row_is_recognised_by_its_decimals() -> N
     assert second.payload_bytes == 64
 
 
-def test_row_of_a_page_is_refused_if_its_last_cell_is_missing() -> None:
+def test_row_of_a_web_page_is_refused_if_its_last_cell_is_missing() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9822\n\n128\n", "128\n")
 
     log = read_text(text, "rti")
@@ -344,19 +344,19 @@ def test_row_of_a_page_is_refused_if_its_last_cell_is_missing() -> None:
     assert log.broken[0] == "text:49: cells of this row are missing or out of place"
 
 
-def test_row_of_a_page_with_uneven_distances_between_its_cells_is_refused() -> None:
+def test_row_of_a_web_page_with_uneven_distances_between_its_cells_is_refused() -> None:
     text = (LOGS / "page-subscribers.txt").read_text(encoding="utf-8").replace("\n64\n\n512.3\n", "\n64\n\n\n512.3\n")
 
     assert read_text(text, "rti").broken[0] == "text:45: cells of this row are missing or out of place"
 
 
-def test_last_row_of_a_page_with_an_additional_cell_is_refused() -> None:
+def test_last_row_of_a_web_page_with_an_additional_cell_is_refused() -> None:
     text = (LOGS / "page-throughput.txt").read_text(encoding="utf-8") + "7\n\nBehind the table.\n"
 
     assert [record.payload_bytes for record in read_text(text, "rti").records] == [32]
 
 
-def test_page_of_throughput_is_read_like_a_summary() -> None:
+def test_web_page_with_throughput_results_is_read_like_the_summary_of_a_log() -> None:
     lossy, reliable = read(LOGS / "page-throughput.txt").records
 
     assert (lossy.payload_bytes, lossy.samples) == (32, 16_333_991)
@@ -365,7 +365,7 @@ def test_page_of_throughput_is_read_like_a_summary() -> None:
     assert values(reliable, "goodput") == {"mean": 890.5e6}
 
 
-def test_number_of_subscribers_is_read_from_a_page() -> None:
+def test_number_of_subscribers_is_read_from_the_text_of_a_web_page() -> None:
     _, spread, small, _ = read(LOGS / "page-subscribers.txt").records
 
     assert spread.conditions.subscribers == 8
@@ -437,7 +437,7 @@ def test_tables_of_perftest_lite_are_read() -> None:
     )
 
 
-def test_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9999() -> None:
+def test_web_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9999() -> None:
     log = read(LOGS / "page-micro-2.4.14-latency.txt")
 
     assert [record.payload_bytes for record in log.records] == [32, 64, 128, 256, 1024, 4096, 8192]
@@ -457,7 +457,7 @@ def test_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9999(
     assert (log.broken, log.format) == ([], "rti")
 
 
-def test_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_header_has_a_unit() -> None:
+def test_web_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_header_has_a_unit() -> None:
     log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
 
     assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
@@ -467,7 +467,7 @@ def test_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_heade
     assert (log.records[0].conditions.keyed, log.broken) == (True, [])
 
 
-def test_page_with_one_row_per_line_is_read_with_the_conditions_stated_in_its_title() -> None:
+def test_web_page_with_one_row_per_line_is_read_with_the_conditions_stated_in_its_title() -> None:
     log = read(LOGS / "page-micro-3.0.3.txt")
 
     memory, udp, throughput = log.records[:8], log.records[8:11], log.records[11:]
@@ -526,7 +526,7 @@ def test_processor_time_is_read_below_the_header_cpu_percent_without_brackets() 
     assert len(others) == 2
 
 
-def test_doubled_percent_signs_in_the_headers_of_the_page_of_c_sharp_are_read() -> None:
+def test_doubled_percent_signs_in_the_headers_of_the_web_page_of_c_sharp_are_read() -> None:
     log = read(LOGS / "page-csharp.txt")
 
     assert [(record.payload_bytes, values(record)["p90"], values(record)["p99.9999"]) for record in log.records] == [

@@ -481,7 +481,7 @@ def test_option_verbose_lists_each_run_with_its_logs(cluster: Path) -> None:
     assert "throughput-test/hostnetwork-udp/01\n    throughput-test/hostnetwork-udp/test-1/rtiperftest-pub0.log  publisher, rti\n" in said
 
 
-def test_subfolder_with_runs_is_skipped(cluster: Path, tmp_path: Path) -> None:
+def test_import_skips_subfolders_that_already_contain_runs(cluster: Path, tmp_path: Path) -> None:
     import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
     (cluster / "done").mkdir()
     (cluster / "data/throughput-test").rename(cluster / "done/data")

@@ -115,7 +115,7 @@ def test_command_that_reads_or_measures_needs_no_optional_packages(lean: Path, m
     ],
     ids=" ".join,
 )
-def test_command_that_compares_or_exports_needs_only_the_extra_diff(comparing: Path, measured: Path, words: tuple[str, ...]) -> None:
+def test_command_that_compares_or_exports_needs_only_the_optional_packages_of_diff(comparing: Path, measured: Path, words: tuple[str, ...]) -> None:
     done = tacholog(comparing, *words, cwd=measured)
 
     assert done.returncode == 0, done.stderr
@@ -124,7 +124,7 @@ def test_command_that_compares_or_exports_needs_only_the_extra_diff(comparing: P
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["text", "markdown", "json", "html", "github"])
-def test_two_releases_are_compared_with_the_extra_diff(comparing: Path, checkout: Path, tmp_path: Path, kind: str) -> None:
+def test_two_releases_are_compared_with_the_optional_packages_of_diff(comparing: Path, checkout: Path, tmp_path: Path, kind: str) -> None:
     sides = [checkout / "data/perftest/0.2.0-to-0.3.0" / release for release in ("old", "new")]
 
     done = tacholog(comparing, "diff", "--format", kind, *sides, cwd=tmp_path)
@@ -134,14 +134,14 @@ def test_two_releases_are_compared_with_the_extra_diff(comparing: Path, checkout
 
 
 @pytest.mark.nightly
-def test_contributed_runs_are_checked_without_an_extra(lean: Path, checkout: Path, tmp_path: Path) -> None:
+def test_contributed_runs_are_checked_without_optional_packages(lean: Path, checkout: Path, tmp_path: Path) -> None:
     done = tacholog(lean, "check", checkout / "data/ecal", cwd=tmp_path)
 
     assert ", 0 problems" in done.stderr or "hosts/" in done.stdout, done.stderr
 
 
 @pytest.mark.nightly
-def test_two_builds_are_compared_with_the_extra_diff(comparing: Path, measured: Path) -> None:
+def test_two_builds_are_compared_with_the_optional_packages_of_diff(comparing: Path, measured: Path) -> None:
     perftest = measured / "perftest"
     done = tacholog(
         comparing, "ab", "--no-control", perftest, perftest, "small.toml", "--pairs", "6", "--format", "json", "--output", "pairs", cwd=measured
@@ -152,7 +152,7 @@ def test_two_builds_are_compared_with_the_extra_diff(comparing: Path, measured: 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("command", EXTRAS)
-def test_command_without_its_extra_states_the_command_to_install_it(lean: Path, measured: Path, command: str) -> None:
+def test_command_states_how_to_install_its_missing_optional_packages(lean: Path, measured: Path, command: str) -> None:
     done = tacholog(lean, command, "some", "words", cwd=measured)
 
     assert done.returncode == 2
@@ -160,7 +160,7 @@ def test_command_without_its_extra_states_the_command_to_install_it(lean: Path, 
     assert done.stderr.endswith(f': pip install "tacholog[{EXTRAS[command]}]"\n')
 
 
-def test_only_the_subpackages_site_and_sphinx_import_packages_of_the_extra_site(checkout: Path) -> None:
+def test_only_the_subpackages_site_and_sphinx_import_the_optional_packages_of_the_site(checkout: Path) -> None:
     package = checkout / "parsers/tacholog"
     heavy = {*PACKAGES["site"], "docutils"} - {*PACKAGES["diff"]}
     found = {

@@ -142,7 +142,7 @@ def test_first_of_several_equally_suitable_labels_is_the_subject_of_the_question
     )
 
 
-def test_cell_has_the_median_of_its_runs_and_names_the_run_with_this_value(tmp_path: Path) -> None:
+def test_each_cell_of_an_answer_has_the_median_of_its_runs_and_names_the_run_with_this_value(tmp_path: Path) -> None:
     for number, latency_us in enumerate((11.0, 14.0, 10.0, 12.0)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 30.0, labels={"plugin": "b"})
