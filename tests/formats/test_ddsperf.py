@@ -1,4 +1,4 @@
-"""ddsperf: the meaning of its lines. Expected values are typed from the logs in ``ddsperf/`` (see its README)."""
+"""ddsperf: the meaning of its lines. Expected values were copied by hand from the logs in ``ddsperf/`` (see its README)."""
 
 from __future__ import annotations
 

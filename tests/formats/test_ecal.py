@@ -1,4 +1,7 @@
-"""eCAL: the output of its samples and the tables of its documentation. Expected values are typed from the logs in ``ecal/`` (see its README)."""
+"""eCAL: the output of its samples and the tables of its documentation.
+
+Expected values were copied by hand from the logs in ``ecal/`` (see its README).
+"""
 
 from __future__ import annotations
 

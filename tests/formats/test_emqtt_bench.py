@@ -1,4 +1,4 @@
-"""emqtt-bench: a line for each counter and second. Expected values are typed from the files in ``emqtt_bench/`` (see its README)."""
+"""emqtt-bench: a line for each counter and second. Expected values were copied by hand from the files in ``emqtt_bench/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Fast RTPS and Fast DDS: the output and the exports of their tests. Expected values are typed from the logs in ``fastrtps/`` (see its README)."""
+"""Fast RTPS and Fast DDS: the output and the exports of their tests.
+
+Expected values were copied by hand from the logs in ``fastrtps/`` (see its README).
+"""
 
 from __future__ import annotations
 

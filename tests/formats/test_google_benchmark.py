@@ -1,4 +1,4 @@
-"""Google Benchmark and github-action-benchmark: the numbers that are results. Expected values are typed from the samples."""
+"""Google Benchmark and github-action-benchmark: the numbers that are results. Expected values were copied by hand from the samples."""
 
 from __future__ import annotations
 

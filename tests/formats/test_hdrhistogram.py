@@ -1,4 +1,7 @@
-"""HdrHistogram: percentile tables and logs of intervals. Expected values are typed from the samples in ``hdrhistogram/`` (see its README)."""
+"""HdrHistogram: percentile tables and logs of intervals.
+
+Expected values were copied by hand from the samples in ``hdrhistogram/`` (see its README).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def test_log_without_a_stated_unit_gives_a_hint_and_no_records(path: Path) -> No
 
 
 @pytest.mark.parametrize(("unit", "nanoseconds"), [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)])
-def test_name_of_the_format_ends_with_the_unit_of_the_values(unit: str, nanoseconds: float) -> None:
+def test_unit_after_the_name_of_the_format_is_the_unit_of_the_values(unit: str, nanoseconds: float) -> None:
     assert numbers(read_text(TABLE, f"hdrhistogram:{unit}"))["p50"][0] == 15 * nanoseconds
 
 

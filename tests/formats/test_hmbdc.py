@@ -1,4 +1,7 @@
-"""hmbdc: the output of a pinger, a ponger and the performance sample. Expected values are typed from the logs in ``hmbdc/`` (see its README)."""
+"""hmbdc: the output of a pinger, a ponger and the performance sample.
+
+Expected values were copied by hand from the logs in ``hmbdc/`` (see its README).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The iceoryx2 benchmarks: the meaning of their lines. Expected values are typed from the logs in ``iceoryx2/`` (see its README)."""
+"""The iceoryx2 benchmarks: the meaning of their lines. Expected values were copied by hand from the logs in ``iceoryx2/`` (see its README)."""
 
 from __future__ import annotations
 

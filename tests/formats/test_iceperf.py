@@ -1,4 +1,4 @@
-"""iceperf: the meaning of its tables. Expected values are typed from the logs in ``iceperf/`` (see its README)."""
+"""iceperf: the meaning of its tables. Expected values were copied by hand from the logs in ``iceperf/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""iperf3: the meaning of its text and JSON. Expected values are typed from the logs in ``iperf3/`` (see its README)."""
+"""iperf3: the meaning of its text and JSON. Expected values were copied by hand from the logs in ``iperf3/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -952,7 +952,7 @@ def test_unknown_line_changes_no_record(where: int) -> None:
     assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records
 
 
-def test_description_of_the_test_is_read_without_the_type_of_service_that_newer_versions_print(changed: Changed) -> None:
+def test_description_of_a_test_by_an_old_version_is_read_although_it_lacks_the_type_of_service(changed: Changed) -> None:
     log = changed("iperf3/tcp-verbose.log", "2 second test, tos 0", "2 second test")
 
     assert log.records == logged("tcp-verbose.log").records

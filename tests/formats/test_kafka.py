@@ -1,4 +1,4 @@
-"""Kafka's performance tools: the meaning of their lines. Expected values are typed from the logs in ``kafka/`` (see its README)."""
+"""Kafka's performance tools: the meaning of their lines. Expected values were copied by hand from the logs in ``kafka/`` (see its README)."""
 
 from __future__ import annotations
 

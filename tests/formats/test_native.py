@@ -1,4 +1,4 @@
-"""The native log: expected values are typed from the logs in ``native/`` (see its README)."""
+"""The native log: expected values were copied by hand from the logs in ``native/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nats bench: the meaning of its rates and times. Expected values are typed from the logs in ``nats_bench/`` (see its README)."""
+"""nats bench: the meaning of its rates and times. Expected values were copied by hand from the logs in ``nats_bench/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""OpenMessaging Benchmark: the meaning of its JSON and its lines. Expected values are typed from the logs in ``openmessaging/`` (see its README)."""
+"""OpenMessaging Benchmark: the meaning of its JSON and its lines.
+
+Expected values were copied by hand from the logs in ``openmessaging/`` (see its README).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def test_end_to_end_latency_is_unknown_if_all_samples_were_dropped() -> None:
     assert {(number.value, number.marks) for number in numbers} == {(None, ("drops_samples",))}
 
 
-def test_publish_latency_in_a_file_without_a_delay_has_the_definition_of_old_versions_and_no_load_mode() -> None:
+def test_file_without_a_publish_delay_is_read_as_a_result_of_an_old_version() -> None:
     record = summary("kafka-2020-acks-all.json", "omb-publish-2017")
 
     assert (record.conditions.load_mode, record.payload_bytes) == (None, None)

@@ -1,4 +1,4 @@
-"""performance_test: the meaning of its tables. Expected values are typed from the logs in ``performance_test/`` (see its README)."""
+"""performance_test: the meaning of its tables. Expected values were copied by hand from the logs in ``performance_test/`` (see its README)."""
 
 from __future__ import annotations
 

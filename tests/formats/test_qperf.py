@@ -1,4 +1,4 @@
-"""qperf: the meaning of its blocks. Expected values are typed from the logs in ``qperf/`` (see its README)."""
+"""qperf: the meaning of its blocks. Expected values were copied by hand from the logs in ``qperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def test_single_tab_instead_of_blanks_changes_nothing(name: str) -> None:
         ("ver_rc_fetch_add", "RDMA RC fetch and add, verified", "qperf-bandwidth"),
     ],
 )
-def test_each_kind_of_operation_is_a_separate_condition(name: str, transport: str, definition: str) -> None:
+def test_transport_includes_the_kind_of_rdma_operation(name: str, transport: str, definition: str) -> None:
     figure = {"lat": "latency  =  2 us", "bw": "bw  =  855 MB/sec"}.get(name.rpartition("_")[2], "msg_rate  =  2 M/sec")
 
     (record,) = read_text(f"{name}:\n    {figure}\n", "qperf").records

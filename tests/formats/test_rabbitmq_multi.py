@@ -1,4 +1,4 @@
-"""PerfTestMulti of RabbitMQ: the samples of its JSON. Expected values are typed from the files in ``rabbitmq_multi/`` (see its README)."""
+"""PerfTestMulti of RabbitMQ: the samples of its JSON. Expected values were copied by hand from the files in ``rabbitmq_multi/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""RabbitMQ PerfTest: the meaning of its rates and latencies. Expected values are typed from the logs in ``rabbitmq_perftest/`` (see its README)."""
+"""RabbitMQ PerfTest: the meaning of its rates and latencies.
+
+Expected values were copied by hand from the logs in ``rabbitmq_perftest/`` (see its README).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""perftest of linux-rdma: tables and JSON. Expected values are typed from the files in ``rdma_perftest/`` (see its README)."""
+"""perftest of linux-rdma: tables and JSON. Expected values were copied by hand from the files in ``rdma_perftest/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""redis-benchmark: CSV, text and ``-q``. Expected values are typed from the files in ``redis_benchmark/`` (see its README)."""
+"""redis-benchmark: CSV, text and ``-q``. Expected values were copied by hand from the files in ``redis_benchmark/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RTI Perftest: the meaning of its lines and pages. Expected values are typed from the logs in ``rti/`` (see its README)."""
+"""RTI Perftest: the meaning of its lines and pages. Expected values were copied by hand from the logs in ``rti/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_last_line_of_a_run_over_tls_is_read_although_stray_bytes_precede_it() -
     assert (log.unknown, log.account.status) == ([], "ok")
 
 
-def test_latency_rows_and_throughput_rows_without_a_header_differ_in_their_number_of_decimals() -> None:
+def test_latency_and_throughput_rows_without_a_header_are_distinguished_by_their_number_of_decimals() -> None:
     assert read(LOGS / "printer-3.1-csv-sub-no-heads.csv").records[0].test == "throughput"
     assert read(LOGS / "printer-3.1-csv-pub-no-heads.csv").records[0].test == "latency"
 

@@ -72,7 +72,7 @@ def test_loss_that_is_printed_without_a_percentage_is_read_only_as_a_count() -> 
     assert first.number("loss", "total") is None
 
 
-def test_nanoseconds_and_microseconds_with_three_decimals_of_high_resolution_builds_are_read() -> None:
+def test_latencies_of_high_resolution_builds_are_read_in_nanoseconds_and_in_microseconds() -> None:
     interval, nanoseconds, microseconds = read(LOGS / "legacy-nanoseconds-pub.log").records
 
     assert values(interval)["last"] == 3250

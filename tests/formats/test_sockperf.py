@@ -1,4 +1,4 @@
-"""sockperf: the output of its client. Expected values are typed from the logs in ``sockperf/`` (see its README)."""
+"""sockperf: the output of its client. Expected values were copied by hand from the logs in ``sockperf/`` (see its README)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zenoh's examples: round trips and rates. Expected values are typed from the samples in ``zenoh/``."""
+"""zenoh's examples: round trips and rates. Expected values were copied by hand from the samples in ``zenoh/``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The performance tests of ZeroMQ: blocks of three to five lines. Expected values are typed from the texts."""
+"""The performance tests of ZeroMQ: blocks of three to five lines. Expected values were copied by hand from the texts."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ subject = "system"
     assert "How fast is the bus? The median latency of Bus is 11.5 µs." in text_of(tmp_path / "site" / "index.html").replace(" # ", " ")
 
 
-def test_title_of_a_page_says_no_transport_named_instead_of_not_stated(lossy: Path) -> None:
+def test_page_of_runs_without_a_stated_transport_has_a_readable_title(lossy: Path) -> None:
     pages = [page.read_text(encoding="utf-8") for page in lossy.glob("*/*.html")]
     titles = {re.sub(r"<[^>]+>", "", title) for page in pages for title in re.findall(r"<h1>(.*?)<a", page)}
 
