@@ -78,7 +78,7 @@ def run_folder(tmp_path: Path) -> Path:
 
 
 def processes_left(hosts: TwoHosts) -> dict[int, str]:
-    """Return the processes that remain on both hosts, and the connections of the campaign here."""
+    """Return the processes that remain on both hosts, and the ssh connections of the campaign that remain on this machine."""
     return hosts.processes("a") | hosts.processes("b") | hosts.local_processes()
 
 

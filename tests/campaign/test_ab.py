@@ -72,7 +72,7 @@ def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
 
 
 @pytest.mark.core
-def test_sides_run_next_to_each_other_in_alternating_order_and_are_compared(tmp_path: Path, perftest: Path) -> None:
+def test_old_and_new_build_run_directly_after_each_other_in_changing_order_and_are_compared(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--format", "json", cwd=tmp_path)
 
     report = json.loads(done.stdout)
@@ -114,7 +114,7 @@ def test_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: Path
 
 
 @pytest.mark.core
-def test_plan_of_few_pairs_states_that_so_few_pairs_never_give_a_verdict(tmp_path: Path, perftest: Path) -> None:
+def test_plan_states_that_there_are_too_few_pairs_for_any_verdict(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     one, six = (ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--pairs", pairs, cwd=tmp_path).stderr for pairs in ("1", "6"))
@@ -125,7 +125,7 @@ def test_plan_of_few_pairs_states_that_so_few_pairs_never_give_a_verdict(tmp_pat
 
 
 @pytest.mark.core
-def test_option_detect_plans_as_many_pairs_as_are_needed_to_detect_the_change(tmp_path: Path, perftest: Path) -> None:
+def test_option_detect_plans_enough_pairs_to_detect_the_stated_change(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--detect", "5%", cwd=tmp_path)
@@ -136,7 +136,7 @@ def test_option_detect_plans_as_many_pairs_as_are_needed_to_detect_the_change(tm
 
 
 @pytest.mark.core
-def test_change_that_no_number_of_pairs_detects_is_not_measured(tmp_path: Path, perftest: Path) -> None:
+def test_comparison_is_refused_if_no_number_of_pairs_can_detect_the_change(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--detect", "2", cwd=tmp_path)
 
     assert done.returncode == 2
@@ -154,7 +154,7 @@ def test_change_to_detect_must_be_a_percentage_above_zero(tmp_path: Path, perfte
 
 
 @pytest.mark.core
-def test_comparison_of_one_build_with_itself_is_a_calibration_that_the_next_diff_uses(tmp_path: Path, perftest: Path) -> None:
+def test_comparison_of_a_build_with_itself_is_stored_and_used_by_the_next_comparison(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", cwd=tmp_path)
 
     folder = only_folder(tmp_path)
@@ -205,7 +205,7 @@ def _skip_if_the_host_was_too_busy(folder: Path) -> None:
 
 
 @pytest.mark.core
-def test_interrupted_comparison_records_the_interruption_remains_valid_and_continues_with_complete_pairs(tmp_path: Path, perftest: Path) -> None:
+def test_interrupted_comparison_can_be_continued_and_has_only_complete_pairs(tmp_path: Path, perftest: Path) -> None:
     file, program = campaign(tmp_path, f"{CAMPAIGN}deadline_s = {LIMIT_S - 100}\n"), tmp_path / "perftest"
     ended = f"$(ls {tmp_path}/build/runs/ab-*/*/stream-uds/*/run.toml 2>/dev/null | wc -l)"
     hold = f'if test "$1" != --version && test {ended} -ge 7 && ! test -e {tmp_path}/go; then touch {tmp_path}/held; exec sleep 1000; fi'
@@ -238,7 +238,7 @@ def test_interrupted_comparison_records_the_interruption_remains_valid_and_conti
 
 
 @pytest.mark.core
-def test_added_pairs_leave_the_first_pairs_unchanged_and_the_report_states_the_extension(tmp_path: Path, perftest: Path) -> None:
+def test_report_states_that_pairs_were_added_later_and_earlier_pairs_stay_unchanged(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
     ab(perftest, perftest, file, "--pairs", "6", cwd=tmp_path)
     folder = only_folder(tmp_path)
@@ -256,7 +256,7 @@ def test_added_pairs_leave_the_first_pairs_unchanged_and_the_report_states_the_e
 
 
 @pytest.mark.core
-def test_labelled_sides_are_copied_for_publication_and_are_found_as_releases(tmp_path: Path, perftest: Path) -> None:
+def test_option_release_copies_both_sides_for_publication_and_diff_finds_them_by_name(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--release", "9.1", "9.2", cwd=tmp_path)
 
     kept = tmp_path / "data/perftest/9.1-to-9.2"
@@ -295,7 +295,7 @@ def test_command_template_runs_another_tool_with_its_own_arguments(tmp_path: Pat
     assert "): is it the program that the campaign small runs? Its output is in build/runs/" in done.stderr
 
 
-def test_program_without_output_is_named_with_a_reason(tmp_path: Path) -> None:
+def test_message_names_a_program_that_printed_nothing(tmp_path: Path) -> None:
     text = 'system = "X"\ntool = "x"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["x"]\n'
     silent = shutil.which("true") or ""
 
@@ -305,7 +305,7 @@ def test_program_without_output_is_named_with_a_reason(tmp_path: Path) -> None:
     assert done.stderr.count("tacholog: true: none of 1 runs gave a result (the program printed nothing): is it the program") == 2
 
 
-def test_run_records_the_version_and_build_of_the_tool_that_env_starts(tmp_path: Path) -> None:
+def test_run_records_version_and_build_of_a_tool_that_is_started_with_the_command_env(tmp_path: Path) -> None:
     text = 'system = "S"\ntool = "t"\nversion_command = ["t", "--version"]\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["t", "2"]\n'
     tool = tmp_path / "ping"
     tool.write_text('#!/bin/sh\n[ "$2" = --version ] && echo "$MODE 3.7.1" || echo "$MODE $@"\n')
@@ -327,7 +327,7 @@ def test_run_records_the_version_and_build_of_the_tool_that_env_starts(tmp_path:
     assert logs == {"old": "fast -q 2 -v\n", "new": "slow -q 2\n"}
 
 
-def test_order_of_more_pairs_begins_with_the_order_of_fewer_pairs(tmp_path: Path) -> None:
+def test_first_runs_have_the_same_order_whatever_the_number_of_pairs(tmp_path: Path) -> None:
     text = CAMPAIGN.replace("options = { sizes", 'vary.transport = ["a", "b", "c"]\noptions = { sizes').replace('"stream-uds"', '"{transport}"')
     plan = read_campaign(campaign(tmp_path, text))
     few, many = (schedule_pairs((one, one), 5) for one in (msgspec.structs.replace(plan, repetitions=pairs) for pairs in (4, 7)))
@@ -405,7 +405,7 @@ command = ["sockperf", "ping-pong", "-t", "1"]
 """
 
 
-def test_template_replaces_the_measured_program_in_each_process_whose_command_starts_with_this_program(tmp_path: Path) -> None:
+def test_command_template_changes_each_process_that_runs_the_measured_program(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
@@ -424,7 +424,7 @@ def test_template_replaces_the_measured_program_in_each_process_whose_command_st
     assert replaced.version_command == ("env", "A=1", "sockperf", "--version")
 
 
-def test_template_of_another_tool_replaces_the_measuring_program(tmp_path: Path) -> None:
+def test_command_template_with_another_tool_replaces_the_measured_program(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
@@ -433,7 +433,7 @@ def test_template_of_another_tool_replaces_the_measuring_program(tmp_path: Path)
     assert [process.command[:2] for process in replaced.runs[0].processes] == [("sleep", "300"), ("env", "seq"), ("env", "seq")]
 
 
-def test_program_given_by_its_path_replaces_the_program_of_its_name_in_all_processes(tmp_path: Path) -> None:
+def test_program_given_as_a_path_replaces_the_program_with_the_same_file_name(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     other = tmp_path / "bin" / "sockperf"
     other.parent.mkdir()
@@ -534,7 +534,7 @@ def confirmations(folder: Path) -> list[Path]:
 
 
 @pytest.mark.core
-def test_only_variants_with_a_changed_row_are_measured_again_and_the_new_pairs_decide(tmp_path: Path, perftest: Path) -> None:
+def test_option_confirm_measures_only_variants_with_a_changed_row_again_and_uses_only_the_new_pairs(tmp_path: Path, perftest: Path) -> None:
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
 
     plan = ab(old, new, file, "--pairs", "6", "--confirm", "--plan", cwd=tmp_path)
@@ -597,7 +597,7 @@ def test_known_regression_does_not_fail_the_comparison_even_if_new_pairs_confirm
 
 
 @pytest.mark.core
-def test_confirmed_comparison_is_not_published(tmp_path: Path, perftest: Path) -> None:
+def test_option_confirm_cannot_be_used_with_the_option_release(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--confirm", "--release", "1", "2", cwd=tmp_path)
 
     assert done.returncode == 2

@@ -64,7 +64,7 @@ def test_plan_runs_no_command_of_the_campaign_and_states_which_command_it_would_
 
 @pytest.mark.parametrize("plan", [[], ["--plan"]])
 @pytest.mark.parametrize("kind", ["run", "process"])
-def test_name_that_no_file_can_have_is_refused_by_the_plan(tmp_path: Path, plan: list[str], kind: str) -> None:
+def test_name_of_a_run_or_process_that_is_no_valid_file_name_is_refused_before_any_run(tmp_path: Path, plan: list[str], kind: str) -> None:
     long = "x" * 300
     process = f'[[runs.processes]]\nname = "{long}"\nrole = "client"\ncommand = ["seq", "3"]\n'
     block = f'[[runs]]\nname = "{long}"\ncommand = ["seq", "3"]\n' if kind == "run" else f'[[runs]]\nname = "a"\n{process}'
@@ -91,7 +91,7 @@ esac
 
 
 @pytest.mark.parametrize("has_requirements", [True, False])
-def test_recipe_for_ci_writes_the_comment_before_the_job_fails_even_if_the_shell_stops_at_errors(tmp_path: Path, *, has_requirements: bool) -> None:
+def test_ci_script_in_the_docs_writes_its_comment_before_the_job_fails(tmp_path: Path, *, has_requirements: bool) -> None:
     docs = (Path(__file__).parent.parent.parent / "docs" / "ci.md").read_text()
     recipe = docs.partition("```sh\n")[2].partition("```")[0]
     write_file(tmp_path, "tacholog", STAND_IN).chmod(0o755)

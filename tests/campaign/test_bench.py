@@ -62,7 +62,7 @@ sustained = {{ run = "sustain", share = 0.5 }}
 """.replace("{{", "{").replace("}}", "}")
 
 
-def test_rate_is_a_share_of_the_rate_that_a_search_of_the_campaign_finds(tmp_path: Path, checkout: Path) -> None:
+def test_rate_of_a_run_can_be_a_share_of_the_rate_that_an_earlier_search_found(tmp_path: Path, checkout: Path) -> None:
     log = checkout / "tests/formats/native/sustain-mock.log"
 
     done = bench(campaign(tmp_path, HALF.replace("LOG", str(log))), "--output", "out", cwd=tmp_path)
@@ -77,7 +77,7 @@ def test_rate_is_a_share_of_the_rate_that_a_search_of_the_campaign_finds(tmp_pat
     assert done.returncode == 1
 
 
-def test_each_run_has_its_log_as_printed_and_a_manifest(tmp_path: Path) -> None:
+def test_folder_of_each_run_has_a_manifest_and_the_unchanged_log(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, GOOD), "--output", "out", cwd=tmp_path)
 
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"4 of 4 runs are good: {only_folder(tmp_path / 'out').relative_to(tmp_path)}")
@@ -123,7 +123,7 @@ def test_order_and_seed_are_recorded(tmp_path: Path) -> None:
     assert [run["folder"] for run in planned["runs"]] == sorted(runs, key=lambda name: runs[name].order_index or 0)
 
 
-def test_hanging_program_is_stopped_with_its_children_and_marked(tmp_path: Path) -> None:
+def test_hanging_program_and_its_child_processes_are_stopped_and_the_run_is_failed(tmp_path: Path) -> None:
     clock = {CLOCK_FILE: str(tmp_path / "clock")}
     done = run_tacholog_text("bench", "--no-control", campaign(tmp_path, GOOD + HANGS), cwd=tmp_path, environment=clock)
 
@@ -145,7 +145,7 @@ def test_hanging_program_is_stopped_with_its_children_and_marked(tmp_path: Path)
     ],
     ids=["exit code", "crash", "silence"],
 )
-def test_failed_run_is_kept_with_its_reason(tmp_path: Path, command: str, status: str, reason: str) -> None:
+def test_failed_run_is_kept_and_states_why_it_failed(tmp_path: Path, command: str, status: str, reason: str) -> None:
     done = bench(campaign(tmp_path, f'[[runs]]\nname = "bad"\ncommand = {command}\n'), cwd=tmp_path)
 
     run = manifests(only_folder(tmp_path / "build/runs"))["bad/01"]
@@ -277,7 +277,7 @@ def test_release_that_is_not_a_valid_folder_name_is_refused_before_any_run(tmp_p
 
 
 @pytest.mark.parametrize(("releases", "message"), [(("../evil", "b"), "letters, digits"), (("a", "a"), "need different labels")])
-def test_sides_of_a_comparison_have_different_labels_that_are_valid_folder_names(tmp_path: Path, releases: tuple[str, str], message: str) -> None:
+def test_releases_of_a_comparison_must_have_different_and_valid_folder_names(tmp_path: Path, releases: tuple[str, str], message: str) -> None:
     with pytest.raises(UnreadableInput, match=message):
         pairs_folder(tmp_path, "perftest", releases)
 
@@ -314,7 +314,7 @@ def test_campaign_without_any_run_leaves_no_folder(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("build/runs/*"))
 
 
-def test_exit_code_states_failed_runs_after_all_runs_were_tried(tmp_path: Path) -> None:
+def test_all_runs_are_tried_before_the_exit_code_reports_a_failed_run(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text(HEAD + GOOD)
     file = campaign(tmp_path, GOOD + '[[runs]]\nname = "bad"\ncommand = ["false"]\n')
 
@@ -336,7 +336,7 @@ def test_program_that_cannot_be_started_is_a_failed_run(tmp_path: Path) -> None:
     assert (run.status, run.reason) == ("failed", "cannot be started: Exec format error")
 
 
-def test_log_that_no_format_reads_is_reported_after_its_run(tmp_path: Path) -> None:
+def test_log_in_an_unknown_format_is_reported_directly_after_its_run(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, '[[runs]]\nname = "odd"\ncommand = ["echo", "nobody knows this"]\n'), cwd=tmp_path)
 
     assert done.returncode == 1
@@ -366,7 +366,7 @@ def test_option_dry_run_is_a_synonym_of_plan(tmp_path: Path) -> None:
     assert (dry_run.returncode, dry_run.stdout) == (0, plan.stdout)
 
 
-def test_folder_instead_of_a_campaign_is_refused_with_advice(tmp_path: Path) -> None:
+def test_folder_given_in_place_of_a_campaign_file_is_refused_with_advice(tmp_path: Path) -> None:
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo", "x"]\n')
     bench(path, cwd=tmp_path)
     started = only_folder(tmp_path / "build/runs")

@@ -35,12 +35,12 @@ def ptp(first: tuple[str, ...], second: tuple[str, ...]) -> str:
     return log(*(f"{host} {when} pmc {line}" for when in ("before", "after") for host, line in lines))
 
 
-def test_clock_error_is_the_bound_of_chrony_at_the_worst_moment() -> None:
+def test_clock_error_is_the_largest_sum_of_the_errors_that_chrony_reports() -> None:
     # The sum before the run, 758 ns + 1135 ns + 2490 ns / 2, is larger than the sum after the run, 971 ns + 725 ns + 2178 ns / 2.
     assert clock_error_ns(chrony(REFERENCE, FOLLOWER, LATER)) == pytest.approx(3138)
 
 
-def test_errors_of_two_clocks_with_different_servers_are_added() -> None:
+def test_errors_of_two_clocks_with_different_time_servers_are_added() -> None:
     assert clock_error_ns(chrony(SERVED, SERVED)) == pytest.approx(2 * 3138)
 
 
@@ -78,7 +78,7 @@ def test_clock_error_of_ptp_is_offset_plus_path_delay() -> None:
         ),
     ],
 )
-def test_reports_without_usable_data_are_refused_with_a_reason(text: str, reason: str) -> None:
+def test_clock_reports_without_usable_data_are_refused_with_a_reason(text: str, reason: str) -> None:
     with pytest.raises(NoWitness) as refused:
         clock_error_ns(text)
 

@@ -54,7 +54,7 @@ class Here(LocalMachine):
 
 @pytest.mark.parametrize("look", range(1, 6))
 @pytest.mark.parametrize("others", [{}, {"second": "sleep 300"}], ids=["alone", "beside a process that goes on"])
-def test_end_of_a_process_is_noticed_immediately_at_any_time(tmp_path: Path, look: int, others: Mapping[str, str]) -> None:
+def test_harness_notices_immediately_that_a_process_ended_between_any_two_checks(tmp_path: Path, look: int, others: Mapping[str, str]) -> None:
     machine = Here(look)
     commands = {"first": FAILS_WHEN_TOLD, **others}
     processes = [Process(name=name, role="both", command=("sh", "-c", text), log=f"{name}.log") for name, text in commands.items()]

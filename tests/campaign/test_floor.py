@@ -1,4 +1,4 @@
-"""Controls of a campaign: its own controls, or else the floor, which is a set of short runs of perftest."""
+"""Control runs of a campaign: those in the campaign file, or else short runs of perftest that are added (the floor)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def campaign(folder: Path, text: str) -> Campaign:
     return read_campaign(folder / "small.toml")
 
 
-def test_only_control_runs_have_the_label_control(tmp_path: Path) -> None:
+def test_only_control_runs_have_the_label_named_control(tmp_path: Path) -> None:
     runs = schedule_runs(campaign(tmp_path, RUN + CONTROL), 1, ("0", "1"))
 
     assert {run.folder.partition("/")[0]: run.labels for run in runs} == {"measured": {}, "control": {"kind": "tcp", "control": "yes"}}
 
 
-def test_runs_of_the_floor_are_in_each_repetition_and_use_their_own_program(tmp_path: Path) -> None:
+def test_each_repetition_includes_control_runs_with_a_separate_perftest_program(tmp_path: Path) -> None:
     runs = schedule_runs(with_floor(campaign(tmp_path, RUN), TOOLS), 1, ("0", "1"))
 
     floor = [run for run in runs if run.labels == {"control": "yes"}]
@@ -40,13 +40,13 @@ def test_runs_of_the_floor_are_in_each_repetition_and_use_their_own_program(tmp_
 
 
 @pytest.mark.parametrize("text", [RUN + CONTROL, 'hosts.lab = { ssh = "lab" }\n' + RUN], ids=["controls of its own", "another host"])
-def test_campaign_with_own_controls_or_other_hosts_gets_no_floor(tmp_path: Path, text: str) -> None:
+def test_no_control_runs_are_added_to_a_campaign_that_has_controls_or_uses_other_hosts(tmp_path: Path, text: str) -> None:
     given = campaign(tmp_path, text)
 
     assert with_floor(given, TOOLS) == given
 
 
-def test_campaign_gets_no_floor_without_perftest(tmp_path: Path) -> None:
+def test_no_control_runs_are_added_if_perftest_is_missing(tmp_path: Path) -> None:
     given = campaign(tmp_path, RUN)
 
     assert with_floor(given, floor_tools({"client": Path("client")}, None)) == given
@@ -54,7 +54,7 @@ def test_campaign_gets_no_floor_without_perftest(tmp_path: Path) -> None:
 
 @pytest.mark.core
 @pytest.mark.parametrize("no_control", [False, True])
-def test_ab_measures_the_floor_with_the_same_program_for_both_sides(tmp_path: Path, perftest: Path, no_control: bool) -> None:
+def test_both_sides_of_a_comparison_use_the_same_program_for_control_runs(tmp_path: Path, perftest: Path, no_control: bool) -> None:
     other = tmp_path / "perftest"
     other.write_text(f'#!/bin/sh\nexec "{perftest}" "$@"\n')
     other.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Gaps are conditions that comparisons need and that nothing states. They are reported in the plan, and after the first log of each variant."""
+"""Conditions that comparisons need but that nothing states are reported in the plan, and after the first log of each variant."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_plan_names_an_option_that_no_command_uses(tmp_path: Path) -> None:
     ]
 
 
-def test_plan_names_each_condition_that_nothing_states_and_the_key_to_add(tmp_path: Path) -> None:
+def test_plan_names_each_missing_condition_and_the_key_that_would_state_it(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "max-rate"'), cwd=tmp_path)
 
     assert done.stdout.splitlines()[-3:] == [
@@ -96,7 +96,7 @@ def test_plan_names_each_condition_that_nothing_states_and_the_key_to_add(tmp_pa
     ]
 
 
-def test_plan_of_a_latency_names_the_conditions_that_only_a_log_can_state_and_does_not_ask_for_batch_bytes(tmp_path: Path) -> None:
+def test_plan_of_a_latency_test_does_not_ask_for_batch_bytes_and_names_conditions_that_logs_may_state(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"'), cwd=tmp_path)
 
     assert "batch_bytes" not in done.stdout
@@ -110,14 +110,14 @@ def test_plan_of_a_latency_names_the_conditions_that_only_a_log_can_state_and_do
     ("tool", "reason"),
     [("mytool", "the campaign names no format, and no format reads the tool 'mytool'")],
 )
-def test_plan_states_if_the_conditions_in_the_logs_are_not_known_before_the_first_run(tmp_path: Path, tool: str, reason: str) -> None:
+def test_plan_of_a_tool_with_an_unknown_log_format_states_that_its_conditions_are_not_known_yet(tmp_path: Path, tool: str, reason: str) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed"', tool=tool), cwd=tmp_path)
 
     line = f"Not known before the first run: which conditions the logs of throughput state ({reason})."
     assert line in done.stdout.splitlines()
 
 
-def test_plan_names_a_missing_program_and_states_if_the_measured_program_is_not_known(tmp_path: Path) -> None:
+def test_plan_names_a_missing_program_and_a_command_whose_measured_program_is_unknown(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "closed"')
     path.write_text(path.read_text() + '[[runs]]\nname = "b"\ncommand = ["taskset", "-c", "0", "no-such-tool"]\n')
     path.write_text(path.read_text() + '[[runs]]\nname = "c"\ncommand = ["sh", "-c", "cat log"]\n')
@@ -133,7 +133,7 @@ def test_plan_names_a_missing_program_and_states_if_the_measured_program_is_not_
     )
 
 
-def test_gaps_are_reported_once_before_the_runs_and_not_again_after_the_first_log(tmp_path: Path) -> None:
+def test_missing_conditions_are_reported_once_before_the_runs_and_not_again_after_the_first_log(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, 'load_mode = "max-rate", reliability = "reliable"'), cwd=tmp_path)
 
     assert done.returncode == 0
@@ -141,7 +141,7 @@ def test_gaps_are_reported_once_before_the_runs_and_not_again_after_the_first_lo
     assert done.stderr.index("batch_bytes: nothing states it") < done.stderr.index("[1/2]")
 
 
-def test_gaps_that_only_a_log_can_show_are_reported_once_after_the_first_run_of_a_variant(tmp_path: Path) -> None:
+def test_conditions_missing_in_a_log_are_reported_once_after_the_first_run_of_a_variant(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"', "sockperf/ping-pong-udp.log")
 
     done = bench(path, cwd=tmp_path)
@@ -171,7 +171,7 @@ def test_unknown_lines_of_the_first_log_are_reported(tmp_path: Path) -> None:
     )
 
 
-def test_plan_of_a_comparison_reports_gaps_except_for_fields_of_the_option_across(tmp_path: Path) -> None:
+def test_plan_of_a_comparison_reports_missing_conditions_but_not_those_named_by_the_option_across(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate"')
 
     plain, across = (
@@ -191,7 +191,7 @@ def test_field_that_the_option_across_does_not_accept_is_refused_before_any_run(
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_comparison_across_a_field_compares_sides_with_different_values_of_this_field(tmp_path: Path) -> None:
+def test_option_across_compares_sides_that_differ_in_the_named_field(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
     sides = "cat {arguments}", "sed s/TCP/UDP/ {arguments}"
 
@@ -213,7 +213,7 @@ def test_remaining_time_is_corrected_by_runs_of_the_same_kind_or_else_by_all_run
     pace.add("a", 10.0, 30.0)
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 33.0
     pace.add("b", 10.0, 10.0)
-    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # No run of c has ended. All runs took 40 s instead of 20 s.
+    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # No run of c has ended, so all runs count: 40 s instead of 20 s.
 
 
 def test_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> 
     assert "p99 no verdict" not in done.stdout
 
 
-def test_percentiles_with_too_few_samples_are_named_once_after_the_first_run_of_a_variant(tmp_path: Path) -> None:
+def test_percentiles_with_too_few_samples_are_reported_once_after_the_first_run_of_a_variant(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, 'load_mode = "open", reliability = "reliable"', "sockperf/under-load.log"), cwd=tmp_path)
 
     lines = [line for line in done.stderr.splitlines() if "no verdict" in line]

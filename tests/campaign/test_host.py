@@ -120,7 +120,7 @@ def test_idle_states_and_isolated_processors_are_described(tmp_path: Path) -> No
     assert (changing["idle_states"], changing["transparent_huge_pages"]) == ("POLL, C1, C1E, C10 (off)", "madvise")
 
 
-def test_empty_list_of_isolated_processors_is_recorded_as_the_word_none_and_a_missing_list_is_left_out(tmp_path: Path) -> None:
+def test_empty_list_of_isolated_processors_is_recorded_as_none_but_a_missing_list_is_not_recorded(tmp_path: Path) -> None:
     assert host.this_host(machine(tmp_path / "none", CLOUD | {f"{CPU}/isolated": "\n"})).cpu["isolated"] == "none"
     assert "isolated" not in host.this_host(machine(tmp_path / "silent", CLOUD)).cpu
 
@@ -131,13 +131,13 @@ def test_container_in_a_virtual_machine_is_described_as_container_and_as_virtual
     assert facts.system["virtualisation"] == "container in a virtual machine (QEMU)"
 
 
-def test_unreadable_properties_are_left_out(tmp_path: Path) -> None:
+def test_description_of_a_host_omits_properties_that_cannot_be_read(tmp_path: Path) -> None:
     facts = host.this_host(tmp_path)
 
     assert facts == Host(name="Unnamed CPU", source="read by tacholog host")
 
 
-def test_host_file_is_written_into_a_new_folder_and_overwritten_only_with_the_option(tmp_path: Path) -> None:
+def test_existing_host_file_is_overwritten_only_with_the_option_replace(tmp_path: Path) -> None:
     file = tmp_path / "data/hosts/lab7.toml"
 
     first = run_tacholog_text("host", "--output", file)
@@ -152,7 +152,7 @@ def test_host_file_is_written_into_a_new_folder_and_overwritten_only_with_the_op
     assert "the rack by the window" not in file.read_text()
 
 
-def test_names_and_addresses_are_left_out(tmp_path: Path) -> None:
+def test_description_of_a_host_contains_no_names_and_no_addresses(tmp_path: Path) -> None:
     facts = repr(host.this_host(machine(tmp_path, CLOUD)))
 
     assert [secret for secret in ("build-17", "02:fc", "2024", "console") if secret in facts] == []
@@ -173,7 +173,7 @@ def test_pseudonym_depends_only_on_the_machine(tmp_path: Path) -> None:
     assert host.pseudonym(one).startswith("host-")
 
 
-def test_state_of_the_machine_has_load_clock_rate_and_throttling(tmp_path: Path) -> None:
+def test_state_of_the_machine_includes_its_load_clock_rate_and_throttling(tmp_path: Path) -> None:
     assert host.moment(machine(tmp_path, BARE_METAL)).properties == {
         "load1": "0.15",
         "load5": "0.11",

@@ -37,7 +37,7 @@ for line in shell.stdout:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RemoteMachine]:
-    """Return a function that connects to a host. From the answer number ``first`` on, its answers of one kind are replaced."""
+    """Return a function that connects to a host. Its answers of one kind are replaced, beginning with answer number ``first``."""
 
     def connect(kind: str, answer: str, first: int = 1, *, endless: bool = False) -> RemoteMachine:
         ssh = tmp_path / "bin" / "ssh"
@@ -57,7 +57,7 @@ def test_size_that_is_not_a_number_is_reported_as_an_error_in_one_line(host: Cal
 
 
 @pytest.mark.parametrize("code", ["\u00b2", "9" * 5000])
-def test_exit_code_that_is_not_a_number_is_not_success(host: Callable[..., RemoteMachine], code: str) -> None:
+def test_exit_code_that_is_not_a_number_counts_as_a_failure(host: Callable[..., RemoteMachine], code: str) -> None:
     with pytest.raises(TachologError, match="host lab: its properties could not be read"):
         host("ended", f"MARK ended 1 {code}\n")
 
@@ -82,7 +82,7 @@ def test_impossible_numbers_of_resources_are_unknown(host: Callable[..., RemoteM
     assert (resources.max_rss_bytes, resources.user_cpu_ns) == (None, None)
 
 
-def test_check_without_a_result_is_not_success(host: Callable[..., RemoteMachine]) -> None:
+def test_remote_check_with_an_invalid_answer_has_an_unknown_result(host: Callable[..., RemoteMachine]) -> None:
     machine = host("checked", "MARK checked 2 \u00b2\n")
     try:
         assert machine.check(["true"]).result(LIMIT_S) is None
@@ -90,6 +90,6 @@ def test_check_without_a_result_is_not_success(host: Callable[..., RemoteMachine
         machine.close()
 
 
-def test_endless_unrequested_answers_end_the_connection(host: Callable[..., RemoteMachine]) -> None:
+def test_host_that_sends_endless_unrequested_answers_is_disconnected(host: Callable[..., RemoteMachine]) -> None:
     with pytest.raises(TachologError, match=r"host lab: (it sent answers without a request|a file in its temporary folder is gone)"):
         host("size", "MARK x\n" * 1000, endless=True)

@@ -32,11 +32,11 @@ def reading(text: str) -> ProcessorTime:
     return found
 
 
-def test_times_of_programs_interrupts_idle_and_steal_are_separate() -> None:
+def test_processor_times_of_programs_interrupts_idle_and_steal_are_counted_separately() -> None:
     assert reading(FIRST) == ProcessorTime(2, 4936942 + 492537 + 1140360, 66877, 1275095 + 13200, 4219)
 
 
-def test_usage_by_the_run_itself_is_not_load_of_others() -> None:
+def test_processor_time_of_the_run_itself_is_not_counted_as_load_of_other_programs() -> None:
     found = disturbance(reading(FIRST), reading(SECOND), own_s=0.5)
 
     assert found is not None
@@ -44,28 +44,28 @@ def test_usage_by_the_run_itself_is_not_load_of_others() -> None:
     assert found.other_load == pytest.approx(0.3)
 
 
-def test_load_of_others_is_unknown_if_the_usage_by_the_run_is_unknown() -> None:
+def test_load_of_other_programs_is_unknown_if_the_processor_time_of_the_run_is_unknown() -> None:
     assert disturbance(reading(FIRST), reading(SECOND), own_s=None) == Disturbance(2.0, None)
 
 
-def test_load_of_others_is_never_below_zero() -> None:
+def test_load_of_other_programs_is_never_below_zero() -> None:
     assert disturbance(reading(FIRST), reading(SECOND), own_s=0.83) == Disturbance(2.0, 0.0)
 
 
 @pytest.mark.parametrize("text", ["", "cpu  1 2 3\ncpu0 1 2 3\n", "cpu  a b c d e f g h\ncpu0 1\n", "cpu  1 2 3 4 5 6 7 8\n"])
-def test_kernel_without_all_counters_gives_no_times(text: str) -> None:
+def test_processor_times_are_unknown_if_the_kernel_prints_too_few_counters(text: str) -> None:
     assert processor_time(text) is None
 
 
-def test_two_readings_at_the_same_time_give_no_load() -> None:
+def test_load_is_unknown_if_both_readings_are_from_the_same_time() -> None:
     assert disturbance(reading(FIRST), reading(FIRST), 0) is None
 
 
-def test_readings_with_different_numbers_of_processors_give_no_load() -> None:
+def test_load_is_unknown_if_the_number_of_processors_changed_between_the_readings() -> None:
     assert disturbance(reading(FIRST), reading(SECOND + "cpu2 1 2 3 4 5 6 7 8 0 0\n"), 0) is None
 
 
-def test_load_at_each_time_and_on_each_machine_is_compared_with_the_limits() -> None:
+def test_load_before_and_during_a_run_is_compared_with_the_limits_on_each_machine() -> None:
     during = as_environment(Disturbance(0, 0.7), "during")
     facts = as_environment(Disturbance(2.5, 0.3), "before") | {f"b.{name}": text for name, text in during.items()}
 
@@ -75,7 +75,7 @@ def test_load_at_each_time_and_on_each_machine_is_compared_with_the_limits() -> 
     assert [*exceeded(facts, None)] == []
 
 
-def test_value_that_is_not_a_number_exceeds_no_limit() -> None:
+def test_load_that_is_not_a_number_exceeds_no_limit() -> None:
     assert [*exceeded({"steal_percent_before": "nan", "other_load_during": "1e9", "load1_before": "9"}, Limits(steal_percent=0, other_load=0))] == []
 
 
@@ -103,13 +103,13 @@ def disturbed(tmp_path: Path) -> Path:
 
 
 def mark_disturbed(file: Path) -> None:
-    """Write a high load of others before the run into its manifest."""
+    """Write into the manifest that other programs caused a high load before the run."""
     lines = [line for line in file.read_text().splitlines() if not line.startswith("other_load_before")]
     place = lines.index("[environment]") + 1
     file.write_text("\n".join([*lines[:place], 'other_load_before = "200000.00"', *lines[place:]]) + "\n")
 
 
-def test_campaign_above_its_limits_states_this_and_its_disturbed_runs_are_repeated(tmp_path: Path) -> None:
+def test_run_above_the_load_limits_is_reported_and_repeated_when_the_campaign_is_resumed(tmp_path: Path) -> None:
     folder = disturbed(tmp_path)
     before = json.dumps({name: run.start_time for name, run in manifests(folder).items() if name != "to-3/01"})
 
@@ -124,7 +124,7 @@ def test_campaign_above_its_limits_states_this_and_its_disturbed_runs_are_repeat
     assert json.dumps({name: run.start_time for name, run in runs.items() if name != "to-3/01"}) == before
 
 
-def test_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Path) -> None:
+def test_campaign_with_a_run_above_the_load_limits_is_not_copied_for_publication(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + "limits = { other_load = 0 }\n" + BUSY)
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
@@ -147,7 +147,7 @@ def compared(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_pairs_above_the_limits_are_not_copied_for_publication(tmp_path: Path) -> None:
+def test_comparison_with_a_run_above_the_load_limits_is_not_copied_for_publication(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + "limits = { other_load = 0 }\n" + QUIET)
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:

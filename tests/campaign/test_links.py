@@ -28,7 +28,7 @@ ROUTES = (
     ("address", "device"),
     [("10.88.2.7", "eth2"), ("10.88.3.7", "eth1"), ("192.0.2.1", "eth0"), ("fe80::1", None)],
 )
-def test_most_specific_route_is_used_if_there_is_no_program_to_ask(address: str, device: str | None) -> None:
+def test_network_device_of_an_address_is_taken_from_the_most_specific_route(address: str, device: str | None) -> None:
     assert device_in_table(ROUTES, address) == device
 
 
@@ -54,7 +54,7 @@ def test_link_is_unknown_if_hosts_have_no_address_or_a_name_instead_of_an_addres
     assert (dict(link.environment), link.bit_per_s) == ({}, None)
 
 
-def test_profile_of_a_run_has_the_network_card_of_its_link_instead_of_all_cards_of_its_host(tmp_path: Path) -> None:
+def test_profile_of_a_run_names_only_the_network_card_that_the_run_used(tmp_path: Path) -> None:
     log = Path(__file__).parents[2] / "docs/example/data/latency-udp/perftest.log"
     (tmp_path / "run").mkdir()
     (tmp_path / "run/perftest.log").write_bytes(log.read_bytes())

@@ -37,14 +37,14 @@ def test_six_pairs_of_the_default_campaign_take_less_than_a_minute(tmp_path: Pat
 
 
 @pytest.mark.core
-def test_each_run_of_the_default_campaign_is_good(tmp_path: Path, perftest: Path) -> None:
+def test_each_run_of_the_default_campaign_succeeds(tmp_path: Path, perftest: Path) -> None:
     done = run_tacholog_text("bench", written(tmp_path), "--no-control", "--perftest", perftest, cwd=tmp_path)
 
     assert "4 of 4 runs are good" in done.stdout, done.stderr
 
 
 @pytest.mark.core
-def test_first_line_states_the_detected_change_and_no_run_is_stored(
+def test_first_line_states_the_smallest_detectable_change_and_no_run_is_stored(
     tmp_path: Path, perftest: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -66,7 +66,7 @@ def test_first_line_states_the_detected_change_and_no_run_is_stored(
 
 
 @pytest.mark.core
-def test_json_has_the_rows_the_machine_and_the_sentences(tmp_path: Path, perftest: Path, small: Path) -> None:
+def test_json_output_has_the_rows_and_the_description_of_the_machine_and_the_sentences(tmp_path: Path, perftest: Path, small: Path) -> None:
     done = run_tacholog_text("noise", small, "--perftest", perftest, "--minutes", "0.01", "--format", "json", "-q", cwd=tmp_path)
 
     document = json.loads(done.stdout)

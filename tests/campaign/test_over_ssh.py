@@ -74,7 +74,7 @@ def test_each_shell_passes_all_arguments_unchanged(tmp_path: Path, lab: Callable
 
 
 @pytest.mark.parametrize("shell", ["fish", "tcsh", "bash"])
-def test_any_login_shell_works(lab: Callable[..., TwoHosts], shell: str) -> None:
+def test_commands_on_a_host_work_with_any_login_shell(lab: Callable[..., TwoHosts], shell: str) -> None:
     path = shutil.which(shell)
     if path is None and shell == "fish":
         pytest.skip("needs fish, which is large, so that CI does not install it")
@@ -118,7 +118,7 @@ def test_description_of_a_host_read_over_ssh_equals_the_description_made_on_this
         machine.close()
 
 
-def test_programs_are_searched_on_the_path_of_the_host(lab: Callable[..., TwoHosts]) -> None:
+def test_programs_are_found_through_the_environment_variable_path_of_the_remote_host(lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 
@@ -131,7 +131,7 @@ def test_programs_are_searched_on_the_path_of_the_host(lab: Callable[..., TwoHos
         machine.close()
 
 
-def test_readiness_is_detected_by_output_and_by_port(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_server_is_ready_when_its_output_contains_a_text_or_its_port_is_open(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
     listen = "import socket, time; s = socket.socket(); s.bind(('0.0.0.0', 4711)); s.listen(); print('on [port]', flush=True); time.sleep(1000)"

@@ -19,7 +19,7 @@ from tacholog.errors import TachologError, UnreadableInput
 
 
 @pytest.mark.nightly
-def test_program_that_fails_makes_the_run_fail_with_its_reason(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_run_fails_with_a_stated_reason_if_its_program_fails(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab()
 
     code, said = bench(campaign(tmp_path, '["sh", "-c", "echo no such device >&2; exit 3"]'), tmp_path)
@@ -59,7 +59,7 @@ def test_no_process_remains_after_the_harness_was_killed(tmp_path: Path, lab: Ca
 
 
 @pytest.mark.nightly
-def test_killed_side_makes_the_run_fail_and_the_other_side_is_ended(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_run_fails_and_the_server_is_ended_if_the_client_is_killed(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab()
 
     with start_bench(campaign(tmp_path, '["sleep", "1000"]'), tmp_path) as process:
@@ -72,7 +72,7 @@ def test_killed_side_makes_the_run_fail_and_the_other_side_is_ended(tmp_path: Pa
     until(lambda: not processes_left(hosts), "nothing is left")
 
 
-def test_killed_watchdog_ends_its_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_process_on_a_host_is_ended_if_its_watchdog_there_is_killed(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"), ("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 
@@ -108,7 +108,7 @@ def test_full_disk_on_a_host_makes_the_run_fail_and_its_output_is_kept(tmp_path:
     until(lambda: not processes_left(hosts), "nothing is left")
 
 
-def test_host_without_a_temporary_folder_is_named(lab: Callable[..., TwoHosts]) -> None:
+def test_message_names_a_host_without_a_temporary_folder(lab: Callable[..., TwoHosts]) -> None:
     def prepare(hosts: TwoHosts) -> None:
         hosts.environment["a"]["TMPDIR"] = str(hosts.folder / "nothing-here")
 
@@ -201,7 +201,7 @@ def test_missing_ssh_on_this_machine_is_reported_for_the_host(tmp_path: Path, mo
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
-def test_process_on_a_lost_host_cannot_be_started(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+def test_process_cannot_be_started_on_a_host_whose_connection_is_lost(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 

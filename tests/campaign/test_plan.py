@@ -63,7 +63,7 @@ def test_value_of_a_placeholder_stays_within_one_argument_and_no_shell_reads_the
     assert ("seq", "--separator=$(2) b", "down", "16,64,1024", "0/1") in commands
 
 
-def test_conditions_keep_the_types_of_the_schema(schedule: Schedule) -> None:
+def test_conditions_have_the_types_that_the_schema_requires(schedule: Schedule) -> None:
     conditions = next(run.conditions for run in schedule(TWO_BY_TWO) if run.folder.startswith("up"))
 
     assert (conditions.transport, conditions.planned_duration_s, conditions.load_mode) == ("over up", 2, "closed")
@@ -101,7 +101,7 @@ def test_expected_time_follows_from_sizes_and_duration(schedule: Schedule) -> No
     ],
     ids=["unknown placeholder", "same name twice", "unknown condition", "a shell line", "a way out", "shuffling nothing", "unknown key"],
 )
-def test_mistake_in_a_campaign_is_named(schedule: Schedule, text: str, message: str) -> None:
+def test_message_describes_a_mistake_in_a_campaign_file(schedule: Schedule, text: str, message: str) -> None:
     with pytest.raises(UnreadableInput) as error:
         schedule(text)
 
@@ -139,7 +139,7 @@ vary.transport = ["udp", "zeromq-tcp", "tcp"]
 """
 
 
-def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_names_the_program(tmp_path: Path) -> None:
+def test_variants_that_the_listing_program_does_not_print_are_not_run_and_the_plan_says_so(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + LISTED)
 
     plan = run_tacholog_text("bench", "--no-control", "--plan", "small.toml", cwd=tmp_path)
@@ -153,7 +153,7 @@ def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_names_t
     assert sorted(path.parent.name for path in tmp_path.glob("out/*/udp/*/run.toml")) == ["01", "02", "03"]
 
 
-def test_program_that_fails_to_print_its_list_is_reported_before_any_run(tmp_path: Path) -> None:
+def test_failure_of_the_program_that_lists_the_variants_is_reported_before_any_run(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + LISTED.replace('"printf"', '"false"'))
 
     done = run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
@@ -178,21 +178,21 @@ def test_quick_campaign_takes_less_than_two_and_a_half_minutes(checkout: Path) -
     assert sum(run.expected_s for run in runs) < 150
 
 
-def test_release_campaign_takes_less_than_eleven_minutes_and_has_enough_repetitions_to_name_a_best_transport(checkout: Path) -> None:
+def test_release_campaign_takes_less_than_eleven_minutes_and_has_enough_repetitions_for_a_verdict(checkout: Path) -> None:
     campaign = read_campaign(checkout / "bench/campaigns/release.toml")
 
     assert campaign.repetitions >= MIN_RUNS
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 660
 
 
-def test_middleware_campaign_takes_less_than_an_hour_and_has_enough_repetitions_to_name_a_best_transport(checkout: Path) -> None:
+def test_middleware_campaign_takes_less_than_an_hour_and_has_enough_repetitions_for_a_verdict(checkout: Path) -> None:
     campaign = read_campaign(checkout / "bench/campaigns/middleware.toml")
 
     assert campaign.repetitions >= MIN_RUNS
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 3600
 
 
-def test_short_middleware_campaign_is_short_and_has_the_settings_of_the_long_campaign(checkout: Path) -> None:
+def test_short_middleware_campaign_takes_less_than_150_seconds_and_has_the_settings_of_the_long_one(checkout: Path) -> None:
     short, long = (read_campaign(checkout / f"bench/campaigns/{name}.toml") for name in ("middleware-quick", "middleware"))
 
     def settings(campaign: Campaign) -> dict[tuple[object, object], tuple[str, ...]]:
@@ -296,7 +296,7 @@ def test_search_for_a_rate_is_done_once_and_before_the_runs_that_use_the_rate(sc
     assert {(run.folder[:6], run.sustained and run.sustained.run) for run in runs[2:]} == {("half-a", "sustain-a"), ("half-b", "sustain-b")}
 
 
-def test_rate_of_a_search_that_the_campaign_does_not_have_is_refused(schedule: Schedule) -> None:
+def test_campaign_is_refused_if_a_run_refers_to_a_rate_search_that_does_not_exist(schedule: Schedule) -> None:
     with pytest.raises(UnreadableInput, match=r"half-a/01: sustained: there is no variant 'sustain-a' that searches the rate"):
         schedule(HALF)
 

@@ -233,7 +233,7 @@ def test_deadline_of_the_run_ends_all_processes(tmp_path: Path) -> None:
     assert gone(number_in(run_folder(tmp_path) / "pid"))
 
 
-def test_port_in_use_is_named_before_the_server_starts(tmp_path: Path, port: int) -> None:
+def test_port_that_is_already_in_use_is_reported_before_the_server_starts(tmp_path: Path, port: int) -> None:
     run = measured(tmp_path, process("server", SERVER, f"ready = {{ port = {port} }}", 'ends = "stopped"'), process("client", CLIENT))
 
     assert run.reason == f"server: port {port} is in use already, by another program (ss -tulpn names it)"
@@ -260,7 +260,7 @@ def test_server_is_ready_when_it_listens_on_its_port(tmp_path: Path) -> None:
     assert (run.status, run.reason) == ("ok", None)
 
 
-def test_missing_program_is_named_before_any_run(tmp_path: Path) -> None:
+def test_missing_program_is_reported_before_any_run(tmp_path: Path) -> None:
     done = bench(campaign(tmp_path, server(), process("client", "no-such-program")))
 
     assert (done.returncode, done.stderr) == (2, "tacholog: no-such-program: no such program; install it, or put it on the PATH\n")
@@ -270,7 +270,7 @@ def test_missing_program_is_named_before_any_run(tmp_path: Path) -> None:
 LEAVES = 'sh -c "setsid sleep 300 & echo $! > child; echo $$ > self; echo listening; wait"'
 
 
-def test_process_that_left_its_group_is_ended_with_the_run(tmp_path: Path) -> None:
+def test_process_that_left_its_process_group_is_ended_with_the_run(tmp_path: Path) -> None:
     run = measured(tmp_path, server(LEAVES), process("client", 'sh -c "setsid sleep 300 & echo $! > other; echo done"'))
 
     assert run.status == "ok"
@@ -311,7 +311,7 @@ def started(folder: Path, *argv: str) -> Job:
     return Job(name="x", argv=argv, program=program, folder=folder, log="x.log", errors="x.stderr.txt")
 
 
-def test_memory_of_a_small_program_does_not_include_the_memory_of_the_harness(tmp_path: Path) -> None:
+def test_memory_of_a_small_program_excludes_the_memory_of_the_harness(tmp_path: Path) -> None:
     ballast = b"x" * (300 << 20)
 
     used = LocalMachine("", HostEntry(), {}).start(started(tmp_path, "true")).collect().resources
@@ -334,7 +334,7 @@ def test_memory_of_a_larger_program_is_exact(tmp_path: Path) -> None:
     assert not used.max_rss_is_bound
 
 
-def test_version_of_a_broker_is_the_version_that_its_own_command_prints_and_not_the_version_of_the_tool(tmp_path: Path) -> None:
+def test_version_of_a_broker_is_printed_by_a_separate_command_and_is_not_the_version_of_the_tool(tmp_path: Path) -> None:
     head = 'version_command = ["echo", "tool 1.2"]\nsystem_version_command = ["echo", "broker 3.10.8"]'
     path = campaign(tmp_path, server(), process("client", CLIENT), head=head)
 
@@ -399,7 +399,7 @@ def test_script_of_a_run_starts_all_processes_and_ends_the_servers(tmp_path: Pat
     assert gone(number_in(folder / "self"))
 
 
-def test_lines_of_a_log_without_results_are_not_a_problem(tmp_path: Path) -> None:
+def test_unknown_lines_are_no_problem_in_a_log_that_is_declared_to_have_no_results(tmp_path: Path) -> None:
     client, noise = (FORMATS / "sockperf/ping-pong-udp.log").read_bytes(), b"what no format knows\nMessage min latency : 7 us @ 1\n"
     logs = (
         LogFile(file="client.log", sha256=hashlib.sha256(client).hexdigest(), process="client"),
@@ -421,7 +421,7 @@ def test_lines_of_a_log_without_results_are_not_a_problem(tmp_path: Path) -> Non
     assert shown.problems.to_dict("records") == []
 
 
-def test_changed_log_without_results_is_named(tmp_path: Path) -> None:
+def test_change_of_a_log_that_is_declared_to_have_no_results_is_reported(tmp_path: Path) -> None:
     run = tmp_path / "data" / "one"
     run.mkdir(parents=True)
     (run / "server.log").write_bytes(b"listening\n")
@@ -430,7 +430,7 @@ def test_changed_log_without_results_is_named(tmp_path: Path) -> None:
     assert run_tacholog_text("check", "data", cwd=tmp_path).stdout.startswith("one/server.log: altered: ")
 
 
-def test_run_of_a_single_command_of_another_tool_has_a_log_of_the_resources_of_this_tool(tmp_path: Path) -> None:
+def test_run_of_a_single_command_stores_the_resources_of_the_tool_in_a_separate_log(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = ["cat", "{FORMATS}/sockperf/ping-pong-udp.log"]\n')
     bench(path)
@@ -444,7 +444,7 @@ def test_run_of_a_single_command_of_another_tool_has_a_log_of_the_resources_of_t
 
 
 @pytest.mark.core
-def test_run_of_a_single_perftest_command_has_no_second_log_of_resources(tmp_path: Path, perftest: Path) -> None:
+def test_run_of_a_single_perftest_command_has_no_separate_log_of_resources(tmp_path: Path, perftest: Path) -> None:
     path = tmp_path / "small.toml"
     words = ["perftest", "--test", "throughput", "--transport", "mock", "--sizes", "64", "--duration", "0.05", "--warmup", "0.01", "--output", "-"]
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = {words}\n')

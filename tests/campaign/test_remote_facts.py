@@ -14,7 +14,7 @@ from tacholog.runs import host
 
 
 @pytest.mark.parametrize("shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=" ".join)
-def test_script_for_other_hosts_reports_in_each_shell_the_properties_that_tacholog_reads_on_this_machine(shell: tuple[str, ...]) -> None:
+def test_script_for_remote_hosts_reports_the_same_properties_as_tacholog_in_each_shell(shell: tuple[str, ...]) -> None:
     if shutil.which(shell[0]) is None:
         leave_out(f"needs {shell[0]}")
 
@@ -40,7 +40,7 @@ def test_script_for_other_hosts_reports_in_each_shell_the_properties_that_tachol
         *("stated ../x y", "stated name", "", "no colon and no word"),
     ],
 )
-def test_host_cannot_name_a_file_outside_of_the_folder(line: str) -> None:
+def test_report_of_a_remote_host_is_ignored_if_it_names_a_file_outside_of_the_expected_folder(line: str) -> None:
     facts = facts_from(line)
 
     assert (dict(facts.files), facts.folders, dict(facts.drivers), dict(facts.answers)) == ({}, frozenset(), {}, {})

@@ -62,7 +62,7 @@ def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple
 def test_search_requests_the_same_trials_as_perftest() -> None:
     _, trials = search(SearchPlan(), lambda order, _: order.rate_per_s <= 50_000)
 
-    # bench/tests/sustain_test.cpp has the same list.
+    # The test of perftest, bench/tests/sustain_test.cpp, has the same list of trials.
     assert " ".join(trials) == ("1000s 4000s 16000s 64000s 32000s 45255s 53817s 49351s 51536s 50432s 49889s 50160s 49889F 49889F 50160F 50160F")
 
 
@@ -82,7 +82,7 @@ def test_trial_that_misses_the_goal_by_chance_does_not_change_the_result() -> No
     assert found.rate_per_s == pytest.approx(50_000, rel=0.02)
 
 
-def test_search_ends_for_any_results_of_trials() -> None:
+def test_search_always_ends_even_if_the_results_of_trials_are_random() -> None:
     chance = random.Random(1)  # noqa: S311 - outcomes, not secrets
     for _ in range(300):
         found, _ = search(SearchPlan(), lambda _order, _at: chance.random() < 0.7)
@@ -155,7 +155,7 @@ print("For additional information visit our website")
 """
 
 
-def test_output_of_a_program_without_a_result_is_shown_even_if_the_program_ended_without_an_error(tmp_path: Path) -> None:
+def test_search_prints_the_output_of_a_tool_that_measured_nothing_and_ended_without_an_error(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=HELP)
 
     assert done.returncode == 1
@@ -165,7 +165,7 @@ def test_output_of_a_program_without_a_result_is_shown_even_if_the_program_ended
     assert len(done.stderr) < 1000
 
 
-def test_log_without_a_result_is_shown(tmp_path: Path) -> None:
+def test_search_prints_the_last_lines_of_a_log_without_a_result(tmp_path: Path) -> None:
     silent = f"{PROGRAM.partition('sockperf: [Total Run]')[0]}sockperf: No messages were received from the server. Is the server down?''')"
 
     done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=silent)
@@ -174,7 +174,7 @@ def test_log_without_a_result_is_shown(tmp_path: Path) -> None:
     assert done.stderr.endswith("sockperf: Test ended | sockperf: No messages were received from the server. Is the server down?\n")
 
 
-def test_log_without_the_statistic_of_the_goal_does_not_pass(tmp_path: Path) -> None:
+def test_trial_fails_if_its_log_lacks_the_statistic_of_the_goal(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99.5=5ms")
 
     assert done.returncode == 1
@@ -189,7 +189,7 @@ def test_log_without_the_statistic_of_the_goal_does_not_pass(tmp_path: Path) -> 
         (("--trial-duration", "9"), "must not be longer than --duration"),
     ],
 )
-def test_options_that_allow_no_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_options_of_a_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     done = sustain(tmp_path, *arguments)
 
     assert done.returncode == 2

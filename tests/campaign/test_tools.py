@@ -57,14 +57,14 @@ BROKER_ROWS: dict[str, dict[tuple[str, str | None, int, str], int]] = {
     "nats-bench": {
         ("latency", "rtt", 64, "latency"): 2,
         ("latency", "rtt", 1024, "latency"): 2,
-        ("latency", "pub-to-ack", 64, "latency"): 4,  # With streams in memory and with streams in a file.
+        ("latency", "pub-to-ack", 64, "latency"): 4,  # Two with streams in memory, and two with streams in a file.
         ("latency", "pub-to-ack", 1024, "latency"): 4,
         ("throughput", None, 16, "message_rate"): 2,
         ("throughput", None, 64, "message_rate"): 2,
     },
     "redis-benchmark": {("latency", "rtt", 64, "latency"): 8, ("latency", "rtt", 1024, "latency"): 6},
     "rabbitmq-perftest": {
-        ("latency", "one-way", 64, "latency"): 4,  # One message at a time, and messages at a rate.
+        ("latency", "one-way", 64, "latency"): 4,  # Two with one message at a time, and two with messages at a given rate.
         ("latency", "one-way", 1024, "latency"): 2,
         ("latency", "pub-to-ack", 64, "latency"): 4,
         ("latency", "pub-to-ack", 1024, "latency"): 2,

@@ -55,7 +55,7 @@ from tacholog.runs.manifest import read_manifest
         ("ip netns exec a taskset -c 1 env -u time nice prog 9", "prog", ("ip", "taskset", "env", "nice")),
     ],
 )
-def test_program_that_wrappers_start_is_found_by_the_options_of_each_wrapper(command: str, program: str, wrappers: tuple[str, ...]) -> None:
+def test_measured_program_is_found_behind_wrappers_such_as_env_and_taskset(command: str, program: str, wrappers: tuple[str, ...]) -> None:
     words = shlex.split(command)
     found = behind_wrappers(words)
 

@@ -1,4 +1,4 @@
-"""ddsperf: the meaning of its lines. Expected values are typed from the logs in ``ddsperf/`` (see its README)."""
+"""ddsperf: the meaning of its lines. Expected values were copied by hand from the logs in ``ddsperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def values(record: Record, metric: str) -> dict[str, float | None]:
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
-def test_record_of_one_second_of_a_subscriber_has_the_rate_of_this_second_and_not_of_ten_seconds() -> None:
+def test_interval_of_a_subscriber_has_the_rate_of_one_second_and_not_the_printed_rate_of_ten_seconds() -> None:
     second = intervals(read(LOGS / "sub.log"), "ddsperf-subscriber")[1]
 
     assert second == Record(
@@ -48,7 +48,7 @@ def test_record_of_one_second_of_a_subscriber_has_the_rate_of_this_second_and_no
     )
 
 
-def test_summary_of_a_subscriber_has_the_last_totals_and_a_mean_rate_that_excludes_the_first_second() -> None:
+def test_summary_of_a_subscriber_has_the_final_counts_and_the_mean_rate_without_the_first_second() -> None:
     (summary,) = summaries(read(LOGS / "sub.log"))
 
     assert (summary.payload_bytes, summary.samples, summary.side) == (1024, 2229576, "subscriber")
@@ -94,7 +94,7 @@ def test_pause_between_two_publishers_is_excluded_from_the_mean() -> None:
     assert values(summary, "message_rate") == {"mean": 1000}
 
 
-def test_record_of_one_second_of_a_ping_has_half_of_the_round_trip_time_to_one_peer() -> None:
+def test_interval_of_a_ping_has_half_of_the_round_trip_time_to_one_peer() -> None:
     first = intervals(read(LOGS / "ping.log"), "ddsperf-ping")[0]
 
     assert (first.payload_bytes, first.samples, first.participant) == (2048, 99, "peer 1")
@@ -103,7 +103,7 @@ def test_record_of_one_second_of_a_ping_has_half_of_the_round_trip_time_to_one_p
     assert {number.resolution for number in first.numbers} == {1}
 
 
-def test_summary_of_a_ping_has_minimum_maximum_and_mean_weighted_by_samples_but_no_percentiles() -> None:
+def test_summary_of_a_ping_has_no_percentiles_and_its_mean_is_weighted_by_samples() -> None:
     (summary,) = summaries(read(LOGS / "ping-as-fast-as-possible.log"))
 
     assert (summary.payload_bytes, summary.samples, summary.participant) == (64, 46314 + 44660, "peer 1")
@@ -142,7 +142,7 @@ def test_run_of_one_second_has_the_percentiles_of_that_second() -> None:
     assert [values(summary, "latency")[name] for name in ("p50", "p90", "p99")] == [66887, 87044, 92123]
 
 
-def test_name_of_a_peer_is_the_same_in_a_repetition_with_other_process_numbers() -> None:
+def test_peer_has_the_same_name_in_a_repetition_with_other_process_ids() -> None:
     text = (LOGS / "ping.log").read_text(encoding="utf-8")
     again = text.replace("vm:31347", "vm:40211").replace("31348", "40212")
 
@@ -190,7 +190,7 @@ def test_rate_of_a_publisher_is_the_offered_rate_with_three_digits() -> None:
     assert summary.payload_bytes is None
 
 
-def test_resolution_of_a_rate_counts_the_trailing_zeros_that_the_tool_omits() -> None:
+def test_resolution_of_a_rate_printed_as_80k_is_100_because_the_tool_omits_trailing_zeros() -> None:
     second = intervals(read(LOGS / "pub-with-pings.log"), "ddsperf-publisher")[1].numbers[0]  # "80k/s"
 
     assert (second.value, second.resolution) == (80_000, 100)
@@ -232,7 +232,7 @@ def test_run_is_failed_if_its_log_has_an_error(name: str, reason: str) -> None:
         ("write error: -3", "write error: -3"),
     ],
 )
-def test_run_is_failed_if_its_log_has_an_error_that_no_sample_log_contains(line: str, reason: str) -> None:
+def test_run_is_failed_if_its_log_has_an_error_that_is_known_only_from_the_source_code(line: str, reason: str) -> None:
     account = read_text(f"{line}\n", "ddsperf").account
 
     assert (account.status, account.reason) == ("failed", reason)
@@ -258,7 +258,7 @@ def test_summary_of_each_message_size_counts_only_the_seconds_with_this_size() -
     assert (second.payload_bytes, values(second, "messages_received")) == (64, {"total": 400})
 
 
-def test_new_process_with_the_number_of_an_earlier_process_has_a_separate_summary() -> None:
+def test_new_process_that_reuses_an_earlier_process_id_has_a_separate_summary() -> None:
     process = "[1] participant vm:1: new (self)\n" + SUB.format(1, 500, 0, 500, 0, "0.50", "4.10")
 
     assert [values(summary, "messages_received") for summary in summaries(read_text(process + process, "ddsperf"))] == [{"total": 500}] * 2
@@ -296,7 +296,7 @@ def test_truncated_or_impossible_line_is_broken(line: str) -> None:
     "line",
     ["[1] 1.000  vm:9 size 64 mean 1.500us min 1.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 2", "[1] 1.000  vcsw:1 ivcsw:2 tev:1%+0%"],
 )
-def test_last_line_of_a_log_is_broken_if_a_digit_or_a_thread_may_be_missing_at_its_end(line: str) -> None:
+def test_last_line_without_a_line_end_is_broken_because_a_digit_or_a_thread_may_be_missing(line: str) -> None:
     assert read_text(line, "ddsperf").broken == ["text:1: the log ends within this line"]
 
 
@@ -324,7 +324,7 @@ def test_trace_lines_of_cyclone_dds_are_known_chatter() -> None:
     assert summary.number("latency", "max") == Number(metric="latency", statistic="max", value=3_372_989, resolution=1, marks=("derived",))
 
 
-def test_mean_of_rates_that_are_all_printed_as_0_is_below_the_resolution_of_these_rates() -> None:
+def test_mean_rate_is_an_upper_bound_if_all_rates_are_printed_as_0() -> None:
     log = read_text("".join(SUB.format(second, second, 0, 1, 0, "0.00", "0.01") for second in (1, 2, 3)))
 
     (summary,) = summaries(log)
@@ -335,7 +335,7 @@ def test_mean_of_rates_that_are_all_printed_as_0_is_below_the_resolution_of_thes
     assert (goodput.bound, goodput.value) == ("=", 1e4)
 
 
-def test_mean_above_the_resolution_is_not_a_bound_even_if_one_rate_was_printed_as_0() -> None:
+def test_mean_rate_is_not_a_bound_if_only_one_rate_is_printed_as_0() -> None:
     rates = {1: "1.00", 2: "1.00", 3: "0.00"}
     log = read_text("".join(SUB.format(second, second, 0, 1, 0, rate, "8.19") for second, rate in rates.items()))
 
@@ -345,7 +345,7 @@ def test_mean_above_the_resolution_is_not_a_bound_even_if_one_rate_was_printed_a
     assert (rate.bound, rate.value) == ("=", (1000 + 10) / 2)  # The first second is incomplete.
 
 
-def test_lines_of_2019_are_read_although_they_lack_context_switches() -> None:
+def test_lines_of_a_version_from_2019_are_read_although_they_lack_context_switches() -> None:
     log = read_text(
         "[21179] participant perftest8:21179: new (self)\n"
         "[21179] 2.000  size 12 total 1954567 lost 0 delta 1149660 lost 0 rate 1149.66 kS/s 110.37 Mb/s\n"

@@ -72,7 +72,7 @@ def test_message_names_the_format_with_which_the_log_shares_several_consecutive_
 
 
 @pytest.mark.parametrize(("between", "quoted"), [("\t@ ", r"'Interval\t@ Transfer'"), (" " * 1000, "'Interval ... Transfer'")])
-def test_message_quotes_the_words_of_the_log_with_their_tabs_and_shortens_long_gaps(between: str, quoted: str) -> None:
+def test_message_quotes_the_log_with_tabs_and_shortens_long_blanks(between: str, quoted: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(f"[ ID] Interval{between}Transfer     Bandwidth\n")
 
@@ -87,7 +87,7 @@ def test_message_quotes_the_words_of_the_log_with_their_tabs_and_shortens_long_g
         "[ Bytes, Demand][Sent Samples,Send Time(us), Packs/sec, MBits/sec]",
     ],
 )
-def test_quotations_of_other_formats_in_a_log_that_names_its_format_are_ignored(quoted: str) -> None:
+def test_format_named_in_the_first_line_is_detected_even_if_the_log_quotes_another_format(quoted: str) -> None:
     assert detect(f'search log=search/1 version=0.4.0\nerror text="{quoted}"\n') == "native"
 
 

@@ -1,4 +1,7 @@
-"""eCAL: the output of its samples and the tables of its documentation. Expected values are typed from the logs in ``ecal/`` (see its README)."""
+"""eCAL: the output of its samples and the tables of its documentation.
+
+Expected values were copied by hand from the logs in ``ecal/`` (see its README).
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ def test_log_of_a_sender_states_exact_sizes_numbers_of_sent_messages_and_data_pa
     assert {(r.side, r.conditions.definition) for r in log.records} == {("publisher", "ecal-sent")}
 
 
-def test_lines_with_the_commands_of_the_user_are_unknown() -> None:
+def test_command_lines_that_the_user_typed_are_unknown_lines() -> None:
     assert read(LOGS / "latency-6.2-sender.log").unknown == [1, 11, 21, 31, 41, 51, 61, 71]
 
 
@@ -131,7 +134,7 @@ def test_percentiles_of_single_latencies_are_exact() -> None:
     }
 
 
-def test_percentiles_of_many_different_latencies_are_rounded_and_their_resolution_states_this() -> None:
+def test_percentiles_of_very_many_latencies_are_rounded_and_state_the_rounding_as_resolution() -> None:
     (record,) = read_text("".join(f"{value}\n" for value in range(100_000)), "ecal").records
 
     assert record.number("latency", "max") == Number(metric="latency", statistic="max", value=99_999_000, resolution=1000)
@@ -187,7 +190,7 @@ def test_numbers_of_runs_and_of_buffers_that_a_document_states_are_kept() -> Non
     assert read(LOGS / "performance-5.12.rst").account.facts.environment == {"ecal_runs": "5000", "ecal_buffers": "1"}
 
 
-def test_unit_and_number_of_samples_of_a_table_with_vertical_bars_are_read_from_the_text_above_the_table() -> None:
+def test_text_above_a_markdown_table_states_the_unit_and_the_number_of_samples() -> None:
     first, second, *_, last = read(LOGS / "readme-5.4.md").records
 
     assert (first.payload_bytes, first.participant, latencies(first), first.samples) == (1024, "Win10 AMD64", [("mean", 13, "=")], 20000)
@@ -195,7 +198,7 @@ def test_unit_and_number_of_samples_of_a_table_with_vertical_bars_are_read_from_
     assert (last.payload_bytes, latencies(last)) == (4096 * 1024, [("mean", 3600, "=")])
 
 
-def test_columns_of_one_platform_have_different_transports() -> None:
+def test_two_columns_for_the_same_platform_have_different_transports() -> None:
     log = read(LOGS / "readme-5.5.2.md")
 
     assert len(log.records) == 45
@@ -220,7 +223,7 @@ def test_table_without_a_unit_is_broken() -> None:
     assert log.broken == ["text:3: neither the table's heading nor the text before it states the unit"]
 
 
-def test_old_senders_state_round_trips_and_their_receivers_state_one_way_latencies() -> None:
+def test_sender_of_version_5_3_states_round_trips_and_the_receiver_states_one_way_latencies() -> None:
     there_and_back, cut_short, one_way = read(LOGS / "latency-5.3.log").records
 
     assert (there_and_back.payload_bytes, there_and_back.conditions.basis, latencies(there_and_back)) == (65536, "rtt", [("mean", 57, "=")])
@@ -253,7 +256,7 @@ def test_number_of_sent_messages_is_marked_as_derived_if_the_log_has_only_the_re
     assert sent == Number(metric="messages_sent", statistic="total", value=1000, marks=("derived",))
 
 
-def test_second_dialect_is_detected_by_the_units_of_its_throughput() -> None:
+def test_log_of_version_5_10_is_detected_by_the_units_of_its_throughput() -> None:
     sender, receiver = read(LOGS / "latency-5.10.log").records
 
     assert (sender.payload_bytes, sender.conditions.data_path) == (65536, "zero-copy")
@@ -262,7 +265,7 @@ def test_second_dialect_is_detected_by_the_units_of_its_throughput() -> None:
     assert receiver.number("size_over_latency", "mean") == derived
 
 
-def test_receiver_in_python_has_a_separate_definition_and_the_block_of_its_sender_gives_no_record() -> None:
+def test_python_receiver_has_a_separate_definition_and_the_python_sender_gives_no_record() -> None:
     log = read(LOGS / "latency-python.log")
 
     (record,) = log.records
@@ -270,7 +273,7 @@ def test_receiver_in_python_has_a_separate_definition_and_the_block_of_its_sende
     assert (log.account.status, log.account.reason) == ("failed", "Package lost after message 731 -> stop.")
 
 
-def test_value_that_the_performance_samples_call_latency_becomes_the_interval_per_message() -> None:
+def test_printed_latency_of_the_performance_samples_is_read_as_the_time_between_two_messages() -> None:
     sender, receiver = read(LOGS / "performance.log").records
 
     interval = Number(metric="interval_per_message", statistic="mean", value=665_761, resolution=1, marks=("derived",), line=19)
@@ -372,7 +375,7 @@ def test_block_at_the_end_of_a_truncated_log_is_broken() -> None:
         ("service-and-topics.log", "calls/s"),
     ],
 )
-def test_last_block_is_read_if_its_truncated_last_row_has_its_unit_or_only_repeats_values_of_other_rows(sample: str, end: str) -> None:
+def test_last_block_with_a_truncated_last_row_is_read_if_no_needed_digit_is_missing(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     cut = text[: text.rindex(end) + len(end)]
     complete = read_text(text[: text.index("\n", len(cut)) + 1], "ecal").records
@@ -431,7 +434,7 @@ def test_block_of_a_receiver_is_read_inside_the_block_of_a_sender() -> None:
     assert log.broken == []
 
 
-def test_published_table_of_version_5_6_is_read_with_its_unit_next_to_the_size_and_iceoryx_in_the_last_column() -> None:
+def test_published_table_of_version_5_6_is_read_although_its_columns_differ_from_later_tables() -> None:
     log = read(LOGS / "performance-5.6.rst")
 
     means = {

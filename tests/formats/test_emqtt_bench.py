@@ -1,4 +1,4 @@
-"""emqtt-bench: a line for each counter and second. Expected values are typed from the files in ``emqtt_bench/`` (see its README)."""
+"""emqtt-bench: a line for each counter and second. Expected values were copied by hand from the files in ``emqtt_bench/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def of_scope(log: Log, scope: Scope) -> list[Record]:
     return [record for record in log.records if record.scope == scope]
 
 
-def test_line_of_a_counter_is_an_interval() -> None:
+def test_each_line_of_a_counter_becomes_a_record_of_one_interval() -> None:
     assert read(LOGS / "sub.log").records[0] == Record(
         test="throughput",
         payload_bytes=None,
@@ -83,7 +83,7 @@ def test_second_run_in_a_log_has_a_separate_summary() -> None:
     assert (len(of_scope(log, "summary")), log.problems) == (2, [])
 
 
-def test_counter_that_does_not_grow_is_broken_and_the_summary_is_partial() -> None:
+def test_counter_that_does_not_grow_is_broken_and_the_summary_is_marked_as_partial() -> None:
     log = read_text((LOGS / "sub.log").read_text(encoding="utf-8").replace("total=34", "total=14"))
 
     assert [problem.reason for problem in log.problems] == ["a counter that does not grow"]

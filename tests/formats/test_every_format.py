@@ -158,5 +158,5 @@ for one in NAMES:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_only_existing_formats_have_allowances(name: str) -> None:
+def test_each_format_with_allowed_errors_exists(name: str) -> None:
     assert name in NAMES

@@ -1,4 +1,7 @@
-"""Fast RTPS and Fast DDS: the output and the exports of their tests. Expected values are typed from the logs in ``fastrtps/`` (see its README)."""
+"""Fast RTPS and Fast DDS: the output and the exports of their tests.
+
+Expected values were copied by hand from the logs in ``fastrtps/`` (see its README).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def test_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
     )
 
 
-def test_table_with_tabs_is_read_until_the_row_to_which_other_text_is_attached() -> None:
+def test_table_with_tabs_is_read_until_a_row_continues_with_other_text() -> None:
     log = read(LOGS / "throughput-0.5.1.md")
 
     assert [(r.payload_bytes, r.conditions.demand) for r in log.records] == [
@@ -302,7 +305,7 @@ def test_file_is_broken_if_only_its_name_states_whether_its_values_are_minima_or
     assert broken.startswith("latency-average-2.9.1.csv:2: only the file's name says whether these are minima or averages")
 
 
-def test_quoted_rates_belong_to_the_headings_above_the_rates() -> None:
+def test_rate_in_quotation_marks_belongs_to_the_heading_above_it() -> None:
     log = read(LOGS / "throughput-all.csv")
 
     assert [(r.payload_bytes, r.conditions.demand, value(r, "goodput")) for r in log.records] == [
@@ -314,7 +317,7 @@ def test_quoted_rates_belong_to_the_headings_above_the_rates() -> None:
     assert (record.conditions.demand, record.conditions.reliability, value(record, "goodput")) == (500, "reliable", 38.4677e6)
 
 
-def test_table_with_fewer_quoted_rates_than_headings_is_broken() -> None:
+def test_table_with_fewer_rates_than_headings_is_broken() -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace(',"77.165"', ""), "fastrtps")
 
     assert log.records == []
@@ -322,7 +325,7 @@ def test_table_with_fewer_quoted_rates_than_headings_is_broken() -> None:
 
 
 @pytest.mark.parametrize("heading", ["0 bytes; demand 200", "16 bytes; demand 0"])
-def test_quoted_heading_with_zero_bytes_or_messages_is_broken(heading: str) -> None:
+def test_heading_in_quotation_marks_with_zero_bytes_or_messages_is_broken(heading: str) -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace("16 bytes; demand 200", heading), "fastrtps")
 
     assert log.records == []
@@ -428,7 +431,7 @@ def test_table_with_decimal_commas_is_refused_even_if_a_spreadsheet_changed_the_
     assert (log.records, log.unknown) == ([], [])
 
 
-def test_reach_is_one_process_only_if_the_log_states_intraprocess() -> None:
+def test_both_sides_are_in_one_process_only_if_the_log_states_intraprocess() -> None:
     log = read(LOGS / "latency-intraprocess.log")
 
     assert (log.account.facts.conditions.reach, log.account.facts.conditions.subscribers) == ("process", 1)

@@ -1,4 +1,4 @@
-"""Google Benchmark and github-action-benchmark: the numbers that are results. Expected values are typed from the samples."""
+"""Google Benchmark and github-action-benchmark: the numbers that are results. Expected values were copied by hand from the samples."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_message_size_is_read_only_from_an_argument_with_a_name_such_as_size(nam
         ("BM_Send/size:64/4096", 2.18896782105536e9, 64, "BM_Send/4096"),  # The named argument has precedence over the rates.
     ],
 )
-def test_argument_without_a_name_is_the_size_if_each_item_has_as_many_bytes(
+def test_argument_without_a_name_is_the_size_only_if_it_equals_the_bytes_per_item(
     name: str, bytes_per_second: float, size: int | None, settings: str
 ) -> None:
     row = {**ITERATION, "name": name, "run_name": name, "bytes_per_second": bytes_per_second, "items_per_second": 5.3441597193734372e5}
@@ -187,7 +187,7 @@ def test_history_file_is_refused_and_the_message_states_the_command_that_imports
         read_text(text)
 
 
-def test_number_in_the_list_of_benchmarks_is_broken() -> None:
+def test_plain_number_in_the_list_of_benchmarks_is_a_broken_result() -> None:
     text = report(ITERATION).replace('"benchmarks": [\n', '"benchmarks": [\n    1, 1,\n')
 
     log = read_text(text, "google_benchmark")

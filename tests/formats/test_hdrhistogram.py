@@ -1,4 +1,7 @@
-"""HdrHistogram: percentile tables and logs of intervals. Expected values are typed from the samples in ``hdrhistogram/`` (see its README)."""
+"""HdrHistogram: percentile tables and logs of intervals.
+
+Expected values were copied by hand from the samples in ``hdrhistogram/`` (see its README).
+"""
 
 from __future__ import annotations
 
@@ -49,16 +52,16 @@ def test_log_without_a_stated_unit_gives_a_hint_and_no_records(path: Path) -> No
 
 
 @pytest.mark.parametrize(("unit", "nanoseconds"), [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)])
-def test_unit_of_the_values_is_a_part_of_the_name_of_the_format(unit: str, nanoseconds: float) -> None:
+def test_unit_after_the_name_of_the_format_is_the_unit_of_the_values(unit: str, nanoseconds: float) -> None:
     assert numbers(read_text(TABLE, f"hdrhistogram:{unit}"))["p50"][0] == 15 * nanoseconds
 
 
-def test_percentile_with_a_separate_row_is_the_value_of_this_row() -> None:
+def test_percentile_that_the_table_lists_is_the_value_in_its_row() -> None:
     # The row is "15.000 0.500000000000 10". A bucket is at most as wide as 1/1024 of its value.
     assert numbers(read_text(TABLE, "hdrhistogram:us"))["p50"] == (15000.0, round(15000 / 1024, 6))
 
 
-def test_percentile_between_two_rows_has_the_distance_of_the_rows_as_its_resolution() -> None:
+def test_resolution_of_a_percentile_between_two_rows_is_the_difference_of_the_two_values() -> None:
     # The median of 11 values is the 6th value. The rows are 2.000 with 1 value, and 4.000 with 11 values.
     assert numbers(read(LOGS / "layout-c.hgrm", "hdrhistogram:us"))["p50"] == (4000.0, 2000.0)
 
@@ -92,7 +95,7 @@ def test_unknown_unit_is_refused_and_the_message_lists_the_known_units() -> None
         format_named("iperf3:us")
 
 
-def test_format_with_a_unit_has_the_package_and_the_conditions_of_the_format_without_a_unit() -> None:
+def test_format_name_with_a_unit_belongs_to_the_same_package_as_the_name_without_a_unit() -> None:
     states = states_of("hdrhistogram:us")
 
     assert package_of("hdrhistogram:us") == package_of("hdrhistogram")
@@ -100,7 +103,7 @@ def test_format_with_a_unit_has_the_package_and_the_conditions_of_the_format_wit
     assert states["latency"].always == "definition"
 
 
-def test_summary_of_all_intervals_has_the_nearest_rank_percentiles_of_all_values() -> None:
+def test_percentiles_of_a_summary_are_computed_from_the_values_of_all_intervals_by_nearest_rank() -> None:
     log = read(LOGS / "python-1.2.hlog", "hdrhistogram:ns")
     stated = {name: value for name, (value, _) in numbers(log).items()}
 
@@ -128,14 +131,14 @@ def test_truncated_histogram_is_broken_and_the_summary_is_marked_as_partial() ->
     assert all("partial" in number.marks for number in summary.numbers)
 
 
-def test_deviation_of_the_python_library_is_not_read() -> None:
+def test_standard_deviation_printed_by_the_python_library_is_not_read() -> None:
     stated = numbers(read(LOGS / "python-us.hgrm", "hdrhistogram:us"))
 
     assert stated["mean"][0] == 28831  # The library did not divide the deviation below the table, 11967.267, by 1000.
     assert "std" not in stated
 
 
-def test_histogram_with_more_different_values_than_a_histogram_can_have_is_broken() -> None:
+def test_histogram_with_a_million_different_values_is_broken() -> None:
     payload = b"\x02" * (1 << 20)  # A count of one in each of a million buckets.
     inner = struct.pack(">iiiiqqd", 0x1C849313, len(payload), 0, 5, 1, 1 << 62, 1.0) + payload
     packed = zlib.compress(inner)
@@ -159,7 +162,7 @@ def test_rule_of_an_import_can_state_the_unit_of_the_values(tmp_path: Path) -> N
     assert (row["value"], row["basis"], row["payload_bytes"]) == (15000.0, "rtt", 32)
 
 
-def test_table_is_indented_and_a_row_ends_with_a_blank() -> None:
+def test_table_is_read_if_it_is_indented_and_a_row_ends_with_a_blank() -> None:
     # In the README of wrk2, the table is indented, and the first row ends with a blank.
     table = (LOGS / "layout-c.hgrm").read_text()
     indented = "".join(f"    {line}\n" if line else "\n" for line in table.replace(" 1.00\n", " 1.00 \n").splitlines())

@@ -1,4 +1,7 @@
-"""hmbdc: the output of a pinger, a ponger and the performance sample. Expected values are typed from the logs in ``hmbdc/`` (see its README)."""
+"""hmbdc: the output of a pinger, a ponger and the performance sample.
+
+Expected values were copied by hand from the logs in ``hmbdc/`` (see its README).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def latency(statistic: str, value: float | None, resolution: float | None = 1.0,
     return Number(metric="latency", statistic=statistic, value=value, resolution=resolution, line=line)
 
 
-def test_result_of_a_pinger_is_a_round_trip_with_the_rate_and_size_of_the_line_before_the_result() -> None:
+def test_result_of_a_pinger_is_a_round_trip_and_the_line_before_states_its_rate_and_size() -> None:
     log = read(LOGS / "17-6-ipc-0cpy-ping.log")
 
     assert log.records[2] == Record(
@@ -150,7 +153,7 @@ def test_result_that_is_damaged_or_contradictory_or_lacks_the_line_with_its_cond
     assert log.records == []
 
 
-def test_each_result_of_the_performance_sample_becomes_a_record_with_bounds_and_message_sizes() -> None:
+def test_each_row_of_the_performance_sample_becomes_a_record_with_lower_and_upper_limits() -> None:
     log = read(LOGS / "perf-sample-14-2.txt")
 
     assert [
@@ -178,7 +181,7 @@ def test_size_of_zero_bytes_is_broken() -> None:
     assert len(log.records) == 7
 
 
-def test_results_of_the_performance_sample_state_data_path_and_reliability_and_qperf_has_a_separate_definition() -> None:
+def test_records_of_the_performance_sample_state_the_data_path_the_reliability_and_the_basis() -> None:
     records = read(LOGS / "perf-sample-14-2.txt").records
 
     assert [record.conditions.data_path for record in records] == [None, None, "pointer", "zero-copy", "copy", None, None, None]
@@ -187,7 +190,7 @@ def test_results_of_the_performance_sample_state_data_path_and_reliability_and_q
     assert {record.conditions.definition for record in records[:2]} == {"hmbdc-sample-reference"}
 
 
-def test_printed_range_is_two_numbers_with_the_resolution_of_their_units() -> None:
+def test_lower_and_upper_end_of_a_printed_latency_range_become_two_numbers() -> None:
     first = read(LOGS / "perf-sample-14-2.txt").records[0]
 
     assert first.numbers == (
@@ -222,7 +225,7 @@ def test_commands_machines_and_notes_of_the_performance_sample_are_stored_as_env
     )
 
 
-def test_row_of_the_older_sample_keeps_the_command_that_the_authors_copied_into_this_row_by_mistake() -> None:
+def test_command_of_a_row_is_kept_even_if_the_authors_wrote_it_there_by_mistake() -> None:
     facts = read(LOGS / "perf-sample-14-2.txt").account.facts
 
     assert (
@@ -310,7 +313,7 @@ def test_performance_sample_with_an_older_title_is_read_and_its_latencies_are_no
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_note_at_the_end_of_the_performance_sample_is_kept_and_its_mark_is_not_part_of_the_release() -> None:
+def test_footnote_is_kept_and_its_asterisk_is_not_part_of_the_version() -> None:
     log = read(LOGS / "perf-sample-12-41-noted.txt")
 
     assert log.records == read(LOGS / "perf-sample-14-2.txt").records

@@ -1,4 +1,4 @@
-"""The iceoryx2 benchmarks: the meaning of their lines. Expected values are typed from the logs in ``iceoryx2/`` (see its README)."""
+"""The iceoryx2 benchmarks: the meaning of their lines. Expected values were copied by hand from the logs in ``iceoryx2/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_requests_and_messages_have_different_definitions_and_requests_have_no_s
     assert [(record.payload_bytes, record.numbers[0].value) for record in log.records[3:]] == [(8192, 245), (None, 328), (None, 379)]
 
 
-def test_lines_of_cargo_are_chatter_but_the_command_of_the_user_is_unknown_and_a_truncated_line_is_broken() -> None:
+def test_lines_printed_by_cargo_are_chatter_but_a_line_typed_by_the_user_is_unknown() -> None:
     log = read(LOGS / "0.9-posted.log")
 
     assert log.unknown == [7]
@@ -67,13 +67,13 @@ def test_lines_that_are_known_only_from_the_source_code_are_read(start: str, tim
     assert (record.conditions.definition, record.conditions.transport, record.payload_bytes, record.samples) == expected
 
 
-def test_line_of_the_first_versions_is_read_without_iterations_and_size_and_unit_of_time() -> None:
+def test_line_of_the_first_versions_is_read_although_it_lacks_iterations_and_size() -> None:
     log = read_text("iceoryx2::service::process_local::Service ::: Time: 3.1, Latency: 155 ns\n", "iceoryx2")
 
     assert [(record.conditions.transport, record.payload_bytes, record.samples) for record in log.records] == [("process_local", None, None)]
 
 
-def test_line_is_broken_if_its_latency_is_not_its_time_divided_by_twice_its_iterations() -> None:
+def test_line_is_broken_if_its_latency_contradicts_its_time_and_its_iterations() -> None:
     line = (LOGS / "0.9.3-publish-subscribe.log").read_text(encoding="utf-8").splitlines()[0]
 
     assert read_text(f"{line}\n", "iceoryx2").broken == []

@@ -1,4 +1,4 @@
-"""iceperf: the meaning of its tables. Expected values are typed from the logs in ``iceperf/`` (see its README)."""
+"""iceperf: the meaning of its tables. Expected values were copied by hand from the logs in ``iceperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_units_in_cells_are_read_if_the_header_has_no_units() -> None:
     assert {record.conditions.transport for record in log.records} == {"iceoryx waitset"}
 
 
-def test_no_complete_log_has_a_broken_or_unknown_line() -> None:
+def test_each_line_of_each_sample_log_is_known_and_valid() -> None:
     for path in LOGS.glob("*.log"):
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
@@ -193,6 +193,6 @@ def test_run_is_truncated_if_its_table_lacks_the_last_message_size() -> None:
     assert (log.account.status, log.account.reason) == ("truncated", "ICEORYX: the run stopped at 2 kB, before its table was complete")
 
 
-def test_table_of_a_latency_other_than_the_mean_has_no_format() -> None:
+def test_table_of_maximum_latencies_is_not_detected() -> None:
     with pytest.raises(UnreadableInput, match="no format fits"):
         read_text("| Payload Size | Maximum Latency [\u00b5s] |\n|-------------:|---------------------:|\n|      16 [B]  |               107000 |\n")

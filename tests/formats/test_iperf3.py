@@ -1,4 +1,4 @@
-"""iperf3: the meaning of its text and JSON. Expected values are typed from the logs in ``iperf3/`` (see its README)."""
+"""iperf3: the meaning of its text and JSON. Expected values were copied by hand from the logs in ``iperf3/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_rows_of_one_second_are_intervals() -> None:
     assert (log.unknown, log.broken) == ([], [])
 
 
-def test_streams_have_names_and_their_sum_has_no_name_and_rows_of_the_warm_up_are_not_read() -> None:
+def test_each_stream_has_a_name_but_the_sum_has_none_and_warm_up_rows_are_not_read() -> None:
     log = logged("tcp-three-streams-omit.log")
 
     assert [record.participant for record in log.records[:4]] == ["stream 5", "stream 7", "stream 9", None]
@@ -98,7 +98,7 @@ def test_side_of_an_interval_is_unknown_if_its_row_does_not_state_the_side(chang
 
 
 @pytest.mark.parametrize("name", ["tcp-both-ways.log", "server-both-ways.log"])
-def test_two_simultaneous_directions_become_separate_records(name: str) -> None:
+def test_two_directions_measured_at_the_same_time_become_separate_records(name: str) -> None:
     directions = {(record.side, record.participant): values_of(record) for record in summaries(logged(name))}
 
     rates = {key: numbers.get(("offered_goodput", "mean")) or numbers.get(("goodput", "mean")) for key, numbers in directions.items()}
@@ -131,7 +131,7 @@ def test_number_of_streams_and_the_sending_server_are_read_from_text_and_from_js
     assert {record.participant for record in log.records} == participants
 
 
-def test_four_streams_in_both_directions_are_two_publishers_per_direction() -> None:
+def test_two_streams_in_each_direction_are_two_publishers() -> None:
     assert {record.conditions.publishers for record in logged("server-udp-two-streams-both-ways.log").records} == {2}
 
 
@@ -263,7 +263,7 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_not_read() -> None
     ]
 
 
-def test_duration_of_a_receiver_is_its_end_time_if_its_stated_seconds_belong_to_the_sender() -> None:
+def test_duration_of_a_receiver_is_its_end_time_if_the_printed_seconds_are_those_of_the_sender() -> None:
     log = logged("tcp-eight-streams-late-receiver.json")
 
     assert not log.broken
@@ -304,14 +304,14 @@ def test_conditions_that_the_client_states_do_not_apply_to_the_output_of_the_ser
     assert (server.side, server.payload_bytes) == ("subscriber", None)
 
 
-def test_two_directions_in_json_become_separate_records() -> None:
+def test_two_directions_in_one_json_document_become_separate_records() -> None:
     rates = [(record.side, record.participant, values_of(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
 
     assert rates[1] == ("subscriber", None, 35142594208.121483)
     assert rates[3] == ("subscriber", "server to client", 14026366945.422491)
 
 
-def test_figures_that_never_arrived_from_the_other_side_are_impossible_and_not_zero() -> None:
+def test_figures_of_the_other_side_that_never_arrived_are_impossible_and_not_zero() -> None:
     for record in (summaries(logged("tcp-interrupted.log"))[1], summaries(logged("server-udp-reverse.json"))[-2]):
         assert anywhere([record])[0].numbers == (
             Number(metric="goodput", statistic="mean", value=None, marks=("impossible",)),
@@ -393,7 +393,7 @@ def sum_changed(name: str, old: str, new: str) -> Log:
     return read_text(before + mark + after.replace(old, new, 1), "iperf3")
 
 
-def test_json_with_damaged_brackets_gives_the_results_before_the_damage_and_is_truncated(changed: Changed) -> None:
+def test_json_with_a_damaged_bracket_keeps_the_results_before_the_damage_and_its_run_is_truncated(changed: Changed) -> None:
     log = changed("iperf3/tcp.json", '\t"end":\t{\n', "")
 
     assert [record.scope for record in log.records] == ["interval"] * 3
@@ -468,7 +468,7 @@ def test_side_in_json_of_versions_before_3_7_is_known_although_the_json_does_not
     assert (log.broken, log.unknown, log.account.facts.tool_version) == ([], [], "3.6")
 
 
-def test_numbers_in_json_of_version_3_0_have_six_digits_and_the_resolution_of_the_last_digit() -> None:
+def test_numbers_in_json_of_version_3_0_have_the_resolution_of_the_last_of_six_digits() -> None:
     log = logged("tcp-3.0.11.json")
 
     sent, received, _ = anywhere(summaries(log))
@@ -518,7 +518,7 @@ def test_side_of_an_interval_in_old_json_is_known_only_if_all_statements_agree(c
     assert len(log.broken) == (12 if None in sides else 0)
 
 
-def test_interval_in_old_json_without_retransmissions_has_the_side_that_the_start_of_the_test_states() -> None:
+def test_side_of_an_interval_in_old_json_without_retransmissions_is_read_from_the_start_of_the_json() -> None:
     text = "".join(line for line in (LOGS / "tcp-3.6.json").read_text().splitlines(keepends=True) if "retransmits" not in line and "cwnd" not in line)
 
     def sides(text: str) -> set[str | None]:
@@ -537,7 +537,7 @@ def test_interval_in_json_from_version_3_7_on_is_broken_if_the_json_does_not_sta
     assert len(log.broken) == 14
 
 
-def test_duration_of_a_stream_is_its_end_time_if_its_rate_was_computed_with_the_end_time() -> None:
+def test_duration_of_a_stream_is_its_end_time_if_the_printed_rate_fits_only_the_end_time() -> None:
     text = (LOGS / "tcp-3.6.json").read_text().replace('"num_streams":\t1', '"num_streams":\t2')
 
     received = next(record for record in read_text(text, "iperf3").records if record.participant == "stream 5" and record.side == "subscriber")
@@ -610,14 +610,14 @@ def test_old_udp_row_that_begins_before_the_last_interval_ended_is_broken() -> N
     assert summaries(log) == []
 
 
-def test_rows_of_the_warm_up_in_old_logs_are_not_read_although_times_restart_at_zero_after_the_warm_up() -> None:
+def test_warm_up_rows_in_old_logs_are_not_read_although_times_restart_at_zero_after_the_warm_up() -> None:
     log = logged("udp-3.1.3-reverse-omit.log")
 
     assert [(record.scope, record.side, values_of(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_jitter_of_years_is_impossible_and_affects_no_other_number() -> None:
+def test_absurdly_large_jitter_is_impossible_and_affects_no_other_number() -> None:
     summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
     summary += "[  4]   0.00-30.00  sec  3.94 MBytes  1.10 Mbits/sec  53142390297.363 ms  4/15 (27%)\n[  4] Sent 15 datagrams\niperf Done.\n"
     *intervals, both = read_text((LOGS / "udp-3.1.3-jitter-overflow.log").read_text() + summary, "iperf3").records
@@ -628,7 +628,7 @@ def test_jitter_of_years_is_impossible_and_affects_no_other_number() -> None:
     assert values_of(both)["offered_goodput", "mean"] == 1.10e6
 
 
-def test_figures_that_a_server_never_received_from_the_sender_are_impossible_and_not_zero() -> None:
+def test_figures_of_the_sender_that_the_server_never_received_are_impossible_and_not_zero() -> None:
     log = logged("server-output-3.1.4.log")
 
     by_server = [record for record in log.records if record.participant == "server output, stream 5"]
@@ -749,7 +749,7 @@ def test_lines_that_begin_with_a_time_are_read_and_shown_unchanged() -> None:
 
 
 @pytest.mark.parametrize(("stamp", "time"), [("2026-11-23T01:37:45+0000", "2026-11-23T01:37:45+00:00"), ("2026-99-23T01:37:45Z", None)])
-def test_time_in_a_user_format_is_read_if_it_is_an_iso_time(stamp: str, time: str | None, tmp_path: Path) -> None:
+def test_time_before_each_line_is_read_as_start_time_only_if_it_is_an_iso_time(stamp: str, time: str | None, tmp_path: Path) -> None:
     path = tmp_path / "own.log"
     path.write_text(re.sub(r"Mon Nov 23 01:37:4[0-9] 2026", stamp, (LOGS / "tcp-timestamps.log").read_text()))
     log = read(path)
@@ -757,7 +757,7 @@ def test_time_in_a_user_format_is_read_if_it_is_an_iso_time(stamp: str, time: st
     assert (log.account.facts.start_time, len(log.records)) == (time, 4)
 
 
-def test_single_interval_of_a_reverse_test_is_read_although_it_stands_below_the_header_of_a_sender() -> None:
+def test_single_interval_of_a_reverse_test_is_read_although_the_header_above_it_is_that_of_a_sender() -> None:
     log = logged("tcp-reverse-one-second.log")
 
     assert (log.unknown, log.broken) == ([], [])
@@ -782,7 +782,7 @@ def rate(record: Record) -> float | None:
         ("udp-3.7-warning.log", 1.09e6, 1.09e6, []),
     ],
 )
-def test_lines_between_results_affect_no_result(name: str, sender: float | None, receiver: float | None, broken: list[str]) -> None:
+def test_notes_and_warnings_between_results_affect_no_result(name: str, sender: float | None, receiver: float | None, broken: list[str]) -> None:
     log = logged(name)
 
     rates = {record.side: rate(record) for record in summaries(log) if record.conditions.definition != "iperf3-cpu"}
@@ -858,7 +858,7 @@ def test_run_in_which_no_message_arrived_has_lost_all_messages() -> None:
     assert {number.metric for number in received.numbers if number.marks == ("derived",)} == {"messages_lost", "loss"}
 
 
-def test_loss_is_unknown_if_no_message_arrived_in_a_test_that_did_not_end(changed: Changed) -> None:
+def test_loss_is_unknown_if_no_message_arrived_and_the_log_lacks_the_end_of_the_test(changed: Changed) -> None:
     for end in ("", "iperf3: interrupt - the client has terminated\n"):
         log = changed("iperf3/udp-total-loss.log", "iperf Done.\n", end)
 
@@ -952,7 +952,7 @@ def test_unknown_line_changes_no_record(where: int) -> None:
     assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records
 
 
-def test_description_of_the_test_is_read_without_the_type_of_service_that_newer_versions_print(changed: Changed) -> None:
+def test_description_of_a_test_by_an_old_version_is_read_although_it_lacks_the_type_of_service(changed: Changed) -> None:
     log = changed("iperf3/tcp-verbose.log", "2 second test, tos 0", "2 second test")
 
     assert log.records == logged("tcp-verbose.log").records
@@ -985,7 +985,7 @@ def test_more_lost_datagrams_than_sent_datagrams_are_impossible(changed: Changed
     assert values_of(received)["goodput", "mean"] == 300e6
 
 
-def test_rows_without_a_header_are_broken_with_this_reason(changed: Changed) -> None:
+def test_message_states_that_rows_have_no_header(changed: Changed) -> None:
     log = changed("iperf3/tcp.log", "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n", "")
 
     assert log.broken == [f"text:{line}: a row without the header of its columns" for line in (3, 4, 5)]

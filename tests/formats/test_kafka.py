@@ -1,4 +1,4 @@
-"""Kafka's performance tools: the meaning of their lines. Expected values are typed from the logs in ``kafka/`` (see its README)."""
+"""Kafka's performance tools: the meaning of their lines. Expected values were copied by hand from the logs in ``kafka/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_row_of_a_consumer_states_the_start_time_of_the_run() -> None:
     assert read(LOGS / "consumer-3.5.log").facts.start_time == "2023-02-07T17:53:25.127"
 
 
-def test_rates_without_the_rebalance_are_impossible_if_the_rebalance_lasted_since_1970() -> None:
+def test_rates_without_the_rebalance_are_impossible_if_the_rebalance_time_is_printed_as_a_time_since_1970() -> None:
     whole, fetched = read(LOGS / "consumer-2.3-rebalance.log").records
 
     assert values(whole)["message_rate", "mean"] == 189.2721
@@ -179,14 +179,14 @@ def test_mean_without_percentiles_is_broken() -> None:
     assert (len(log.records), [broken.partition(": ")[0] for broken in log.broken]) == (1, ["text:3"])
 
 
-def test_created_topic_states_partitions_and_replication() -> None:
+def test_line_about_a_created_topic_states_its_partitions_and_replication() -> None:
     text = 'Topic "t" does not exist. Will create topic with 1 partition(s) and replication factor = 1\n'
     facts = read_text(text + (LOGS / "end-to-end.log").read_text(), "kafka").facts
 
     assert (facts.conditions.partitions, facts.conditions.replication_factor) == (1, 1)
 
 
-def test_recorded_producer_has_the_printed_numbers() -> None:
+def test_records_of_a_producer_have_the_numbers_printed_in_its_log() -> None:
     log = read(LOGS / "4.3-producer.log")
     rates, latencies = log.records[-2:]
 
@@ -203,7 +203,7 @@ def test_recorded_producer_has_the_printed_numbers() -> None:
     assert (latencies.payload_bytes, latencies.conditions.acks, latencies.conditions.offered_rate_per_s) == (512, "all", 10000)
 
 
-def test_recorded_consumer_has_the_printed_numbers() -> None:
+def test_records_of_a_consumer_have_the_numbers_printed_in_its_log() -> None:
     whole, fetched = read(LOGS / "4.3-consumer.log").records
 
     assert (values(whole)["message_rate", "mean"], values(whole)["messages_received", "total"]) == (11894.8495, 100000)
@@ -212,7 +212,7 @@ def test_recorded_consumer_has_the_printed_numbers() -> None:
     assert rates == [0.2183, 6.8027, 36247.1910, 36247.1910, 87369.3182, 87369.3182]
 
 
-def test_recorded_end_to_end_latency_has_the_printed_numbers() -> None:
+def test_record_of_an_end_to_end_latency_has_the_numbers_printed_in_its_log() -> None:
     log = read(LOGS / "4.3-end-to-end.log")
     (record,) = log.records
 
@@ -220,7 +220,7 @@ def test_recorded_end_to_end_latency_has_the_printed_numbers() -> None:
     assert (record.payload_bytes, record.conditions.acks, log.facts.conditions.partitions) == (100, "all", 1)
 
 
-def test_recorded_logs_of_a_locale_with_decimal_commas_have_the_printed_numbers() -> None:
+def test_logs_with_decimal_commas_give_the_printed_numbers() -> None:
     producer, consumer, end_to_end = (read(LOGS / f"4.3-{name}-comma.log").records for name in ("producer", "consumer", "end-to-end"))
 
     assert values(producer[-2])["acknowledged_rate", "mean"] == 4980.906525
@@ -233,7 +233,7 @@ def test_run_of_a_consumer_of_version_4_3_that_timed_out_is_failed() -> None:
     assert read(LOGS / "4.3-consumer-timeout.log").facts.status == "failed"
 
 
-def test_metrics_of_the_client_become_no_records() -> None:
+def test_lines_with_metrics_of_the_kafka_client_give_no_records() -> None:
     log = read(LOGS / "4.3-metrics.log")
 
     assert (log.broken, log.unknown) == ([], [])

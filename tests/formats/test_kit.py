@@ -47,7 +47,7 @@ def test_format_imports_only_the_kit_and_its_own_package(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", KIT, ids=lambda path: path.name)
-def test_kit_imports_no_module_that_imports_the_kit(path: Path) -> None:
+def test_kit_imports_only_itself_and_the_schema(path: Path) -> None:
     assert [name for name in imported(path) if not name.startswith(("tacholog.formats.kit", "tacholog.schema"))] == []
 
 

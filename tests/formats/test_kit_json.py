@@ -69,7 +69,7 @@ def test_each_object_at_the_given_path_becomes_a_record_with_the_lines_of_its_nu
     assert second.what.numbers[0].line == 11
 
 
-def test_each_line_is_claimed_once() -> None:
+def test_each_line_of_a_json_document_belongs_to_exactly_one_finding() -> None:
     claimed = [line.number for item in findings(DOCUMENT) for line in (item.line, *item.also) if line]
 
     assert sorted(claimed) == list(range(1, 16))
@@ -79,7 +79,7 @@ def test_member_outside_of_results_becomes_a_fact_as_soon_as_it_is_read() -> Non
     assert findings(DOCUMENT)[1] == Finding(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
 
 
-def test_document_on_one_line_has_the_same_records() -> None:
+def test_json_document_gives_the_same_records_if_it_is_on_one_line() -> None:
     assert records(" ".join(DOCUMENT.split())) == records(DOCUMENT) == [(64, 1500.0), (128, 2250.0)]
 
 
@@ -95,7 +95,7 @@ def test_garbled_line_without_brackets_affects_only_its_result(garbled: str) -> 
     assert records(DOCUMENT.replace('"size" : 64,', garbled)) == [(128, 2250.0)]
 
 
-def test_results_give_no_record_after_a_bracket_is_lost() -> None:
+def test_json_with_a_missing_bracket_gives_no_records() -> None:
     text = DOCUMENT.replace("    },\n", "")
 
     assert records(text) == []

@@ -52,7 +52,7 @@ def columns(count: int = 5, value: float = 7.0, size: int = 64) -> RecordColumns
     return RecordColumns(np.ones(count, dtype=np.bool_), np.full(count, size), None, numbers)
 
 
-def test_lines_in_bulk_have_line_numbers_texts_and_cells() -> None:
+def test_lines_read_in_bulk_have_line_numbers_and_texts_and_numbers() -> None:
     part = five_lines(101).part(1, -1)
 
     assert (part.number, part.count) == (102, 3)
@@ -62,13 +62,13 @@ def test_lines_in_bulk_have_line_numbers_texts_and_cells() -> None:
     assert list(lines_in(Line(7, "seven"))) == [Line(7, "seven")]
 
 
-def test_letter_of_a_unit_is_replaced_by_the_digit_that_the_pattern_states() -> None:
+def test_letter_of_a_unit_is_stored_as_a_digit() -> None:
     amounts = Lines(1, b"5.84 GBytes\n3.20 MBytes\n", Bulk(rb"\d\.\d\d [MG]Bytes", letters=(("M", "2"), ("G", "3"))))
 
     assert amounts.cells.tolist() == [[5.84, 3], [3.20, 2]]
 
 
-def test_correct_finding_on_many_lines_is_accepted() -> None:
+def test_valid_finding_about_many_lines_is_accepted() -> None:
     lines = five_lines()
 
     assert defect_of(BulkFinding(lines, None), 5) is None
@@ -100,11 +100,11 @@ def test_correct_finding_on_many_lines_is_accepted() -> None:
         lambda lines: BulkFinding(lines, Records(Record(test=TASTE, payload_bytes=64, numbers=()), columns())),
     ],
 )
-def test_impossible_finding_on_many_lines_is_refused(wrong: Callable[[Lines], BulkFinding]) -> None:
+def test_invalid_finding_about_many_lines_is_refused(wrong: Callable[[Lines], BulkFinding]) -> None:
     assert defect_of(wrong(five_lines()), 5) is not None
 
 
-def test_each_of_many_consecutive_lines_is_claimed_only_once_and_unclaimed_lines_remain() -> None:
+def test_line_is_assigned_to_one_finding_only_and_other_lines_remain_unknown() -> None:
     waiting = WaitingLines()
     lines = five_lines()
     waiting.give_run(lines)
@@ -119,7 +119,7 @@ def test_each_of_many_consecutive_lines_is_claimed_only_once_and_unclaimed_lines
     assert [line.number for line in waiting.late] == [5, 6]
 
 
-def test_records_can_be_assigned_only_to_unclaimed_lines() -> None:
+def test_record_can_be_assigned_only_to_a_line_without_another_finding() -> None:
     waiting = WaitingLines()
     lines = five_lines()
     waiting.give_run(lines)
@@ -132,7 +132,7 @@ def test_records_can_be_assigned_only_to_unclaimed_lines() -> None:
     assert [line.number for line in waiting.late] == [1, 3, 5]
 
 
-def test_line_after_a_bulk_step_is_read_separately_and_the_next_lines_are_read_in_bulk_again() -> None:
+def test_line_at_which_bulk_reading_stops_is_read_alone_and_bulk_reading_continues_after_it() -> None:
     read: list[str] = []
 
     def one(line: Line) -> list[Finding]:

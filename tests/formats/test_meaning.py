@@ -1,4 +1,7 @@
-"""The meaning of the figures of each tool: start and end of a latency, unit, resolution, impossible values. They are typed from the logs."""
+"""The meaning of the figures of each tool: start and end of a latency, unit, resolution, impossible values.
+
+Expected values were copied by hand from the logs.
+"""
 
 from __future__ import annotations
 

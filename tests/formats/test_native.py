@@ -1,4 +1,4 @@
-"""The native log: expected values are typed from the logs in ``native/`` (see its README)."""
+"""The native log: expected values were copied by hand from the logs in ``native/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_messages_dropped_for_a_slow_subscriber_are_counted(changed: Changed) ->
     assert record.number("messages_dropped", "total") == Number(metric="messages_dropped", statistic="total", value=2)
 
 
-def test_log_of_keyed_data_states_the_numbers_of_instances_and_of_received_instances() -> None:
+def test_log_of_keyed_messages_states_how_many_instances_exist_and_how_many_were_received() -> None:
     log = read(LOGS / "keyed-mock.log")
     small, large = (record for record in log.records if record.scope == "summary")
 
@@ -188,7 +188,7 @@ def test_interval_of_a_demand_test_states_its_demand(changed: Changed) -> None:
     assert record.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=2)
 
 
-def test_resources_of_the_role_sub_become_a_record_of_the_subscriber(changed: Changed) -> None:
+def test_resource_line_with_the_role_sub_becomes_a_record_of_the_subscriber(changed: Changed) -> None:
     line = (
         "resources payload_bytes=64 test=throughput role=sub duration_ns=282076840 user_ns=30742000 system_ns=118851000 "
         "voluntary_switches=1 involuntary_switches=136 peak_memory_bytes=2871296\n"
@@ -217,7 +217,7 @@ def test_peak_memory_is_a_bound_if_the_log_does_not_state_its_source(changed: Ch
         assert [(number.value, number.bound) for number in record.numbers if number.metric == "peak_memory"] == [(114552832, bound)]
 
 
-def test_latency_in_an_open_loop_has_a_separate_definition_and_the_lateness_is_read(tmp_path: Path) -> None:
+def test_open_loop_latency_has_a_separate_definition_and_the_send_lateness_is_read(tmp_path: Path) -> None:
     sending = (
         "sending payload_bytes=64 basis=rtt planned=4000 sent=4000 target_rate_per_s=2000 offered_rate_per_s=1999.998 "
         "lateness_p50_ns=157 lateness_p99_ns=17535 lateness_max_ns=1004543 from_send_p50_ns=4039 from_send_p99_ns=90111\n"
@@ -234,7 +234,7 @@ def test_latency_in_an_open_loop_has_a_separate_definition_and_the_lateness_is_r
 
 
 @pytest.mark.parametrize("name", ["latency-udp.log", "throughput-udp.log", "demand-udp.log"])
-def test_result_truncated_after_a_complete_value_is_broken_or_lacks_numbers_but_never_has_wrong_numbers(name: str, tmp_path: Path) -> None:
+def test_truncated_result_may_lack_numbers_but_never_has_wrong_numbers(name: str, tmp_path: Path) -> None:
     lines = (LOGS / name).read_text().splitlines()
     for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split(" ")
@@ -262,17 +262,17 @@ def test_configuration_becomes_the_conditions_of_the_run() -> None:
 
     assert facts.conditions == Conditions(
         transport="udp",
-        reach="network",  # Not in the log, which is older than the key reach.
+        reach="network",  # The log does not state it, because the log is older than the key reach.
         data_path="copy",
         payload_touched="write+read",
         reliability="best-effort",
         load_mode="closed",
         waiting="busy-poll",
-        tuning="none",  # Not in the log, which is older than the option for tuning.
+        tuning="none",  # The log is older than the option for tuning.
         warmup="fixed",
         publishers=1,
         subscribers=1,
-        batch_bytes=0,  # Not in the log, which is older than batches.
+        batch_bytes=0,  # The log is older than the option for batches.
         planned_duration_s=0.02,
     )
     assert facts.environment["affinity_pub_achieved"] == "0"
@@ -295,7 +295,7 @@ def test_reach_is_derived_from_the_transport_if_an_old_log_does_not_state_the_re
     assert changed("native/latency-udp.log", "transport=udp", config).account.facts.conditions.reach == reach
 
 
-def test_requested_tuning_is_a_condition(changed: Changed) -> None:
+def test_tuning_options_of_perftest_are_a_condition(changed: Changed) -> None:
     asked = changed("native/latency-udp.log", "transport=udp", 'transport=udp tuning="real-time priority 50, locked memory"')
 
     assert asked.account.facts.conditions.tuning == "real-time priority 50, locked memory"
@@ -356,7 +356,7 @@ def test_impossible_line_is_broken_and_affects_no_other_line(changed: Changed, s
     log = changed(f"native/{sample}", old, new)
 
     assert log.broken == [f"text:{broken}"]
-    lost = broken.split(": ")[1].startswith(("latency", "throughput", "cost", "sustain"))  # Other lines hold no result.
+    lost = broken.split(": ")[1].startswith(("latency", "throughput", "cost", "sustain"))  # Other lines contain no result.
     assert len(log.records) == len(read(LOGS / sample).records) - lost
 
 
@@ -532,7 +532,7 @@ def test_settings_and_system_are_unknown_if_the_log_lacks_settings_and_library()
     assert read(LOGS / "throughput-udp.log").account.facts.system is None
 
 
-def test_companion_program_is_a_fact_about_the_run(changed: Changed) -> None:
+def test_broker_that_perftest_started_is_a_fact_about_the_run(changed: Changed) -> None:
     line = 'companion name=mosquitto version="mosquitto 2.0.11" command="/usr/sbin/mosquitto -p 41000"\n'
     log = changed("native/latency-udp.log", "start time=", line + "start time=")
 
@@ -583,7 +583,7 @@ def test_line_of_a_search_with_an_unknown_value_or_key_is_broken(changed: Change
     assert [broken.split(" line")[0].split(" ")[-1] for broken in log.broken] == ["sustain"]
 
 
-def test_goal_of_a_search_with_another_tool_names_the_definition_of_this_tool() -> None:
+def test_goal_of_a_search_names_the_definition_of_the_tool_that_measured_the_latency() -> None:
     log = read(LOGS / "sustain-of-sockperf.log")
     (summary,) = [record for record in log.records if record.scope == "summary"]
 
@@ -601,14 +601,14 @@ WORKED_OUT: Mapping[str, Callable[[Mapping[str, int]], float]] = {
 }
 
 
-def test_each_formula_of_the_format_has_an_implementation_in_this_file() -> None:
+def test_each_formula_that_the_format_declares_is_checked_in_this_file() -> None:
     assert {formula for formulas in COMPUTED.values() for formula in formulas} == WORKED_OUT.keys()
 
 
 @pytest.mark.parametrize(
     ("log", "count"), [("throughput-nats.log", 4), ("throughput-udp.log", 2), ("three-subscribers-tcp.log", 8), ("demand-udp.log", 4)]
 )
-def test_number_equals_the_result_of_its_formula(log: str, count: int) -> None:
+def test_computed_number_equals_the_result_of_the_declared_formula(log: str, count: int) -> None:
     lines = (LOGS / log).read_text().splitlines()
     checked = 0
     for event in read(LOGS / log).events:

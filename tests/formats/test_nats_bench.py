@@ -1,4 +1,4 @@
-"""nats bench: the meaning of its rates and times. Expected values are typed from the logs in ``nats_bench/`` (see its README)."""
+"""nats bench: the meaning of its rates and times. Expected values were copied by hand from the logs in ``nats_bench/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def values(record: Record) -> dict[tuple[str, str], float | None]:
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
-def test_rates_of_publishers_and_of_subscribers_become_records_but_the_sum_of_both_does_not() -> None:
+def test_rates_of_publishers_and_of_subscribers_become_records_but_their_common_sum_does_not() -> None:
     publisher, subscriber = logged("0.1-one-to-one.log")
 
     assert values(publisher) == {("offered_rate", "mean"): 3517660, ("offered_goodput", "mean"): pytest.approx(53.68 * MEBIBYTE, abs=1)}
@@ -151,7 +151,7 @@ def test_line_with_the_times_of_all_clients_becomes_a_separate_record() -> None:
     assert (calls.participant, calls.samples, values(calls)["send_call", "p99"]) == ("all", 100000, 2270)
 
 
-def test_message_size_in_a_csv_file_is_computed_and_only_requests_are_counted_as_messages() -> None:
+def test_csv_file_of_a_requester_counts_only_requests_and_its_message_size_is_computed() -> None:
     (record,) = logged("0.4-requester.csv")  # MsgCount is 10000: 5000 requests and 5000 answers.
 
     assert (record.payload_bytes, record.samples) == (64, 5000)

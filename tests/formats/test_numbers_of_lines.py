@@ -34,7 +34,7 @@ def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
 
 @settings(deadline=None, max_examples=tries(100, 500))
 @given(rows_of_words(), st.integers(1, 9))
-def test_each_number_is_the_nearest_float(rows: list[list[str]], gap: int) -> None:
+def test_each_number_is_read_as_the_nearest_float(rows: list[list[str]], gap: int) -> None:
     text = "".join(" " * gap + (" " * gap).join(row) + "  " for row in rows)
 
     assert numbers_of(text.encode(), len(rows), least_rows=1).tolist() == [[float(word) for word in row] for row in rows]
@@ -64,6 +64,6 @@ def test_numbers_of_any_form_are_read(text: str, rows: int, numbers: list[list[f
     assert numbers_of(text.encode(), rows).tolist() == numbers
 
 
-def test_text_with_too_few_numbers_for_its_rows_is_refused() -> None:
+def test_text_whose_numbers_do_not_fill_all_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot reshape"):
         numbers_of(b"1 2 3 ", 2)

@@ -1,4 +1,7 @@
-"""OpenMessaging Benchmark: the meaning of its JSON and its lines. Expected values are typed from the logs in ``openmessaging/`` (see its README)."""
+"""OpenMessaging Benchmark: the meaning of its JSON and its lines.
+
+Expected values were copied by hand from the logs in ``openmessaging/`` (see its README).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def test_end_to_end_latency_is_unknown_if_all_samples_were_dropped() -> None:
     assert {(number.value, number.marks) for number in numbers} == {(None, ("drops_samples",))}
 
 
-def test_publish_latency_in_a_file_without_a_delay_has_the_definition_of_old_versions_and_no_load_mode() -> None:
+def test_file_without_a_publish_delay_is_read_as_a_result_of_an_old_version() -> None:
     record = summary("kafka-2020-acks-all.json", "omb-publish-2017")
 
     assert (record.conditions.load_mode, record.payload_bytes) == (None, None)
@@ -129,7 +132,7 @@ def test_each_line_of_a_result_is_known() -> None:
         assert (read(LOGS / log).broken, read(LOGS / log).unknown) == ([], []), log
 
 
-def test_document_on_one_line_has_the_same_results() -> None:
+def test_json_result_gives_the_same_numbers_if_it_is_on_one_line() -> None:
     text = (LOGS / "kafka-2026.json").read_text()
 
     one_line = read_text(" ".join(text.split()) + "\n", "openmessaging")
@@ -137,7 +140,7 @@ def test_document_on_one_line_has_the_same_results() -> None:
     assert [values(record) for record in one_line.records] == [values(record) for record in read(LOGS / "kafka-2026.json").records]
 
 
-def test_document_with_sorted_members_and_one_value_per_line_has_the_same_numbers() -> None:
+def test_json_gives_the_same_numbers_if_its_members_are_sorted_and_each_value_is_on_one_line() -> None:
     text = json.dumps(json.loads((LOGS / "kafka-2026.json").read_text()), indent=2, sort_keys=True) + "\n"
 
     log = read_text(text)

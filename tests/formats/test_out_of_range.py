@@ -1,4 +1,4 @@
-"""A number that no table can store affects only its own result, from the log to tables and to a comparison."""
+"""A number that no table can store affects only its own result: in the log, in the tables, and in a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""performance_test: the meaning of its tables. Expected values are typed from the logs in ``performance_test/`` (see its README)."""
+"""performance_test: the meaning of its tables. Expected values were copied by hand from the logs in ``performance_test/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_no_row_states_the_message_size() -> None:
             assert {record.payload_bytes for record in read(path).records} == {None}, path.name
 
 
-def test_middleware_is_the_system() -> None:
+def test_system_is_the_middleware_that_the_log_names() -> None:
     systems = {path.name: read(path).account.facts.system for path in LOGS.glob("*.[lj]*")}
 
     assert systems == {
@@ -324,7 +324,7 @@ def test_latencies_of_version_036a5f5_are_cumulative_since_the_start() -> None:
     assert values(parts[1])["latency_mean_ns"] == pytest.approx(2 * 308_140.25 - 289_639.48)
 
 
-def test_intervals_of_a_run_together_have_the_samples_and_the_mean_of_the_whole_run() -> None:
+def test_intervals_of_a_run_add_up_to_the_samples_and_the_mean_of_the_whole_run() -> None:
     log = read(LOGS / "036a5f5-cumulative.json")
     parts = [(part.samples or 0, values(part)["latency_mean_ns"] or 0, values(part)["latency_std_ns"] or 0) for part in rows(log, "latency")]
     (summary,) = rows(log, "latency", "summary")
@@ -339,7 +339,7 @@ def test_intervals_of_a_run_together_have_the_samples_and_the_mean_of_the_whole_
     assert sum(values(row)["messages_received"] or 0 for row in rows(log, "throughput")) == pytest.approx(11403.4, abs=0.01)
 
 
-def test_log_of_cumulative_latencies_that_ends_early_is_marked_as_partial() -> None:
+def test_log_with_cumulative_latencies_is_marked_as_partial_if_it_ends_early() -> None:
     text = (LOGS / "036a5f5-cumulative.json").read_text(encoding="utf-8")
 
     (summary,) = rows(read_text(text[: text.index('{"experiment_start":7001060465')], "performance_test"), "latency", "summary")
@@ -348,7 +348,7 @@ def test_log_of_cumulative_latencies_that_ends_early_is_marked_as_partial() -> N
     assert all({"derived", "partial"} <= set(number.marks) for number in summary.numbers)
 
 
-def test_latencies_of_an_unknown_version_are_read_as_cumulative_if_its_counts_show_this() -> None:
+def test_latencies_of_an_unknown_version_are_read_as_cumulative_if_the_printed_counts_show_this() -> None:
     text = (LOGS / "036a5f5-cumulative.json").read_text(encoding="utf-8").replace('"036a5f5"', '"0123456"')
 
     (summary,) = rows(read_text(text, "performance_test"), "latency", "summary")
@@ -482,7 +482,7 @@ def test_json_without_its_header_is_refused_because_its_conditions_are_unknown()
     assert (log.records, log.broken) == ([], ["text:1: the description of the run in the JSON is garbled"])
 
 
-def test_json_of_an_hour_is_read_even_though_it_is_a_single_line() -> None:
+def test_json_of_a_run_of_one_hour_is_read_although_it_is_a_single_line() -> None:
     head, separator, results = JSON.partition('"analysis_results":[')
     last = results[results.rindex('{"experiment_start"') : results.index("]}")]
     hour = (last.replace("4001100998", f"{second}001100998") for second in range(5, 3605))
@@ -494,7 +494,7 @@ def test_json_of_an_hour_is_read_even_though_it_is_a_single_line() -> None:
     assert rows(log, "latency", "summary")[0].samples == 2997 + 3600 * 999
 
 
-def test_no_line_of_a_layout_sample_is_broken_or_unknown() -> None:
+def test_each_line_of_the_samples_named_layout_is_known_and_valid() -> None:
     for path in LOGS.glob("layout*"):
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
@@ -505,7 +505,7 @@ def test_prose_with_colons_is_not_read_as_conditions() -> None:
     assert log.unknown == [1, 29]
 
 
-def test_screen_has_the_values_of_a_row_with_latencies_in_microseconds() -> None:
+def test_full_screen_output_has_the_same_values_as_a_row_but_latencies_in_microseconds() -> None:
     log = read(LOGS / "layout-screen.log")
     latency, counts = rows(log, "latency")[0], rows(log, "throughput")[1]
 
@@ -529,7 +529,7 @@ def test_screen_has_the_values_of_a_row_with_latencies_in_microseconds() -> None
     assert [event.line for event in log.events if isinstance(event.what, Record) and event.what == latency] == [55]
 
 
-def test_consecutive_screens_give_a_summary() -> None:
+def test_summary_is_computed_from_consecutive_outputs_of_the_full_screen_display() -> None:
     log = read(LOGS / "layout-screen.log")
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
 
@@ -544,7 +544,7 @@ def test_consecutive_screens_give_a_summary() -> None:
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
 
 
-def test_indented_screen_with_the_tables_publisher_loop_and_subscriber_loop_is_read() -> None:
+def test_indented_full_screen_output_with_tables_of_publisher_loop_and_subscriber_loop_is_read() -> None:
     loops = """
 publisher loop                                       subscriber loop
 +----------+----------+----------+----------+        +----------+----------+----------+----------+
@@ -565,7 +565,7 @@ publisher loop                                       subscriber loop
     ("old", "new"),
     [("| 97   | 100 ", "| 97   | 1O0 "), ("| 97   | 100  |", "| 97   |"), ("| recv | sent | lost | data_recv", "| recv | sent | data_recv")],
 )
-def test_damaged_row_of_a_screen_affects_only_that_screen(old: str, new: str) -> None:
+def test_damaged_row_of_a_full_screen_output_affects_no_other_output(old: str, new: str) -> None:
     offset = SCREEN.index("T_experiment | 2.000600")
     log = read_text(SCREEN[:offset] + SCREEN[offset:].replace(old, new, 1), "performance_test")
 
@@ -574,7 +574,7 @@ def test_damaged_row_of_a_screen_affects_only_that_screen(old: str, new: str) ->
     assert all("partial" in number.marks for number in rows(log, "latency", "summary")[0].numbers)
 
 
-def test_last_screen_of_a_log_is_read_even_if_its_system_usage_is_missing() -> None:
+def test_last_full_screen_output_is_read_even_if_its_system_usage_is_missing() -> None:
     log = read_text(SCREEN[: SCREEN.rindex("  system usage")], "performance_test")
     cut = read_text(SCREEN[: SCREEN.rindex("| recv | sent")], "performance_test")
 
@@ -583,7 +583,7 @@ def test_last_screen_of_a_log_is_read_even_if_its_system_usage_is_missing() -> N
     assert [event.what.reason for event in cut.events if isinstance(event.what, Broken)] == ["the screen ends before its samples"]
 
 
-def test_screen_whose_time_is_missing_is_broken_and_does_not_get_the_time_of_the_previous_screen() -> None:
+def test_full_screen_output_without_a_time_is_broken() -> None:
     offset = SCREEN.index("| T_experiment | 2.000600")
     text = SCREEN[:offset] + SCREEN[offset:].replace("| T_experiment | 2.000600", "", 1)
     above = text.rindex("| recv | sent", 0, offset)
@@ -594,7 +594,7 @@ def test_screen_whose_time_is_missing_is_broken_and_does_not_get_the_time_of_the
     assert log.account.lines["broken"] > 0
 
 
-def test_screens_of_two_logs_in_one_file_are_not_combined() -> None:
+def test_full_screen_outputs_of_two_runs_in_one_file_are_not_combined() -> None:
     lines = SCREEN[SCREEN.index("\n  run time") :].split("\n")
     log = read_text("\n".join(line for line in lines for _ in range(2)), "performance_test")
 
@@ -602,14 +602,14 @@ def test_screens_of_two_logs_in_one_file_are_not_combined() -> None:
     assert log.account.lines["broken"] > 0
 
 
-def test_latency_below_the_resolution_of_a_screen_is_not_zero() -> None:
+def test_latency_printed_as_zero_in_a_full_screen_output_is_an_upper_bound() -> None:
     log = read_text(SCREEN.replace("| 0.000060 |", "| 0.000000 |"), "performance_test")
     latencies = [record.number("latency", "min") for record in (rows(log, "latency")[1], *rows(log, "latency", "summary"))]
 
     assert [(n.bound, n.value, n.marks) for n in latencies if n] == [("<", 1000, ()), ("=", 71_000, ("derived", "partial"))]
 
 
-def test_log_of_a_relay_has_no_load_mode_in_old_versions_of_the_tool() -> None:
+def test_load_mode_of_a_relay_process_is_unknown_in_old_versions_of_the_tool() -> None:
     head, table = (LOGS / "layout.log").read_text(encoding="utf-8").split("---EXPERIMENT-START---")
     plain = read_text(f"{head}---EXPERIMENT-START---{table}", "performance_test")
     relay = read_text(f"{head}With security: 0\nRoundtrip Mode: RELAY\n\n---EXPERIMENT-START---{table}", "performance_test")

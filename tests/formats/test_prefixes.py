@@ -201,7 +201,7 @@ def test_hostile_lines_are_examined_in_a_limited_number_of_steps() -> None:
         assert [line_read.number for line_read in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
 
 
-def test_word_before_most_lines_is_reported_if_the_log_has_a_known_format_without_this_word() -> None:
+def test_word_before_most_lines_is_reported_if_its_removal_would_give_a_known_format() -> None:
     lines = (Path(__file__).parent / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"200:  {line}" for line in lines]
     titled[1:1] = ["Warning:  UDP block size 4096 exceeds TCP MSS 1448, may result in fragmentation / drops", "**", "**"]
@@ -235,7 +235,7 @@ def test_indentation_and_hostile_words_before_each_line_are_removed(behind: str)
 
 
 @pytest.mark.parametrize("word", ["/;~!%\a", "/;~!%@,#&=", "x\\w", "\0"])
-def test_command_to_remove_a_word_is_suggested_only_if_a_command_can_contain_this_word(word: str) -> None:
+def test_no_sed_command_is_suggested_for_a_word_that_cannot_be_written_in_a_command(word: str) -> None:
     lines = (FORMATS / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"{word}  {line}" for line in lines]
 

@@ -1,4 +1,4 @@
-"""qperf: the meaning of its blocks. Expected values are typed from the logs in ``qperf/`` (see its README)."""
+"""qperf: the meaning of its blocks. Expected values were copied by hand from the logs in ``qperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_output_without_options_gives_only_the_latency() -> None:
     assert (record.payload_bytes, record.samples, record.conditions.planned_duration_s) == (None, None, None)
 
 
-def test_sizes_requested_in_round_numbers_are_multiples_of_1000_bytes() -> None:
+def test_sizes_printed_in_kb_and_mb_are_multiples_of_1000_bytes() -> None:
     records = logged("loop-of-calls.log").records
 
     assert [(record.payload_bytes, record.numbers[0].value, record.numbers[0].resolution) for record in records] == [
@@ -127,7 +127,7 @@ def test_sent_data_is_offered_and_only_received_data_is_goodput() -> None:
         ("udp-bw-times-differ.log", "goodput", 39_110_656 * 8, 38_194, 3),  # The test took 1.06 s and 1.00 s.
     ],
 )
-def test_block_is_read_if_the_figures_of_its_sides_differ_as_much_as_their_durations(
+def test_block_is_read_if_its_two_sides_differ_only_because_they_measured_for_different_times(
     name: str, metric: str, value: float, samples: int, line: int
 ) -> None:
     (record,) = logged(name).records
@@ -146,7 +146,7 @@ def test_rates_in_bits_are_not_read_as_bytes_and_have_the_requested_number_of_di
     assert record.number("cpu_cost", "publisher") == Number(metric="cpu_cost", statistic="publisher", value=1.3267e9, resolution=1e5, line=7)
 
 
-def test_rows_with_unscaled_units_are_read() -> None:
+def test_rows_are_read_if_their_units_have_no_prefix_such_as_kilo() -> None:
     latency, bandwidth = logged("unscaled.log").records
 
     assert latency.numbers[0] == Number(metric="latency", statistic="mean", value=3443, resolution=1, line=2)
@@ -257,14 +257,14 @@ def test_unknown_row_is_reported_as_unknown_and_affects_no_other_row() -> None:
     assert len(log.records) == 1
 
 
-def test_counts_without_a_blank_after_their_digits_are_read() -> None:
+def test_counts_are_read_even_if_the_blank_after_the_digits_is_missing() -> None:
     band, latency = read(LOGS / "stripped-counts.log").records
 
     assert (band.numbers[0].value, band.numbers[1].value) == (8.03e9 * 8, 123e3)
     assert (latency.numbers[0].value, latency.numbers[1].value, latency.samples) == (33_900, 29.5e3, 147_697 + 147_698)
 
 
-def test_count_below_a_thousand_without_a_blank_after_its_digits_is_unknown_because_digits_may_be_missing() -> None:
+def test_count_below_a_thousand_is_unknown_if_it_ends_the_line_because_digits_may_be_missing() -> None:
     text = (LOGS / "stripped-counts.log").read_text(encoding="utf-8").replace("rem_recv_msgs   =  147,698", "rem_recv_msgs   =      147")
 
     latency = read_text(text, "qperf").records[-1]
@@ -320,7 +320,7 @@ def test_single_tab_instead_of_blanks_changes_nothing(name: str) -> None:
         ("ver_rc_fetch_add", "RDMA RC fetch and add, verified", "qperf-bandwidth"),
     ],
 )
-def test_each_kind_of_operation_is_a_separate_condition(name: str, transport: str, definition: str) -> None:
+def test_transport_includes_the_kind_of_rdma_operation(name: str, transport: str, definition: str) -> None:
     figure = {"lat": "latency  =  2 us", "bw": "bw  =  855 MB/sec"}.get(name.rpartition("_")[2], "msg_rate  =  2 M/sec")
 
     (record,) = read_text(f"{name}:\n    {figure}\n", "qperf").records
@@ -328,7 +328,7 @@ def test_each_kind_of_operation_is_a_separate_condition(name: str, transport: st
     assert (record.conditions.transport, record.conditions.definition) == (transport, definition)
 
 
-def test_parameters_for_sending_messages_are_settings() -> None:
+def test_printed_parameters_such_as_the_socket_buffer_are_settings() -> None:
     band, latency = read(LOGS / "socket-buffer.log").records
 
     assert band.conditions.settings == latency.conditions.settings == '{"loc_affinity": "1", "sock_buf_size": "64 KiB (65,536)"}'

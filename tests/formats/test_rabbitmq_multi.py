@@ -1,4 +1,4 @@
-"""PerfTestMulti of RabbitMQ: the samples of its JSON. Expected values are typed from the files in ``rabbitmq_multi/`` (see its README)."""
+"""PerfTestMulti of RabbitMQ: the samples of its JSON. Expected values were copied by hand from the files in ``rabbitmq_multi/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_totals_of_the_file_are_not_read_because_newer_versions_state_a_milliont
     assert read_text(text.replace("35076.92011845698", "0.03507692011845698")).records == read_text(text).records
 
 
-def test_message_size_is_the_byte_rate_divided_by_the_message_rate_and_is_not_repeated_in_the_name_of_the_scenario() -> None:
+def test_message_size_is_the_byte_rate_divided_by_the_message_rate_and_is_removed_from_the_scenario_name() -> None:
     sized = of_scope(read(LOGS / "message-sizes.js"), "interval")[0]
 
     assert (sized.payload_bytes, sized.conditions.settings) == (500000, '{"scenario": "message-sizes-large"}')

@@ -1,4 +1,4 @@
-"""redis-benchmark: CSV, text and ``-q``. Expected values are typed from the files in ``redis_benchmark/`` (see its README)."""
+"""redis-benchmark: CSV, text and ``-q``. Expected values were copied by hand from the files in ``redis_benchmark/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_row_without_a_header_is_broken() -> None:
     assert len(read_text(row + head, "redis_benchmark").broken) == 1
 
 
-def test_report_states_rate_and_latencies_and_number_of_clients_and_size_of_the_value() -> None:
+def test_text_report_states_the_rate_the_latencies_the_clients_and_the_size() -> None:
     record, reply = read(LOGS / "7.0-set-get.log").records
 
     assert {(number.metric, number.statistic): (number.value, number.resolution, number.line) for number in record.numbers} == {
@@ -58,14 +58,14 @@ def test_report_states_rate_and_latencies_and_number_of_clients_and_size_of_the_
     assert reply.payload_bytes is None  # GET sends no value. It reads the value of an earlier SET.
 
 
-def test_samples_do_not_include_requests_beyond_the_requested_number() -> None:
+def test_samples_are_the_requested_requests_even_if_more_requests_were_completed() -> None:
     assert [record.samples for record in read(LOGS / "7.0-pipeline.log").records] == [1003, 1003]  # 1008 requests were completed.
 
 
-def test_payload_printed_for_a_command_of_the_user_is_not_read_because_it_is_the_size_of_the_whole_request() -> None:
+def test_payload_printed_for_a_user_defined_command_is_not_read_because_it_includes_the_command() -> None:
     (record,) = read(LOGS / "7.0-publish.log").records
 
-    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # publish, ch, 8 bytes, and their lengths.
+    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # "publish", "ch", 8 bytes of value, and three lengths.
     assert record.payload_bytes is None
 
 
@@ -76,7 +76,7 @@ def test_position_of_a_number_includes_the_progress_text_before_the_number() -> 
     assert (rate.value, text.split("\n")[0][rate.value_start : rate.value_end]) == (64516.13, "64516.13")
 
 
-def test_report_of_an_old_version_has_the_rate_and_the_maximum_in_truncated_milliseconds() -> None:
+def test_report_of_an_old_version_has_only_the_rate_and_the_maximum_in_whole_milliseconds() -> None:
     record = read(LOGS / "5.0-set-get.log").records[0]
 
     assert [(number.metric, number.statistic, number.value, number.resolution) for number in record.numbers] == [

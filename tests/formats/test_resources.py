@@ -31,7 +31,7 @@ def test_each_process_becomes_a_record_of_resources() -> None:
     }
 
 
-def test_shell_on_another_host_gives_lower_bounds_of_resources_and_processor_times_of_low_resolution() -> None:
+def test_resources_measured_by_a_shell_on_another_host_are_lower_bounds_or_coarse() -> None:
     records = list(read(LOGS / "over-ssh.log").records)
 
     assert [(record.participant, record.conditions.definition) for record in records] == [
@@ -55,7 +55,7 @@ def test_processor_time_of_zero_is_less_than_one_microsecond() -> None:
     assert (finding.what.numbers[0].value, finding.what.numbers[0].bound) == (1000.0, "<")
 
 
-def test_run_without_results_has_no_records_of_resources() -> None:
+def test_resource_log_of_a_run_without_results_is_valid_and_gives_no_records() -> None:
     log = read(LOGS / "without-results.log")
 
     assert (list(log.records), list(log.broken)) == ([], [])

@@ -1,4 +1,4 @@
-"""RTI Perftest: the meaning of its lines and pages. Expected values are typed from the logs in ``rti/`` (see its README)."""
+"""RTI Perftest: the meaning of its lines and pages. Expected values were copied by hand from the logs in ``rti/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_latency_summary_is_half_of_a_round_trip_in_whole_microseconds() -> None
     ]
 
 
-def test_logs_of_the_manual_have_seven_records_each_and_one_line_that_the_tool_did_not_print() -> None:
+def test_each_log_in_the_manual_has_seven_records_and_one_line_that_the_tool_did_not_print() -> None:
     for name in ("manual-latency.log", "manual-throughput.log"):
         log = read(LOGS / name)
 
@@ -80,7 +80,7 @@ def test_lost_samples_are_read_as_a_count_and_as_the_printed_share() -> None:
     assert lossy.number("loss", "total") == Number(metric="loss", statistic="total", value=0.9948, resolution=1e-4)
 
 
-def test_ten_cells_of_a_page_become_one_record_with_the_reliability_and_keys_of_its_table() -> None:
+def test_ten_cells_of_a_web_page_become_one_record_with_the_reliability_stated_above_the_table() -> None:
     log = read(LOGS / "page.txt")
 
     best_effort, reliable = log.records
@@ -92,14 +92,14 @@ def test_ten_cells_of_a_page_become_one_record_with_the_reliability_and_keys_of_
     assert reliable.conditions.transport == "UDPv4_WAN"
 
 
-def test_record_of_a_page_has_the_lines_of_its_cells() -> None:
+def test_record_of_a_web_page_has_the_lines_of_its_cells() -> None:
     event = next(event for event in read(LOGS / "page.txt").events if isinstance(event.what, Record))
 
     assert (event.line, event.last_line) == (29, 47)
     assert list(event.lines) == [29, 31, 33, 35, 37, 39, 41, 43, 45, 47]
 
 
-def test_line_numbers_of_a_script_are_not_cells() -> None:
+def test_line_numbers_of_a_script_on_a_web_page_are_not_read_as_cells() -> None:
     assert len(read(LOGS / "page.txt").records) == 2
 
 

@@ -43,7 +43,7 @@ def test_batch_size_is_a_condition_in_bytes() -> None:
     assert read(LOGS / "manual-latency.log").account.facts.conditions.batch_bytes == 8192
 
 
-def test_each_run_of_a_log_has_the_conditions_of_its_own_banner(tmp_path: Path) -> None:
+def test_each_run_in_a_log_has_the_conditions_of_the_banner_before_it(tmp_path: Path) -> None:
     both = tmp_path / "both.log"
     both.write_text((LOGS / "3.0.1-latency-pub.log").read_text() + (LOGS / "3.0.1-throughput-pub.log").read_text())
 
@@ -57,7 +57,7 @@ def test_condition_missing_in_a_banner_is_not_taken_from_the_previous_run(tmp_pa
     assert read(both).records[-1].conditions.load_mode is None
 
 
-def test_latency_test_with_a_rate_is_a_closed_loop() -> None:
+def test_latency_test_with_a_given_rate_is_still_a_closed_loop() -> None:
     conditions = read(LOGS / "notices-pub.log").account.facts.conditions
 
     assert (conditions.load_mode, conditions.offered_rate_per_s) == ("closed", 1000)
@@ -65,7 +65,7 @@ def test_latency_test_with_a_rate_is_a_closed_loop() -> None:
     assert conditions.subscribers == 2
 
 
-def test_notices_before_a_summary_mark_only_this_summary() -> None:
+def test_notices_printed_before_a_summary_add_marks_to_this_summary_only() -> None:
     log = read(LOGS / "notices-pub.log")
 
     first, second = log.records
@@ -74,7 +74,7 @@ def test_notices_before_a_summary_mark_only_this_summary() -> None:
     assert log.unknown == []
 
 
-def test_average_of_a_clock_with_a_low_resolution_becomes_a_separate_record() -> None:
+def test_average_measured_with_a_low_resolution_clock_becomes_a_separate_record() -> None:
     average, summary = read(LOGS / "low-resolution-clock-pub.log").records
 
     assert (average.payload_bytes, average.conditions.definition) == (None, "rti-low-resolution")
@@ -112,7 +112,7 @@ def test_load_mode_of_perftest_lite_is_not_guessed_from_a_truncated_line(said: s
     assert {record.conditions.load_mode for record in read_text(text, "rti").records} == {mode}
 
 
-def test_custom_type_with_dynamic_data_differs_from_custom_type_and_from_dynamic_data() -> None:
+def test_custom_type_and_dynamic_data_together_are_a_third_type() -> None:
     banner = "RTI Perftest 3.0.0 (RTI Connext DDS 6.0.0)\n\n{custom}Perftest Configuration:\n\tKeyed: No\n\tDynamic Data: {dynamic}\n\n"
     summary = "Length:   464  Packets:  8146078  Packets/s(ave):  135770  Mbps(ave):   504.0  Lost:     0 (0.00%)\n"
     custom = "Custom Type provided: 'Test'\n\n"

@@ -19,7 +19,7 @@ def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
-def test_csv_of_a_publisher_has_intervals_and_a_summary_with_the_time_of_serialisation() -> None:
+def test_csv_of_a_publisher_has_intervals_and_a_summary_that_includes_the_serialisation_time() -> None:
     _, interval, summary = read(LOGS / "printer-3.1-csv-pub.csv").records
 
     assert values(interval) == {"last": 61_000, "mean": 28_000, "std": 16_900, "min": 18_000, "max": 61_000}
@@ -42,14 +42,14 @@ def test_csv_of_a_subscriber_has_intervals_and_a_summary() -> None:
     assert values(summary, "goodput") == {"mean": 883.6e6}
 
 
-def test_run_over_tls_with_stray_bytes_before_its_last_line_is_read_to_its_end() -> None:
+def test_last_line_of_a_run_over_tls_is_read_although_stray_bytes_precede_it() -> None:
     log = read(LOGS / "3.1-tls-csv-sub.log")
 
     assert values(log.records[0], "cpu_of_machine") == {"mean": 6.95}
     assert (log.unknown, log.account.status) == ([], "ok")
 
 
-def test_rows_without_a_header_are_distinguished_by_their_decimals() -> None:
+def test_latency_and_throughput_rows_without_a_header_are_distinguished_by_their_number_of_decimals() -> None:
     assert read(LOGS / "printer-3.1-csv-sub-no-heads.csv").records[0].test == "throughput"
     assert read(LOGS / "printer-3.1-csv-pub-no-heads.csv").records[0].test == "latency"
 
@@ -78,7 +78,7 @@ def test_latencies_of_a_high_resolution_build_are_read_with_three_decimals() -> 
     assert summary.number("latency", "mean") == Number(metric="latency", statistic="mean", value=27_550, resolution=1)
 
 
-def test_row_of_a_run_without_samples_is_broken_because_its_message_size_is_0() -> None:
+def test_row_with_a_message_size_of_0_from_a_run_without_samples_is_broken() -> None:
     log = read(LOGS / "csv-no-samples-pub.csv")
 
     assert log.broken == ["csv-no-samples-pub.csv:2: an impossible message size"]
@@ -95,7 +95,7 @@ def test_decimal_commas_of_the_java_version_are_read_and_its_wrong_last_percenti
     assert values(summary, "cpu_of_machine") == {"mean": 12.8}
 
 
-def test_csv_of_the_c_sharp_version_is_read_with_a_missing_comma_and_a_fraction_instead_of_a_percentage() -> None:
+def test_csv_of_the_c_sharp_version_is_read_although_a_comma_is_missing_and_loss_is_a_fraction() -> None:
     latency = read(LOGS / "csv-csharp-pub.csv").records[0]
     throughput = read(LOGS / "csv-csharp-sub.csv").records[0]
 
@@ -235,7 +235,7 @@ def test_truncated_last_row_is_refused_if_its_complete_cells_are_not_enough(samp
     assert len(log.broken) + len(log.unknown) == 1
 
 
-def test_json_of_a_publisher_is_read_without_the_surrounding_document() -> None:
+def test_json_of_a_publisher_is_read_although_the_surrounding_document_is_missing() -> None:
     log = read(LOGS / "printer-4.2-json-pub.txt")
 
     _, interval, summary = log.records
@@ -255,7 +255,7 @@ def test_record_of_a_json_object_states_the_lines_of_the_object() -> None:
     assert values(events[1].what, "goodput") == {"last": 4683.5e6, "mean": 4685.8e6}  # type: ignore[arg-type]
 
 
-def test_json_of_several_sizes_is_read_with_other_text_inside_and_after_its_braces() -> None:
+def test_json_of_several_sizes_is_read_even_if_other_text_is_printed_between_its_lines() -> None:
     log = read(LOGS / "json-two-sizes-sub.txt")
 
     assert [(record.payload_bytes, record.samples) for record in log.records] == [(64, 71_581_304), (256, 43_076_525)]
@@ -283,7 +283,7 @@ def test_json_object_in_which_a_line_is_missing_is_refused(lost: str) -> None:
     assert log.broken
 
 
-def test_json_intervals_are_refused_if_their_minimum_shows_that_they_have_another_message_size() -> None:
+def test_json_interval_is_refused_if_its_minimum_is_above_the_minimum_of_the_interval_before() -> None:
     text = (LOGS / "printer-4.2-json-pub.txt").read_text()
     later = text.replace('"latency_min": 18', '"latency_min": 19').replace('"latency_ave": 18', '"latency_ave": 19').replace(": 18,", ": 19,")
 
@@ -293,7 +293,7 @@ def test_json_intervals_are_refused_if_their_minimum_shows_that_they_have_anothe
     assert log.broken[0].startswith("text:20: the minimum grew or the maximum shrank")
 
 
-def test_json_of_a_publisher_that_continues_the_json_of_a_subscriber_is_refused() -> None:
+def test_json_that_begins_with_results_of_a_subscriber_and_ends_with_those_of_a_publisher_is_refused() -> None:
     subscriber, publisher = ((LOGS / f"printer-4.2-json-{side}.txt").read_text() for side in ("sub", "pub"))
 
     log = read_text(subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :], "rti")
@@ -307,7 +307,7 @@ def test_two_merged_documents_of_json_are_refused() -> None:
     assert log.records == []
 
 
-def test_page_without_processor_times_in_its_rows_is_read() -> None:
+def test_web_page_without_processor_times_in_its_rows_is_read() -> None:
     log = read(LOGS / "page-routing.txt")
 
     assert [record.payload_bytes for record in log.records] == [32, 64, 128]
@@ -317,7 +317,7 @@ def test_page_without_processor_times_in_its_rows_is_read() -> None:
     assert log.records[0].number("cpu_of_machine", "mean") is None
 
 
-def test_each_number_of_a_page_states_the_line_of_this_number() -> None:
+def test_each_number_read_from_a_web_page_states_its_line() -> None:
     lines = (LOGS / "page-routing.txt").read_text(encoding="utf-8").splitlines()
 
     for record in read(LOGS / "page-routing.txt").records:
@@ -326,7 +326,7 @@ def test_each_number_of_a_page_states_the_line_of_this_number() -> None:
             assert float(lines[number.line - 1]) * 1e3 == pytest.approx(number.value)
 
 
-def test_processor_time_of_a_page_is_distinguished_from_the_next_size_by_its_decimals() -> None:
+def test_processor_time_at_the_end_of_a_row_is_recognised_by_its_decimals() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9344\n\n64\n", "9344\n\n12.50\n\n64\n")
 
     first, second, _ = read_text(text, "rti").records
@@ -335,7 +335,7 @@ def test_processor_time_of_a_page_is_distinguished_from_the_next_size_by_its_dec
     assert second.payload_bytes == 64
 
 
-def test_row_of_a_page_with_the_size_of_the_next_row_is_refused() -> None:
+def test_row_of_a_web_page_is_refused_if_its_last_cell_is_missing() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9822\n\n128\n", "128\n")
 
     log = read_text(text, "rti")
@@ -344,19 +344,19 @@ def test_row_of_a_page_with_the_size_of_the_next_row_is_refused() -> None:
     assert log.broken[0] == "text:49: cells of this row are missing or out of place"
 
 
-def test_row_of_a_page_with_uneven_distances_between_its_cells_is_refused() -> None:
+def test_row_of_a_web_page_with_uneven_distances_between_its_cells_is_refused() -> None:
     text = (LOGS / "page-subscribers.txt").read_text(encoding="utf-8").replace("\n64\n\n512.3\n", "\n64\n\n\n512.3\n")
 
     assert read_text(text, "rti").broken[0] == "text:45: cells of this row are missing or out of place"
 
 
-def test_last_row_of_a_page_with_an_additional_cell_is_refused() -> None:
+def test_last_row_of_a_web_page_with_an_additional_cell_is_refused() -> None:
     text = (LOGS / "page-throughput.txt").read_text(encoding="utf-8") + "7\n\nBehind the table.\n"
 
     assert [record.payload_bytes for record in read_text(text, "rti").records] == [32]
 
 
-def test_page_of_throughput_is_read_like_a_summary() -> None:
+def test_web_page_with_throughput_results_is_read_like_the_summary_of_a_log() -> None:
     lossy, reliable = read(LOGS / "page-throughput.txt").records
 
     assert (lossy.payload_bytes, lossy.samples) == (32, 16_333_991)
@@ -365,7 +365,7 @@ def test_page_of_throughput_is_read_like_a_summary() -> None:
     assert values(reliable, "goodput") == {"mean": 890.5e6}
 
 
-def test_number_of_subscribers_is_read_from_a_page() -> None:
+def test_number_of_subscribers_is_read_from_the_text_of_a_web_page() -> None:
     _, spread, small, _ = read(LOGS / "page-subscribers.txt").records
 
     assert spread.conditions.subscribers == 8
@@ -375,7 +375,7 @@ def test_number_of_subscribers_is_read_from_a_page() -> None:
     assert small.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<", line=51)
 
 
-def test_bullet_above_a_garbled_header_does_not_apply_to_the_next_table() -> None:
+def test_bullet_point_above_a_garbled_table_does_not_apply_to_the_next_table() -> None:
     text = (LOGS / "page-subscribers.txt").read_text(encoding="utf-8").replace("Subscribers\n\nMin", "Subscr bers\n\nMin")
 
     assert [record.conditions.reliability for record in read_text(text, "rti").records] == [None, None]
@@ -400,7 +400,7 @@ def test_raw_latencies_with_a_missing_value_have_no_summary() -> None:
     assert [(record.scope, record.samples) for record in log.records] == [("interval", 205)]
 
 
-def test_csv_between_progress_lines_of_perftest_lite_is_read() -> None:
+def test_csv_of_perftest_lite_is_read_even_though_progress_lines_surround_it() -> None:
     log = read(LOGS / "lite-pub.csv")
 
     *_, progress, summary = log.records
@@ -437,7 +437,7 @@ def test_tables_of_perftest_lite_are_read() -> None:
     )
 
 
-def test_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9999() -> None:
+def test_web_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9999() -> None:
     log = read(LOGS / "page-micro-2.4.14-latency.txt")
 
     assert [record.payload_bytes for record in log.records] == [32, 64, 128, 256, 1024, 4096, 8192]
@@ -457,7 +457,7 @@ def test_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9999(
     assert (log.broken, log.format) == ([], "rti")
 
 
-def test_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_header_has_a_unit() -> None:
+def test_web_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_header_has_a_unit() -> None:
     log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
 
     assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
@@ -467,7 +467,7 @@ def test_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_heade
     assert (log.records[0].conditions.keyed, log.broken) == (True, [])
 
 
-def test_page_with_one_row_per_line_has_the_percentile_of_its_header_and_the_conditions_of_its_title() -> None:
+def test_web_page_with_one_row_per_line_is_read_with_the_conditions_stated_in_its_title() -> None:
     log = read(LOGS / "page-micro-3.0.3.txt")
 
     memory, udp, throughput = log.records[:8], log.records[8:11], log.records[11:]
@@ -526,7 +526,7 @@ def test_processor_time_is_read_below_the_header_cpu_percent_without_brackets() 
     assert len(others) == 2
 
 
-def test_doubled_percent_signs_in_the_headers_of_the_page_of_c_sharp_are_read() -> None:
+def test_doubled_percent_signs_in_the_headers_of_the_web_page_of_c_sharp_are_read() -> None:
     log = read(LOGS / "page-csharp.txt")
 
     assert [(record.payload_bytes, values(record)["p90"], values(record)["p99.9999"]) for record in log.records] == [
@@ -535,14 +535,14 @@ def test_doubled_percent_signs_in_the_headers_of_the_page_of_c_sharp_are_read() 
     ]
 
 
-def test_csv_of_the_design_document_is_read_with_a_header_of_processor_time_without_brackets() -> None:
+def test_csv_in_the_design_document_is_read_although_its_header_of_processor_time_lacks_brackets() -> None:
     head = "Length (Bytes), Ave (us), Std (us), Min (us), Max (us), 50% (us), 90% (us), 99% (us), 99.99% (us), 99.9999% (us), CPU %\n"
     log = read_text(head + ROW.removesuffix("\n") + ", 26.64\n")
 
     assert (values(log.records[0], "cpu_of_machine"), log.broken) == ({"mean": 26.64}, [])
 
 
-def test_json_of_the_design_document_is_read_with_other_names_in_the_summary_of_a_subscriber() -> None:
+def test_json_in_the_design_document_is_read_although_some_of_its_members_have_other_names() -> None:
     text = """{"perftest":
 \t[
 \t\t{

@@ -58,7 +58,7 @@ def test_time_of_serialisation_has_the_message_size_of_the_summary_before_it() -
     assert cost.conditions.definition == "rti-serialization"
 
 
-def test_summary_of_version_5_1_without_the_last_percentile_and_without_a_unit_after_the_maximum_is_read() -> None:
+def test_summary_of_version_5_1_is_read_although_it_lacks_the_last_percentile_and_a_unit() -> None:
     _, interval, summary = read(LOGS / "legacy-5.1-pub.log").records
 
     assert values(interval) == {"last": 410_000, "mean": 403_000, "std": 7_000, "min": 396_000, "max": 410_000}
@@ -72,7 +72,7 @@ def test_loss_that_is_printed_without_a_percentage_is_read_only_as_a_count() -> 
     assert first.number("loss", "total") is None
 
 
-def test_nanoseconds_and_microseconds_with_three_decimals_of_high_resolution_builds_are_read() -> None:
+def test_latencies_of_high_resolution_builds_are_read_in_nanoseconds_and_in_microseconds() -> None:
     interval, nanoseconds, microseconds = read(LOGS / "legacy-nanoseconds-pub.log").records
 
     assert values(interval)["last"] == 3250
@@ -90,7 +90,7 @@ def test_decimal_commas_of_the_java_version_are_read() -> None:
     assert values(summary, "cpu_of_machine") == {"mean": 12.5}
 
 
-def test_processor_time_that_the_c_sharp_version_prints_a_hundred_times_too_large_is_corrected() -> None:
+def test_processor_time_of_the_c_sharp_version_is_divided_by_a_hundred() -> None:
     interval, summary = read(LOGS / "legacy-csharp-sub.log").records
 
     assert values(interval, "cpu_of_machine") == {"last": 12}

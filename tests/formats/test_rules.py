@@ -54,7 +54,7 @@ def test_rule_in_the_docs_reads_the_line_in_the_docs() -> None:
     ]
 
 
-def test_lines_with_a_word_that_may_vary_are_read_one_by_one() -> None:
+def test_lines_whose_pattern_contains_a_text_field_are_not_read_in_bulk() -> None:
     rule = LineRule('"(?P<command>[A-Z]{1,9}+)",(?P<p50>[0-9]{1,9}+)', fields=(Field("latency", "p50", "p50"),), record=LIKE, size=None)
     ((run, bulk),) = RunCutter(rule.bulk, 1).cut(b'"SET",2\n"GET",3\n')
     first = rule.read('"SET",2')
@@ -85,7 +85,7 @@ def test_lines_that_are_read_in_bulk_give_the_same_records_as_single_lines() -> 
 
 
 @pytest.mark.parametrize("doubtful", ["5 s: 7 received, 101 lost, 9 KB", "2 s: 7 received, 1 lost, 9 KB"])
-def test_bulk_step_ends_before_a_line_that_fails_a_check(doubtful: str) -> None:
+def test_bulk_reading_stops_before_a_line_that_fails_a_check(doubtful: str) -> None:
     good = [f"{index} s: 7 received, 1 lost, 9 KB" for index in range(1, 9)]
     run = lines("".join(f"{line}\n" for line in [*good[:4], doubtful, *good[5:]]))
     like = COUNTS.read(good[0])
@@ -94,7 +94,7 @@ def test_bulk_step_ends_before_a_line_that_fails_a_check(doubtful: str) -> None:
     block = rows_of(run, like)
 
     assert block is not None
-    assert block.lines.tolist() == [2, 3]  # The line before the failing line is part of the step.
+    assert block.lines.tolist() == [2, 3]  # Bulk reading includes the line directly before the failing line.
 
 
 def test_line_is_checked_against_the_line_before() -> None:
@@ -113,7 +113,7 @@ def test_functions_for_checks_accept_single_numbers_and_arrays() -> None:
     assert (at_least(0, 1), at_least(7, 1), at_least(np.array([0.0, 7.0]), 1).tolist()) == (1, 7, [1, 7])
 
 
-def test_bulk_step_does_not_continue_a_record_of_another_kind() -> None:
+def test_bulk_reading_does_not_start_after_a_record_of_another_kind() -> None:
     run = lines("".join(f"{index} s: 7 received, 1 lost, 9 KB\n" for index in range(1, 9)))
 
     assert COUNTS.columns(run, Record(test="latency", payload_bytes=None, numbers=(), scope="interval")) is None

@@ -24,7 +24,7 @@ def conditions_by_line(path: Path) -> dict[int, tuple[str, ...]]:
     ("first", "second"),
     [("rti/3.0.1-latency-pub.log", "rti/3.0.1-throughput-sub.log"), ("native/latency-udp.log", "native/throughput-udp.log")],
 )
-def test_each_record_has_the_conditions_of_its_own_run(tmp_path: Path, first: str, second: str) -> None:
+def test_each_record_has_the_conditions_of_the_run_that_printed_it(tmp_path: Path, first: str, second: str) -> None:
     both = tmp_path / "both.log"
     both.write_bytes((LOGS / first).read_bytes() + (LOGS / second).read_bytes())
     behind = len((LOGS / first).read_bytes().splitlines())
@@ -34,7 +34,7 @@ def test_each_record_has_the_conditions_of_its_own_run(tmp_path: Path, first: st
     assert conditions_by_line(both) == alone
 
 
-def test_condition_of_only_one_run_is_not_a_condition_of_the_log(tmp_path: Path) -> None:
+def test_condition_that_only_one_of_two_runs_states_is_not_a_condition_of_the_whole_log(tmp_path: Path) -> None:
     both = tmp_path / "both.log"
     both.write_bytes((LOGS / "native/latency-udp.log").read_bytes() + (LOGS / "native/throughput-udp.log").read_bytes())
 

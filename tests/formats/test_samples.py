@@ -43,7 +43,7 @@ def test_each_format_of_this_project_has_sample_logs_and_states_their_source() -
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_content_of_a_log_is_detected_as_its_own_format_and_as_no_other_format(name: str, path: Path) -> None:
+def test_content_of_each_sample_log_is_detected_as_exactly_one_format(name: str, path: Path) -> None:
     with open_log(path) as text:
         head = text.head
 
@@ -51,7 +51,7 @@ def test_content_of_a_log_is_detected_as_its_own_format_and_as_no_other_format(n
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_each_line_of_a_log_is_in_one_class(name: str, path: Path) -> None:
+def test_each_line_of_a_sample_log_is_counted_in_exactly_one_class_of_lines(name: str, path: Path) -> None:
     log = read(path, name)
 
     assert sorted(number for event in log.events for number in event.lines) == list(range(1, log.account.total + 1))
@@ -73,7 +73,7 @@ def test_each_number_has_a_known_metric(name: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_findings_of_our_formats_meet_the_conditions_that_findings_of_foreign_formats_must_meet(name: str, path: Path) -> None:
+def test_findings_of_our_formats_obey_the_rules_for_formats_of_other_authors(name: str, path: Path) -> None:
     with open_log(path) as text:
         lines = list(text.pieces(RunCutter((), 1), getattr(formats()[name], "LINE_BYTES", LINE_BYTES)))
         for finding in formats()[name].parse(iter(line for line in lines if isinstance(line, Line))):

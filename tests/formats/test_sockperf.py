@@ -1,4 +1,4 @@
-"""sockperf: the output of its client. Expected values are typed from the logs in ``sockperf/`` (see its README)."""
+"""sockperf: the output of its client. Expected values were copied by hand from the logs in ``sockperf/`` (see its README)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_each_number_states_its_position_in_the_log() -> None:
     assert printed[-1] == ("total", "2.545")
 
 
-def test_latency_that_was_measured_with_the_option_full_rtt_is_a_round_trip() -> None:
+def test_latency_measured_with_the_option_full_rtt_is_a_round_trip() -> None:
     record = logged("ping-pong-tcp-full-rtt.log").records[0]
 
     assert record.conditions == Conditions(transport="TCP", basis="rtt", definition="sockperf-rtt")
@@ -108,7 +108,7 @@ def test_throughput_is_read_as_sent_data_in_units_of_2_to_the_power_of_20(
     assert log.unknown == []
 
 
-def test_message_size_is_the_recommended_size_if_the_note_with_the_size_is_missing(changed: Changed) -> None:
+def test_message_size_is_the_recommended_size_if_the_log_prints_no_advice_to_change_the_size(changed: Changed) -> None:
     note = "sockperf: \x1b[2;35mNOTE: test was performed, using msg-size=1400. For getting maximum throughput consider using --msg-size=1472\x1b[0m\n"
 
     log = changed("sockperf/throughput-udp.log", note, "")
@@ -118,7 +118,7 @@ def test_message_size_is_the_recommended_size_if_the_note_with_the_size_is_missi
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_requested_rate_gives_the_load_mode_paced_and_a_range_of_message_sizes_gives_both_limits(changed: Changed) -> None:
+def test_requested_rate_sets_the_load_mode_paced_and_a_range_of_message_sizes_is_kept(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records
@@ -126,7 +126,7 @@ def test_requested_rate_gives_the_load_mode_paced_and_a_range_of_message_sizes_g
     assert (record.conditions.load_mode, record.conditions.offered_rate_per_s) == ("paced", 400_000)
 
 
-def test_full_log_has_its_summary_and_the_distribution_of_its_packets() -> None:
+def test_full_log_gives_a_summary_and_a_histogram_of_its_packets() -> None:
     log = logged("full-log.csv")
 
     (record,) = log.records
@@ -257,7 +257,7 @@ def test_result_gives_no_record_if_its_last_line_has_no_line_end(changed: Change
     assert log.records == []
 
 
-def test_statistics_of_a_newer_version_after_the_mean_are_read(changed: Changed) -> None:
+def test_additional_statistics_that_newer_versions_print_are_read(changed: Changed) -> None:
     more = "std-dev=57.581, mean-ad=1.100, median-ad=0.090, siqr=0.069, cv=15.310, std-error=0.099, 99.0% ci=[3.506, 4.016])"
 
     record = changed("sockperf/ping-pong-udp.log", "std-dev=57.581)", more).records[0]
@@ -321,7 +321,7 @@ def test_note_split_in_two_by_a_mail_affects_no_result(changed: Changed) -> None
     assert len(log.unknown) == 1
 
 
-def test_lines_of_a_result_whose_first_lines_are_missing_are_broken_with_this_reason() -> None:
+def test_message_states_that_the_first_lines_of_a_result_are_missing() -> None:
     log = read_text("sockperf: Summary: Message Rate is 75439 [msg/sec]\nsockperf: Summary: BandWidth is 105.902 MBps (847.215 Mbps)\n")
 
     assert log.broken == [f"text:{line}: a line of a result whose first lines are missing" for line in (1, 2)]

@@ -116,7 +116,7 @@ def test_control_sequences_of_a_terminal_are_removed_and_other_bytes_are_kept() 
     assert [line.text for line in lines] == ["12:00 red", "a\x00b\x1b\x1b["]
 
 
-def test_colours_do_not_hide_the_format_of_a_log(tmp_path: Path) -> None:
+def test_format_of_a_log_with_terminal_colours_is_detected(tmp_path: Path) -> None:
     assert read(written(tmp_path, f"\x1b[31mPackets/s(ave):\x1b[0m\n{LINE}\n".encode())).format == "rti"
 
 
@@ -167,7 +167,7 @@ def test_decompression_bomb_in_many_small_members_is_stopped(tmp_path: Path, pac
     assert "taken for a decompression bomb" in (log.account.reason or "")
 
 
-def test_log_that_compresses_well_is_not_taken_for_a_decompression_bomb(tmp_path: Path) -> None:
+def test_valid_log_that_compresses_very_well_is_read_completely(tmp_path: Path) -> None:
     text = "".join(f"{LINE[:24]}{received:8}{LINE[32:]}\n" for received in range(10_000_000, 49_080_000, 977)).encode()
 
     account = read(written(tmp_path, lzma.compress(text))).account
@@ -182,7 +182,7 @@ def test_message_about_a_missing_file_names_the_file(tmp_path: Path) -> None:
         read(tmp_path / "missing.log")
 
 
-def test_size_and_digest_are_computed_from_the_stored_bytes(tmp_path: Path) -> None:
+def test_size_and_checksum_of_a_log_are_those_of_the_compressed_file(tmp_path: Path) -> None:
     data = gzip.compress(f"{LINE}\n".encode(), mtime=0)
     account = read(written(tmp_path, data)).account
 
@@ -215,7 +215,7 @@ def test_memory_does_not_grow_with_the_size_of_the_log(line: bytes) -> None:
     assert peaks[1] < peaks[0] * 1.5
 
 
-def test_memory_holds_only_a_few_megabytes_of_unknown_lines_of_any_length() -> None:
+def test_only_a_few_megabytes_of_unknown_lines_are_kept_in_memory() -> None:
     stream = cast("BinaryIO", Endless(b"z" * 60_000, 40))
 
     tracemalloc.start()
@@ -266,7 +266,7 @@ def test_control_sequences_of_a_terminal_are_removed_for_formats(control: str) -
     assert quoted(f"{control}on{control}e{control}\n") == ["one"]
 
 
-def test_reset_sequence_is_removed_only_between_words() -> None:
+def test_terminal_reset_sequence_is_removed_at_the_start_or_end_of_a_word_but_not_inside() -> None:
     assert quoted("\x1bcone\ntwo \x1bc\nof i\x1bc_threadsafe\n") == ["one", "two ", "of i\x1bc_threadsafe"]
 
 

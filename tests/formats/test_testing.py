@@ -15,7 +15,7 @@ LOG = HERE / "rti/cell-missing.txt"
 SEED = 19  # This seed moves the line with the reliability of one table to another table. The format cannot notice this: it needs an allowance.
 
 
-def test_failure_message_states_the_fault_the_lines_and_the_change_and_then_the_log() -> None:
+def test_failure_message_states_the_fault_and_its_lines_and_the_change_of_the_log() -> None:
     subject = FormatUnderTest("rti", [LOG.read_bytes()], [b"another log\n"], Allowances(), ())
 
     with pytest.raises(AssertionError) as failed:
@@ -29,7 +29,7 @@ def test_failure_message_states_the_fault_the_lines_and_the_change_and_then_the_
     assert failed.value.__notes__[0].startswith(f"The change: lines torn, seed {SEED}\nThe log was:\n")
 
 
-def test_failure_message_names_the_smallest_distance_with_which_the_log_would_pass() -> None:
+def test_failure_message_names_the_weakest_allowance_with_which_the_log_would_pass() -> None:
     log, seed = (HERE / "ecal/latency-5.3.log").read_bytes(), 8  # The change gives a block the times of the next block.
 
     def check(distance: Distance) -> None:
@@ -45,7 +45,7 @@ def test_failure_message_names_the_smallest_distance_with_which_the_log_would_pa
     check(Distance.SIZE)
 
 
-def test_failure_message_states_if_no_distance_is_enough() -> None:
+def test_failure_message_states_that_no_allowance_would_be_enough() -> None:
     sample, other = ((HERE / f"qperf/{name}.log").read_bytes() for name in ("tcp-lat-plain", "tcp-lat-v-100"))
     subject = FormatUnderTest("qperf", [sample], [], Allowances(), ())
     changed = ChangedLog(other, subject.events(other), subject.true(sample))
@@ -99,20 +99,20 @@ ALWAYS, SOMETIMES = "basis definition load_mode transport", "payload_bytes plann
         (LATENCIES, {}, [f'latency is not declared: add "latency": States(always="{ALWAYS}", sometimes="{SOMETIMES}")']),
     ],
 )
-def test_difference_between_declared_and_stated_conditions_is_named_with_advice(
+def test_condition_that_is_declared_but_not_stated_by_the_samples_is_named_with_advice(
     logs: list[Path], declared: dict[str, States], faults: list[str]
 ) -> None:
     assert faults_of_states(declared, results_of("qperf", logs)) == faults
 
 
-def test_results_about_resources_need_no_declared_states() -> None:
+def test_records_of_resources_need_no_declaration_of_their_conditions() -> None:
     results = results_of("resources", [HERE / "resources/sockperf.log"])
 
     assert [result.test for result in results] == [None, None]
     assert faults_of_states({}, results) == []
 
 
-def test_unknown_definition_of_a_format_is_named_once_with_its_first_line() -> None:
+def test_definition_that_the_format_does_not_declare_is_named_once_with_its_first_line() -> None:
     results = results_of("qperf", LATENCIES)
 
     assert faults_of_definitions({"qperf-latency"}, results) == []
@@ -122,7 +122,7 @@ def test_unknown_definition_of_a_format_is_named_once_with_its_first_line() -> N
     ]
 
 
-def test_failure_message_about_declared_states_names_the_format() -> None:
+def test_failure_message_about_wrongly_declared_conditions_names_the_format() -> None:
     with pytest.raises(AssertionError) as failed:
         check_states("qperf", LATENCIES)
 

@@ -84,7 +84,7 @@ def test_blanks_at_line_ends_change_no_number(name: str, path: Path, change: str
 
 
 @pytest.mark.parametrize(("name", "path"), [sample for sample in SAMPLES if sample.values[0] in ("ddsperf", "iceperf", "sockperf")])
-def test_blank_lines_change_no_number_if_the_results_of_a_format_do_not_end_with_a_blank_line(name: str, path: Path, tmp_path: Path) -> None:
+def test_additional_blank_lines_change_no_number_except_in_formats_whose_results_end_with_one(name: str, path: Path, tmp_path: Path) -> None:
     log = read_changed(text_of(path).replace("\n", "\n\n"), None, tmp_path)
 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))

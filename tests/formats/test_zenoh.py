@@ -1,4 +1,4 @@
-"""zenoh's examples: round trips and rates. Expected values are typed from the samples in ``zenoh/``."""
+"""zenoh's examples: round trips and rates. Expected values were copied by hand from the samples in ``zenoh/``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_printed_total_is_the_only_summary() -> None:
     assert records[0].payload_bytes is None
 
 
-def test_recorded_round_trips_have_the_printed_numbers() -> None:
+def test_records_of_round_trips_have_the_numbers_printed_in_the_log() -> None:
     log = read(LOGS / "1.10-ping.log")
     small, large = summaries(log)
 
@@ -67,7 +67,7 @@ def test_recorded_round_trips_have_the_printed_numbers() -> None:
     assert [values(large)[name] for name in ("min", "p50", "max")] == [287_000, 684_000, 1_259_000]
 
 
-def test_recorded_rounds_have_the_printed_rates() -> None:
+def test_records_of_rounds_have_the_rates_printed_in_the_log() -> None:
     log = read(LOGS / "1.10-sub-thr.log")
 
     assert (log.broken, log.unknown) == ([], [])
@@ -111,7 +111,7 @@ def test_summary_is_marked_as_partial_if_a_round_trip_timed_out() -> None:
     assert all("partial" in number.marks for record in summaries(log) for number in record.numbers)
 
 
-def test_recorded_logs_of_zenoh_python_have_the_printed_numbers() -> None:
+def test_records_of_zenoh_python_have_the_numbers_printed_in_the_log() -> None:
     ping, rounds = (read(LOGS / f"python-1.10-{name}.log") for name in ("ping", "sub-thr"))
     (round_trips,), (rate,) = summaries(ping), summaries(rounds)
 

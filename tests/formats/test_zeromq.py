@@ -1,4 +1,4 @@
-"""The performance tests of ZeroMQ: blocks of three to five lines. Expected values are typed from the texts."""
+"""The performance tests of ZeroMQ: blocks of three to five lines. Expected values were copied by hand from the texts."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_each_of_several_blocks_becomes_a_separate_record() -> None:
     assert [record.test for record in read_text(LATENCY + THROUGHPUT + LATENCY).records] == ["latency", "throughput", "latency"]
 
 
-def test_block_with_a_line_with_the_elapsed_time_before_its_results_is_read() -> None:
+def test_block_is_read_even_if_it_states_the_elapsed_time_before_its_results() -> None:
     (record,) = read(LOGS / "layout-elapsed-thr.log").records
 
     assert record.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=400000, resolution=1, line=4)
 
 
 def test_rates_that_contradict_each_other_are_broken() -> None:
-    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # Like the rate of a tool with an overflow of a 32-bit integer.
+    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # As if a 32-bit integer of the tool had overflowed.
 
     assert [problem.reason for problem in log.problems] == ["the rates in msg/s and in Mb/s contradict each other"]
 
@@ -76,7 +76,7 @@ def test_megabit_of_nng_is_2_to_the_power_of_20_bits() -> None:
     assert rate == Number(metric="message_rate", statistic="mean", value=268817, resolution=1, line=4)
 
 
-def test_resolution_of_a_mean_of_nng_is_one_millisecond_divided_by_the_number_of_half_round_trips() -> None:
+def test_mean_latency_of_nng_has_the_resolution_of_one_millisecond_divided_by_the_half_round_trips() -> None:
     (record,) = read(LOGS / "nng-2.0-remote-lat.log").records
 
     assert record.numbers == (
@@ -84,21 +84,21 @@ def test_resolution_of_a_mean_of_nng_is_one_millisecond_divided_by_the_number_of
     )  # 1 ms divided by 10000 half round trips.
 
 
-def test_recorded_logs_have_the_printed_numbers() -> None:
+def test_records_have_the_numbers_printed_in_the_logs() -> None:
     latencies = [(record.payload_bytes, record.numbers[0].value) for record in read(LOGS / "libzmq-4.3.4-remote-lat.log").records]
 
     assert latencies == [(64, 31555), (4096, 60629)]
     assert [record.test for record in read(LOGS / "libzmq-4.3.4-inproc.log").records] == ["latency", "throughput"]
 
 
-def test_unit_microsecond_with_the_micro_sign_of_a_port_is_read() -> None:
+def test_latency_is_read_if_its_unit_is_written_with_the_greek_letter_mu() -> None:
     # From the README of CZTop's performance tests.
     text = "message size: 1000 [B]\nroundtrip count: 10000\nelapsed time: 0.805 [s]\naverage latency: 40.254 [\u03bcs]\n"
 
     assert [number.value for record in read_text(text).records for number in record.numbers] == [40254]
 
 
-def test_megabit_of_a_port_of_nng_is_read_as_10_to_the_power_of_6_bits_if_the_two_rates_show_this() -> None:
+def test_megabit_is_10_to_the_power_of_6_bits_if_the_two_printed_rates_show_this() -> None:
     # From the README of a port of nng's tests.
     text = "message size: 1000 [B]\nmessage count: 10000000\nthroughput: 911578 [msg/s]\nthroughput: 7292.624 [Mb/s]\n"
     (record,) = read_text(text).records

@@ -36,7 +36,7 @@ def test_known_keys_become_conditions_and_other_keys_become_labels_or_options(tr
     assert first.options == {"comment": "a", "rosbag": True}
 
 
-def test_file_that_contradicts_the_path_refuses_the_log(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_is_refused_if_the_file_of_facts_next_to_it_contradicts_its_path(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(tree, {"folder": "1", "x": 1}, {"folder": "1", "x": 2})
     (folder / "0" / "config.json").write_text('{"release": "2.0"}')
 
@@ -45,7 +45,7 @@ def test_file_that_contradicts_the_path_refuses_the_log(tree: MakeTree, tmp_path
     assert "0/sub.log: the path or its rule states release = '0', the file of facts states '2.0'" in said
 
 
-def test_logs_without_a_file_of_facts_are_imported_and_the_missing_files_are_counted(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_is_imported_even_if_its_file_of_facts_is_missing_and_the_missing_files_are_counted(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(tree, {"network_loss_percent": 5}, {"network_loss_percent": 5})
     (folder / "1" / "config.json").unlink()
 
@@ -64,7 +64,7 @@ def test_logs_without_a_file_of_facts_are_imported_and_the_missing_files_are_cou
         ("{folder}/../../config.json", "{}", "is not in"),
     ],
 )
-def test_invalid_fact_is_named(template: str, content: str, message: str, tree: MakeTree, tmp_path: Path) -> None:
+def test_message_names_an_invalid_file_of_facts(template: str, content: str, message: str, tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(tree, {})
     (folder / "0" / "config.json").write_text(content)
 

@@ -68,13 +68,13 @@ def test_runs_of_different_suites_have_different_labels(tmp_path: Path) -> None:
     assert {run.labels["suite"] for run in manifests(tmp_path / "data").values()} == {"Perception Pipeline", "Service Client"}
 
 
-def test_stated_system_replaces_the_name_of_the_repository(history: Path, tmp_path: Path) -> None:
+def test_system_given_with_the_option_set_replaces_the_name_of_the_repository(history: Path, tmp_path: Path) -> None:
     import_logs(history, "--to", tmp_path / "data", "--set", "system=Fast DDS", "--set", "host=ci")
 
     assert {(run.system, run.host) for run in manifests(tmp_path / "data").values()} == {("Fast DDS", "ci")}
 
 
-def test_same_history_again_adds_only_its_new_entries(history: Path, tmp_path: Path) -> None:
+def test_second_import_of_a_history_adds_only_new_entries(history: Path, tmp_path: Path) -> None:
     import_logs(history, "--to", tmp_path / "data")
     longer = written(tmp_path, {"Perception Pipeline": [*ENTRIES, entry(NEW, 1724579126041, 242.1, 176.1)]})
 
@@ -117,5 +117,5 @@ def test_file_that_is_not_a_history_is_refused_and_never_executed(tmp_path: Path
     assert reason in printed
 
 
-def test_pattern_does_not_apply_to_a_history(history: Path, tmp_path: Path) -> None:
+def test_option_map_is_refused_for_a_benchmark_history(history: Path, tmp_path: Path) -> None:
     assert "use only --to, --set and --dry-run with it" in import_logs(history, "--to", tmp_path / "data", "--map", "{release}", status=2)

@@ -1,4 +1,4 @@
-"""Folders of strangers, full disks and kills: an error affects only its own log, and no run is incomplete."""
+"""Hostile folders, full disks and killed imports: an error affects only the log that causes it, and no run is incomplete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MakeTree = Callable[..., Path]
 NAME = "throughput-test/hostnetwork-udp/test-{}/rtiperftest-sub0.log"
 
 
-def test_links_pipes_and_devices_are_named_and_never_opened(cluster: Path, tmp_path: Path) -> None:
+def test_links_pipes_and_devices_are_reported_and_never_opened(cluster: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.log").write_text(log_of("sub", 66))
     for number in range(5, 9):
         (cluster / NAME.format(number)).parent.mkdir()
@@ -38,7 +38,7 @@ def test_links_pipes_and_devices_are_named_and_never_opened(cluster: Path, tmp_p
     assert not any(b"11899" in content for content in files_of(tmp_path / "data").values())
 
 
-def test_ignored_files_are_not_listed(cluster: Path, tmp_path: Path) -> None:
+def test_files_matched_by_the_option_ignore_are_not_reported_as_not_imported(cluster: Path, tmp_path: Path) -> None:
     (cluster / "latest").symlink_to("throughput-test")
     (cluster / "old").mkdir()
     (cluster / "old/sub.log").write_text(log_of("sub", 66))
@@ -76,7 +76,7 @@ def test_folder_with_invisible_characters_in_its_name_gives_no_label(cluster: Pa
     assert {run.labels["plugin"] for run in manifests(tmp_path / "data").values()} == {"flannel-hostgw-dds-secure-tcp"}
 
 
-def test_binary_and_empty_files_in_place_of_logs_are_named(cluster: Path, tmp_path: Path) -> None:
+def test_binary_and_empty_files_in_place_of_logs_are_reported(cluster: Path, tmp_path: Path) -> None:
     (cluster / NAME.format(0)).write_bytes(bytes(range(256)) * 40)
     (cluster / NAME.format(1)).write_bytes(b"")
 
@@ -121,7 +121,7 @@ def test_read_only_source_can_be_imported(cluster: Path, tmp_path: Path) -> None
     assert len(manifests(tmp_path / "data")) == 4
 
 
-def test_folder_that_cannot_be_listed_is_named(cluster: Path, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_listed_is_reported(cluster: Path, tmp_path: Path) -> None:
     closed = cluster / "throughput-test/hostnetwork-udp"
     closed.chmod(0)
     prefix = (
@@ -135,7 +135,7 @@ def test_folder_that_cannot_be_listed_is_named(cluster: Path, tmp_path: Path) ->
     assert len(manifests(tmp_path / "data")) == 2
 
 
-def test_data_folder_with_other_files_in_place_of_a_run_is_not_overwritten(cluster: Path, tmp_path: Path) -> None:
+def test_existing_folder_without_a_run_is_not_overwritten_by_an_imported_run(cluster: Path, tmp_path: Path) -> None:
     place = tmp_path / "data/throughput-test/hostnetwork-udp/00"
     place.mkdir(parents=True)
     (place / "notes.txt").write_text("mine")

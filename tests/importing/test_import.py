@@ -17,7 +17,7 @@ from tacholog.store.load import load
 MakeTree = Callable[..., Path]
 
 
-def test_logs_of_one_run_become_one_run_with_the_fields_of_their_paths(cluster: Path, tmp_path: Path) -> None:
+def test_publisher_and_subscriber_logs_of_one_run_are_imported_as_one_run_with_fields_from_their_paths(cluster: Path, tmp_path: Path) -> None:
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
 
     runs = manifests(tmp_path / "data")
@@ -77,7 +77,7 @@ def test_second_import_adds_only_new_runs(cluster: Path, tmp_path: Path) -> None
     assert manifests(data).keys() - {"/".join(name.split("/")[:-1]) for name in before} == {"throughput-test/hostnetwork-udp/02"}
 
 
-def test_log_that_changed_since_its_import_is_named_and_not_overwritten(cluster: Path, tmp_path: Path) -> None:
+def test_log_that_changed_since_its_import_is_reported_and_not_imported_again(cluster: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     import_logs(cluster, "--to", data, "--map", PATTERN)
     before = files_of(data)
@@ -94,7 +94,7 @@ def test_log_that_changed_since_its_import_is_named_and_not_overwritten(cluster:
     assert "rtiperftest-sub1.log: throughput-test/hostnetwork-udp/00 is already there, and that run was imported without this log" in said
 
 
-def test_existing_runs_with_other_fields_are_named(cluster: Path, tmp_path: Path) -> None:
+def test_runs_imported_earlier_with_other_values_are_named_and_not_changed(cluster: Path, tmp_path: Path) -> None:
     import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
     before = files_of(tmp_path / "data")
 
@@ -129,7 +129,7 @@ def test_parse_shows_the_side_and_participant_of_the_manifest(tree: MakeTree, tm
     }
 
 
-def test_side_stated_in_the_log_has_precedence(tree: MakeTree, tmp_path: Path) -> None:
+def test_side_stated_in_the_log_has_precedence_over_the_side_in_its_path(tree: MakeTree, tmp_path: Path) -> None:
     import_logs(tree({"x/1/pub.log": log_of("sub")}), "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}.log")
 
     data = load([tmp_path / "data"])
@@ -147,7 +147,7 @@ def test_log_without_results_does_not_make_its_run_empty_if_another_log_has_resu
     assert data.logs[["log", "status"]].fillna("").to_numpy().tolist() == [["pub.log", "ok"], ["sub.log", "empty"], ["sub.log", "empty"]]
 
 
-def test_participant_is_stated_in_each_repetition_of_a_run_if_any_repetition_has_several_participants(tree: MakeTree, tmp_path: Path) -> None:
+def test_participants_are_named_in_all_repetitions_if_one_repetition_has_several_participants(tree: MakeTree, tmp_path: Path) -> None:
     files = {"x/1/sub0.log": log_of("sub", 1), "x/1/sub1.log": log_of("sub", 2), "x/2/sub0.log": log_of("sub", 3), "y/1/sub0.log": log_of("sub", 4)}
 
     import_logs(tree(files), "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
@@ -223,7 +223,7 @@ def test_log_is_refused_if_its_path_and_its_rule_contradict_each_other(tree: Mak
     assert list(manifests(tmp_path / "data")) == ["udp/a/01"]
 
 
-def test_values_that_a_field_does_not_accept_are_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_values_that_a_field_does_not_accept_are_reported(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"1k/a.log": log_of("sub"), "64/a.log": log_of("sub", 1)})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{payload_bytes}/{label.x}.log", status=2)
@@ -280,7 +280,7 @@ def test_invalid_rules_file_is_refused_in_one_line(cluster: Path, tmp_path: Path
     assert len(said.splitlines()) == 1
 
 
-def test_log_that_no_pattern_matches_is_named_and_other_logs_are_imported(cluster: Path, tmp_path: Path) -> None:
+def test_log_that_no_pattern_matches_is_reported_and_other_logs_are_imported(cluster: Path, tmp_path: Path) -> None:
     (cluster / "throughput-test/old-sub.log").write_text(log_of("sub", 50))
     (cluster / "plot.png").write_bytes(b"\x89PNG\r\n" + bytes(range(256)))
     (cluster / "throughput-test/hostnetwork-udp/test-0/rtiperftest-sub7.log").write_text("ssh: connect to host b port 22\n")
@@ -293,7 +293,7 @@ def test_log_that_no_pattern_matches_is_named_and_other_logs_are_imported(cluste
     assert len(manifests(tmp_path / "data")) == 4
 
 
-def test_repeated_field_with_two_values_is_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_is_refused_if_a_field_has_two_different_values_in_its_path(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/a-1.log": log_of("sub"), "a/b-1.log": log_of("sub", 1)})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{label.x}-{repetition}.log", status=2)
@@ -301,7 +301,7 @@ def test_repeated_field_with_two_values_is_named(tree: MakeTree, tmp_path: Path)
     assert "not imported: a/b-1.log: {label.x} occurs twice in the pattern, but is 'a' and 'b' in this path" in said
 
 
-def test_logs_that_contradict_their_path_are_imported_and_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_that_contradict_their_paths_are_imported_and_reported(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"tcp/128/3.1.0/a.log": log_of("sub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{transport}/{payload_bytes}/{tool_version}/{label.x}.log")
@@ -313,7 +313,7 @@ def test_logs_that_contradict_their_path_are_imported_and_named(tree: MakeTree, 
     assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
 
 
-def test_value_of_the_option_set_is_ignored_if_the_log_states_another_value(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_that_states_another_value_has_precedence_over_the_option_set(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/1.log": log_of("pub", kind="latency"), "b/1.log": log_of("sub"), "c/1.log": log_of("pub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
@@ -323,7 +323,7 @@ def test_value_of_the_option_set_is_ignored_if_the_log_states_another_value(tree
     assert load([tmp_path / "data"]).problems.empty
 
 
-def test_runs_are_numbered_by_the_start_times_in_their_paths_and_their_manifests_state_these_times(tree: MakeTree, tmp_path: Path) -> None:
+def test_start_times_in_paths_determine_the_numbers_of_runs_and_are_written_to_the_manifests(tree: MakeTree, tmp_path: Path) -> None:
     starts = ("2026-02-01T08:00:00Z", "2026-01-31T12:00:00Z")
     paths = [(f"udp/{start}-{role}.log", role, place) for place, start in enumerate(starts) for role in ("pub", "sub")]
     root = tree({path: log_of(role, value=place) for path, role, place in paths})
@@ -340,7 +340,7 @@ def test_runs_are_numbered_by_the_start_times_in_their_paths_and_their_manifests
     )
 
 
-def test_start_time_of_the_log_has_precedence(tree: MakeTree, tmp_path: Path) -> None:
+def test_start_time_stated_in_the_log_has_precedence_over_the_time_in_its_path(tree: MakeTree, tmp_path: Path) -> None:
     root = tree({"a.log": (FORMATS / "native/latency-udp.log").read_text()})
 
     said = import_logs(root, "--map", "{*}.log", "--set", "start_time=2020-01-01", "--to", tmp_path / "data")
@@ -350,7 +350,7 @@ def test_start_time_of_the_log_has_precedence(tree: MakeTree, tmp_path: Path) ->
     assert "start_time=2020-01-01 is not used for runs whose logs state 20" in said
 
 
-def test_dates_in_paths_are_left_out_and_named_once_if_the_logs_state_other_dates(tree: MakeTree, tmp_path: Path) -> None:
+def test_date_in_a_path_is_reported_and_not_used_if_the_logs_state_another_date(tree: MakeTree, tmp_path: Path) -> None:
     paths = {"2020-01-01/run1.log": "latency-udp", "2020-01-01/run2.log": "throughput-udp", "2026-11-21/run3.log": "demand-udp"}
     root = tree({path: (FORMATS / f"native/{name}.log").read_text() for path, name in paths.items()})
 
@@ -360,7 +360,7 @@ def test_dates_in_paths_are_left_out_and_named_once_if_the_logs_state_other_date
     assert "start_time=2020-01-01 is not used for runs whose logs state 2026-11-21: 2 runs: " in said
 
 
-def test_invalid_start_time_is_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_invalid_start_time_in_a_path_is_reported(tree: MakeTree, tmp_path: Path) -> None:
     root = tree({"3am/sub.log": log_of("sub"), "2026-02-30/sub.log": log_of("sub", 1)})
 
     said = import_logs(root, "--map", "{start_time}/{role}.log", "--to", tmp_path / "data", status=2)
@@ -377,7 +377,7 @@ def test_broken_and_unknown_lines_are_counted(tree: MakeTree) -> None:
     assert "2 broken or unknown lines in 2 logs, which tacholog parse shows: a.log, b.log" in said
 
 
-def test_value_of_the_option_set_that_no_log_uses_is_named(tree: MakeTree) -> None:
+def test_message_names_a_value_of_the_option_set_that_no_log_uses(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 
     assert "--set conditions.transport is not used, because the paths or rules of all logs state this field" in said
@@ -389,7 +389,7 @@ def test_message_about_a_pattern_that_matches_no_log_names_a_pattern_that_matche
     assert f"a pattern that fits their paths: tacholog import {cluster} --to DATA --map 'throughput-test/{{label.folder2}}/test-" in said
 
 
-def test_missing_conditions_for_comparisons_are_named_with_the_option_to_type(cluster: Path) -> None:
+def test_message_names_conditions_that_comparisons_need_and_the_options_that_state_them(cluster: Path) -> None:
     said = import_logs(cluster, "--dry-run", "--map", PATTERN)
     stated = import_logs(cluster, "--dry-run", "--map", PATTERN, "--set", "host=lab", "--set", "load_mode=max-rate", "--set", "batch_bytes=0")
 
@@ -421,7 +421,7 @@ def test_conditions_added_to_an_imported_run_are_not_called_missing_by_a_second_
     assert "machine, in" not in again
 
 
-def test_two_logs_of_a_run_with_the_same_results_are_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_two_logs_with_the_same_results_in_one_run_are_reported(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/client.log": log_of("sub"), "a/server.log": log_of("sub", 5)})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{role}.log")
@@ -454,7 +454,7 @@ def test_compressed_logs_stay_compressed(tmp_path: Path) -> None:
     assert (tmp_path / "data/a/01/a.log.gz").read_bytes() == packed
 
 
-def test_hard_linked_logs_are_the_same_files(cluster: Path, tmp_path: Path) -> None:
+def test_option_link_makes_hard_links_instead_of_copies_of_the_logs(cluster: Path, tmp_path: Path) -> None:
     import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, "--link")
 
     name = "throughput-test/hostnetwork-udp/{}/rtiperftest-sub0.log"
@@ -470,7 +470,7 @@ def test_logs_keep_the_modification_time_of_their_files(cluster: Path, tmp_path:
     assert (tmp_path / "data" / name.format("01")).stat().st_mtime == 1e9
 
 
-def test_import_without_a_target_requires_a_dry_run(cluster: Path) -> None:
+def test_option_to_is_required_except_in_a_dry_run(cluster: Path) -> None:
     assert "--to DATA is missing" in import_logs(cluster, "--map", PATTERN, status=2)
     assert "dry run: nothing was written" in import_logs(cluster, "--map", PATTERN, "--dry-run")
 
@@ -481,7 +481,7 @@ def test_option_verbose_lists_each_run_with_its_logs(cluster: Path) -> None:
     assert "throughput-test/hostnetwork-udp/01\n    throughput-test/hostnetwork-udp/test-1/rtiperftest-pub0.log  publisher, rti\n" in said
 
 
-def test_subfolder_with_runs_is_skipped(cluster: Path, tmp_path: Path) -> None:
+def test_import_skips_subfolders_that_already_contain_runs(cluster: Path, tmp_path: Path) -> None:
     import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
     (cluster / "done").mkdir()
     (cluster / "data/throughput-test").rename(cluster / "done/data")
@@ -502,7 +502,7 @@ def test_data_folder_inside_the_imported_folder_is_not_imported(cluster: Path) -
     assert "4 runs of 8 logs, 0 of them new" in import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
 
 
-def test_log_that_states_no_system_is_imported_only_with_the_option_for_the_system(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_that_names_no_system_is_imported_only_if_an_option_states_the_system(tree: MakeTree, tmp_path: Path) -> None:
     summary = (FORMATS / "fastrtps/latency-summary.csv").read_text()
     logs = tree({"cyclonedds/summary.csv": summary})
 
@@ -514,7 +514,7 @@ def test_log_that_states_no_system_is_imported_only_with_the_option_for_the_syst
     assert run.system == "Cyclone DDS"
 
 
-def test_load_mode_is_suggested_for_each_test_and_the_number_of_logs_is_stated(tree: MakeTree) -> None:
+def test_message_suggests_load_modes_for_each_test_and_counts_the_logs(tree: MakeTree) -> None:
     latency = (FORMATS / "sockperf/under-load.log").read_text()
     throughput = log_of("sub")
 

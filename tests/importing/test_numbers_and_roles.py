@@ -39,7 +39,7 @@ def test_leading_zeros_are_ignored_in_rules_settings_participants_and_conditions
     assert [log.participant for log in run.logs] == ["sub1", "sub2"]
 
 
-def test_ten_runs_in_folders_of_two_digits_are_all_imported(tree: MakeTree, tmp_path: Path) -> None:
+def test_ten_runs_in_folders_numbered_01_to_10_are_all_imported(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"run{number:02}/sub.log": log_of("sub", number) for number in range(1, 11)})
 
     (found,) = suggest([f"run{number:02}/sub.log" for number in range(1, 11)])

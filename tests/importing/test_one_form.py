@@ -14,7 +14,7 @@ COMPOSED = "m\u00fcnchen"
 TAKEN_APART = unicodedata.normalize("NFD", COMPOSED)
 
 
-def test_name_with_composed_accents_and_name_with_decomposed_accents_are_one_release(tree: MakeTree, tmp_path: Path) -> None:
+def test_release_names_that_differ_only_in_the_unicode_form_of_accents_are_one_release(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{COMPOSED}/1/sub.log": log_of("sub"), f"{TAKEN_APART}/2/sub.log": log_of("sub", 1)})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "{release}/{repetition}/{role}.log")
@@ -23,7 +23,7 @@ def test_name_with_composed_accents_and_name_with_decomposed_accents_are_one_rel
     assert [(run.release, run.repetition) for run in found.values()] == [(COMPOSED, 1), (COMPOSED, 2)]
 
 
-def test_manifests_and_arguments_of_commands_accept_both_forms(tree: MakeTree, tmp_path: Path) -> None:
+def test_release_is_found_by_both_unicode_forms_of_the_accents_in_its_name(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{name}/{number}/sub.log": log_of("sub", number) for number, name in enumerate((COMPOSED, "b"))})
     import_logs(logs, "--to", tmp_path / "data", "--map", "{release}/{repetition}/{role}.log")
     for path in (tmp_path / "data").rglob("run.toml"):

@@ -180,11 +180,11 @@ def test_size_with_an_ambiguous_unit_is_refused_with_advice(text: str, example: 
 
 
 @pytest.mark.parametrize("unit", ["k", "K", "M", "kB", "Ki", "KiB"])
-def test_unit_after_the_field_of_a_size_is_refused(unit: str) -> None:
+def test_pattern_with_a_unit_directly_after_the_field_payload_bytes_is_refused(unit: str) -> None:
     with pytest.raises(UnreadableInput, match=f"{unit} follows {{payload_bytes}}, so the number would be read as bytes"):
         read_pattern(f"tcp-{{payload_bytes}}{unit}/{{*}}.txt", "--map")
 
 
 @pytest.mark.parametrize("text", ["B", "-byte", "_k", "bytes", "messages", ".gz"])
-def test_other_text_after_the_field_of_a_size_is_accepted(text: str) -> None:
+def test_pattern_may_have_other_text_after_the_field_payload_bytes(text: str) -> None:
     assert read_pattern(f"tcp-{{payload_bytes}}{text}", "--map").match(f"tcp-64{text}") == {"payload_bytes": "64"}

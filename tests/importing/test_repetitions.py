@@ -43,7 +43,7 @@ def test_runs_are_numbered_in_the_order_of_the_start_times_that_their_logs_state
     assert "no path states a repetition: all runs were numbered in the order of the start times in the logs" in said
 
 
-def test_each_folder_is_a_run_if_roles_occur_several_times(tree: MakeTree, tmp_path: Path) -> None:
+def test_each_folder_becomes_a_run_if_several_folders_have_a_log_of_the_same_role(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"udp/{day}/{side}.log": log_of(side, number) for number, day in enumerate(("mon", "tue")) for side in ("pub", "sub")})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_day}/{role}.log")
@@ -54,7 +54,7 @@ def test_each_folder_is_a_run_if_roles_occur_several_times(tree: MakeTree, tmp_p
     }
 
 
-def test_logs_that_cannot_be_grouped_are_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_are_refused_and_named_if_it_is_unclear_which_of_them_belong_to_one_run(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"udp/{side}-{name}.log": log_of(side, number) for number, name in enumerate("ab") for side in ("pub", "sub")})
     logs = tree({"tcp/pub-a.log": log_of("pub", 9)})
 
@@ -67,7 +67,7 @@ def test_logs_that_cannot_be_grouped_are_named(tree: MakeTree, tmp_path: Path) -
     assert line.endswith(": udp/pub-a.log, udp/pub-b.log, udp/sub-a.log, udp/sub-b.log")
 
 
-def test_logs_with_the_same_repetition_and_the_same_fields_are_named(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_are_refused_and_named_if_their_paths_state_the_same_repetition_and_the_same_fields(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"mon/udp-1.log": log_of("sub"), "tue/udp-1.log": log_of("sub", 1), "tue/udp-2.log": log_of("sub", 2)})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{_day}/{transport}-{repetition}.log", status=2)
@@ -103,7 +103,7 @@ def test_log_without_a_number_gets_an_unused_number(tree: MakeTree, tmp_path: Pa
     assert "4 runs of 4 logs, 0 of them new" in again
 
 
-def test_repetition_with_the_number_of_an_existing_run_is_refused_without_advice_to_remove_the_existing_run(tree: MakeTree, tmp_path: Path) -> None:
+def test_repetition_is_refused_if_its_number_belongs_to_an_existing_run(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/long.txt": log_of("sub", 9)})
     words = (logs, "--to", tmp_path / "data", "--map", "{label.x}/run_{repetition}.txt", "--map", "{label.x}/long.txt")
     import_logs(*words)
@@ -137,7 +137,7 @@ def test_compressed_copies_do_not_count_as_repetitions(tree: MakeTree, tmp_path:
     assert list(manifests(tmp_path / "data")) == ["udp/01"]
 
 
-def test_logs_of_one_name_from_several_folders_of_a_run_get_different_names(tree: MakeTree, tmp_path: Path) -> None:
+def test_logs_with_equal_file_names_in_one_run_get_different_names(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"udp/1/pub/perf.log": log_of("pub"), "udp/1/sub/perf.log": log_of("sub")})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}/perf.log")
@@ -155,7 +155,9 @@ def test_logs_of_one_name_from_several_folders_of_a_run_get_different_names(tree
         (("a/01", "a/x", "x/a", "b/01"), "x-{label.x}/{label.y}.log"),
     ],
 )
-def test_different_fields_have_different_folders_and_safe_names(tree: MakeTree, tmp_path: Path, names: tuple[str, ...], pattern: str) -> None:
+def test_runs_with_similar_or_unsafe_labels_get_different_and_safe_folder_names(
+    tree: MakeTree, tmp_path: Path, names: tuple[str, ...], pattern: str
+) -> None:
     logs = tree({f"x-{name}.log": log_of("sub", number) for number, name in enumerate(names)})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", pattern)
@@ -167,7 +169,7 @@ def test_different_fields_have_different_folders_and_safe_names(tree: MakeTree, 
     assert not {"hosts", "same-build"} & {part for run in runs for part in run.split("/")}
 
 
-def test_different_fields_with_the_same_values_have_different_folders(tree: MakeTree, tmp_path: Path) -> None:
+def test_runs_with_the_same_value_of_different_labels_get_different_folders(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/x.log": log_of("sub"), "b/x.log": log_of("sub", 1)})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "a/{label.first}.log", "--map", "b/{label.second}.log")
@@ -177,7 +179,7 @@ def test_different_fields_with_the_same_values_have_different_folders(tree: Make
     assert all(re.fullmatch("x-[0-9a-f]{6}/01", folder) for folder in runs)
 
 
-def test_two_imports_with_different_fields_share_no_folder(tree: MakeTree, tmp_path: Path) -> None:
+def test_runs_of_two_imports_with_different_conditions_get_different_folders(tree: MakeTree, tmp_path: Path) -> None:
     words = ("--to", tmp_path / "data", "--map", "{label.x}.log")
     import_logs(tree({"a.log": log_of("sub")}, "one"), *words, "--set", "batch_bytes=0")
     two = tree({"a.log": log_of("sub", 1)}, "two")
@@ -197,7 +199,7 @@ def test_runs_without_results_are_never_treated_as_copies(tree: MakeTree, tmp_pa
     assert "2 logs without any result: a.log, b.log" in said
 
 
-def test_single_log_that_ended_badly_is_reported_in_the_singular(tree: MakeTree, tmp_path: Path) -> None:
+def test_message_about_one_truncated_or_failed_log_uses_the_singular(tree: MakeTree, tmp_path: Path) -> None:
     native = (FORMATS / "native/latency-udp.log").read_text().splitlines(keepends=True)
     logs = tree({"cut.log": "".join(native[:-1]), "failed.log": "".join(native[:-1]) + native[-1].replace("status=ok", "status=failed")})
 
@@ -207,7 +209,7 @@ def test_single_log_that_ended_badly_is_reported_in_the_singular(tree: MakeTree,
     assert "1 log of a failed run: failed.log" in said
 
 
-def test_logs_of_two_systems_are_imported_only_with_the_option_for_the_system(tree: MakeTree, tmp_path: Path) -> None:
+def test_run_with_logs_of_two_systems_is_imported_only_if_an_option_states_the_system(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/pub.log": log_of("pub"), "a/sub.log": (FORMATS / "iperf3/tcp.log").read_text()})
     words = ("--to", tmp_path / "data", "--map", "{label.x}/{role}.log")
 

@@ -28,7 +28,9 @@ MakeTree = Callable[..., Path]
         ("31.01.2026", "%d.%m.%Y", "2026-01-31"),
     ],
 )
-def test_format_reads_the_time_in_a_name(tree: MakeTree, tmp_path: Path, name: str, form: str, time: str) -> None:
+def test_start_time_in_a_file_name_is_read_in_the_format_that_the_pattern_states(
+    tree: MakeTree, tmp_path: Path, name: str, form: str, time: str
+) -> None:
     logs = tree({f"x-{name}-sub.log": log_of("sub")})
 
     import_logs(logs, "--to", tmp_path / "data", "--map", f"x-{{start_time:{form}}}-{{role}}.log")
@@ -46,20 +48,20 @@ def test_format_reads_the_time_in_a_name(tree: MakeTree, tmp_path: Path, name: s
         ("{release:%Y%m%d}.log", "only {start_time:...} takes a form"),
     ],
 )
-def test_format_without_a_complete_time_is_refused(pattern: str, message: str) -> None:
+def test_pattern_is_refused_if_its_time_format_does_not_give_a_complete_time(pattern: str, message: str) -> None:
     with pytest.raises(UnreadableInput) as error:
         read_pattern(pattern, "--map")
     assert message in str(error.value)
 
 
-def test_repeated_time_in_two_formats_must_be_the_same() -> None:
+def test_two_start_times_in_one_path_must_be_the_same_even_if_their_formats_differ() -> None:
     pattern = read_pattern("{start_time:%Y-%m-%d}/x-{start_time:%Y%m%d}.log", "--map")
 
     assert pattern.match("2026-01-31/x-20260131.log") == {"start_time": "2026-01-31"}
     assert pattern.match("2026-01-31/x-20260201.log") == Disagreement("start_time", "2026-01-31", "2026-02-01")
 
 
-def test_name_in_the_right_format_with_an_impossible_time_is_named_with_advice(tree: MakeTree, tmp_path: Path) -> None:
+def test_message_names_an_impossible_date_in_a_path_and_gives_advice(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"31-13-2026/sub.log": log_of("sub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{start_time:%d-%m-%Y}/{role}.log", status=2)
@@ -88,7 +90,7 @@ def test_message_states_that_a_time_without_a_zone_is_treated_as_utc(tree: MakeT
         ("2026-01-31T12:00Z", True),
     ],
 )
-def test_function_has_zone_returns_whether_a_time_has_a_zone(time: str, has_one: bool) -> None:
+def test_time_of_day_without_a_time_zone_is_recognised(time: str, has_one: bool) -> None:
     assert has_zone(time) is has_one
 
 
@@ -103,7 +105,7 @@ def test_rules_file_with_a_byte_order_mark_is_read_and_a_utf_16_file_is_refused(
     assert ("1 run imported" if kind == "mark" else "rules.toml: the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16") in said
 
 
-def test_modification_time_of_a_file_is_used_as_start_time_with_a_note_if_nothing_else_states_a_start_time(tree: MakeTree, tmp_path: Path) -> None:
+def test_option_times_from_files_uses_modification_times_as_start_times_and_adds_a_note(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{side}/{run}.log": log_of(side, run) for run in (1, 2) for side in ("pub", "sub")} | {"2026-02-01.log": log_of("sub", 9)})
     for name, seconds in (("pub/1", 50), ("sub/1", 40), ("pub/2", 10), ("sub/2", 20), ("2026-02-01", 90)):
         os.utime(logs / f"{name}.log", (1769860800 + seconds, 1769860800 + seconds))
@@ -115,7 +117,7 @@ def test_modification_time_of_a_file_is_used_as_start_time_with_a_note_if_nothin
     assert times == {"2026-01-31T12:00:40Z": (FILE_TIME_NOTE,), "2026-01-31T12:00:10Z": (FILE_TIME_NOTE,), "2026-02-01": ()}
 
 
-def test_runs_are_numbered_in_the_order_of_their_file_times(tree: MakeTree, tmp_path: Path) -> None:
+def test_runs_are_numbered_by_the_modification_times_of_their_logs(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{name}/sub.log": log_of("sub", run) for run, name in enumerate("abc")})
     for seconds, name in enumerate("bca"):
         os.utime(logs / name / "sub.log", (1769860800 + seconds, 1769860800 + seconds))
@@ -126,7 +128,7 @@ def test_runs_are_numbered_in_the_order_of_their_file_times(tree: MakeTree, tmp_
     assert runs == [(1, "b/sub.log"), (2, "c/sub.log"), (3, "a/sub.log")]
 
 
-def test_file_times_are_refused_if_most_runs_have_the_same_time_because_the_files_were_copied(tree: MakeTree, tmp_path: Path) -> None:
+def test_modification_times_are_refused_if_most_files_have_the_same_time(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"{run}/{side}.log": log_of(side, run) for run in range(6) for side in ("pub", "sub")})
     for file in logs.rglob("*.log"):
         seconds = 1769860800 + (file.parent.name == "5")
@@ -138,7 +140,7 @@ def test_file_times_are_refused_if_most_runs_have_the_same_time_because_the_file
     assert not (tmp_path / "data").exists()
 
 
-def test_repetitions_with_equal_numbers_but_other_start_times_are_separate_runs(tree: MakeTree, tmp_path: Path) -> None:
+def test_repetitions_with_the_same_number_but_different_start_times_are_separate_runs(tree: MakeTree, tmp_path: Path) -> None:
     days = ("27-07-2021", "02-08-2021")
     logs = tree({f"{day}/{side}_{n}.log": log_of(side, 10 * d + n) for d, day in enumerate(days) for n in (0, 1) for side in ("pub", "sub")})
 
@@ -154,7 +156,7 @@ def test_repetitions_with_equal_numbers_but_other_start_times_are_separate_runs(
     ]
 
 
-def test_both_sides_of_a_repetition_can_start_at_different_times(tree: MakeTree, tmp_path: Path) -> None:
+def test_publisher_and_subscriber_of_one_repetition_can_start_at_different_times(tree: MakeTree, tmp_path: Path) -> None:
     starts = {"pub_0": "1606550262", "sub_0": "1606550261", "pub_1": "1606550272", "sub_1": "1606550271"}
     logs = tree({f"{start}-{name}.log": log_of(name[:3], int(name[-1])) for name, start in starts.items()})
 

@@ -94,7 +94,7 @@ def test_suggested_pattern_has_the_common_parts_of_the_paths_and_fields_for_the_
     assert sorted(found.paths) == sorted(paths)
 
 
-def test_names_that_lack_a_part_of_the_other_names_get_a_separate_pattern() -> None:
+def test_shorter_file_names_get_a_separate_pattern() -> None:
     paths = [f"{rate}-{way}-LOSS_TEST_{n}-SIZE-{size}.json" for rate in (50, 200) for way in ("up", "down") for n in (1, 2) for size in (200, 800)]
     shorter = [f"{rate}-up-LOSS_TEST_{n}.json" for rate in (50, 200) for n in (1, 2)]
 
@@ -106,7 +106,7 @@ def test_names_that_lack_a_part_of_the_other_names_get_a_separate_pattern() -> N
     ]
 
 
-def test_size_in_the_path_that_the_logs_contradict_is_a_label() -> None:
+def test_size_in_a_path_becomes_a_label_if_the_logs_state_another_size() -> None:
     (found,) = suggest(["SIZE-200.json", "SIZE-800.json"], lambda _: frozenset({131072}))
 
     assert found.pattern == "SIZE-{label.size}.json"
@@ -127,7 +127,7 @@ def test_logs_at_different_depths_of_the_tree_get_separate_patterns() -> None:
         ({64: {64, 1024}}, "x/{label.name}_{label.number1}_r{repetition}.txt"),
     ],
 )
-def test_number_that_no_log_contradicts_is_the_message_size(stated: dict[int, set[int]], pattern: str) -> None:
+def test_number_in_a_path_is_the_message_size_only_if_no_log_states_another_size(stated: dict[int, set[int]], pattern: str) -> None:
     paths = [f"x/{tool}_{size}_r{number}.txt" for tool in ("sockperf", "iperf3") for size in (64, 1024) for number in (1, 2, 3)]
 
     (found,) = suggest(paths, lambda path: frozenset(stated.get(int(path.split("_")[1]), ())))
@@ -218,7 +218,7 @@ def test_report_accepts_a_folder_of_runs_as_an_argument(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, f"tacholog: {tmp_path}/nothing: no such folder\n")
 
 
-def test_diff_of_bare_logs_compares_them_and_states_how_to_make_runs(cluster: Path) -> None:
+def test_diff_compares_folders_of_logs_without_manifests_and_suggests_an_import(cluster: Path) -> None:
     sides = [cluster / "throughput-test" / plugin for plugin in ("hostnetwork-udp", "flannel-hostgw-dds-secure-tcp")]
 
     done = run_tacholog_text("diff", *sides)
@@ -229,13 +229,13 @@ def test_diff_of_bare_logs_compares_them_and_states_how_to_make_runs(cluster: Pa
         assert f"{side}: logs without run.toml; each of them counts as a run of its own. To make runs of them: {words}" in done.stderr
 
 
-def test_diff_of_one_bare_log_does_not_mention_import(cluster: Path) -> None:
+def test_diff_of_two_single_logs_does_not_suggest_an_import(cluster: Path) -> None:
     logs = sorted(cluster.rglob("*sub0.log"))
 
     assert "import" not in run_tacholog_text("diff", logs[0], logs[1]).stderr
 
 
-def test_diff_of_bare_logs_warns_if_several_logs_state_no_message_size(tmp_path: Path) -> None:
+def test_diff_of_logs_without_manifests_warns_if_several_logs_state_no_message_size(tmp_path: Path) -> None:
     for side in ("old", "new"):
         for name in ("tcp-1k.txt", "tcp-64k.txt"):
             (tmp_path / side).mkdir(exist_ok=True)
@@ -252,7 +252,7 @@ def test_diff_of_bare_logs_warns_if_several_logs_state_no_message_size(tmp_path:
     assert f"sizes_unstated:2:{folder}" in report["warnings"]
 
 
-def test_diff_of_two_bare_logs_states_that_their_sizes_may_differ(tmp_path: Path) -> None:
+def test_diff_of_two_logs_without_manifests_states_that_their_message_sizes_may_differ(tmp_path: Path) -> None:
     for size in ("64", "1024"):
         (tmp_path / size).write_text((IPERF3 / "tcp.log").read_text())
 
@@ -262,7 +262,7 @@ def test_diff_of_two_bare_logs_states_that_their_sizes_may_differ(tmp_path: Path
         assert f"The log of {tmp_path / size} states no message size: rows without a size may differ only because their sizes differ." in printed
 
 
-def test_diff_of_bare_logs_does_not_warn_about_message_sizes_if_the_logs_state_their_sizes(cluster: Path) -> None:
+def test_diff_of_logs_without_manifests_does_not_warn_if_the_logs_state_their_message_sizes(cluster: Path) -> None:
     sides = [cluster / "throughput-test" / plugin for plugin in ("hostnetwork-udp", "flannel-hostgw-dds-secure-tcp")]
 
     assert "state no message size" not in run_tacholog_text("diff", *sides).stdout

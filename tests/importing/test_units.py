@@ -62,7 +62,7 @@ def test_units_that_a_quantity_does_not_accept_are_refused(name: str, text: str,
         ("{offered_rate_per_s}kHz.log", "kHz"),
     ],
 )
-def test_unit_after_the_field_of_a_quantity_is_refused_because_the_unit_would_be_ignored(pattern: str, unit: str) -> None:
+def test_pattern_with_a_unit_directly_after_a_field_is_refused_because_the_unit_would_be_ignored(pattern: str, unit: str) -> None:
     with pytest.raises(UnreadableInput, match=f"{unit} follows .*; leave out {unit}: the field reads the unit with the number"):
         read_pattern(pattern, "--map")
 
@@ -70,7 +70,7 @@ def test_unit_after_the_field_of_a_quantity_is_refused_because_the_unit_would_be
 @pytest.mark.parametrize(
     "pattern", ["{network_loss_percent}%.log", "{offered_rate_per_s}Hz.log", "{network_delay_ns}ns.log", "{link_bit_per_s}Mixed.log"]
 )
-def test_word_that_changes_no_value_may_follow_a_field(pattern: str) -> None:
+def test_pattern_may_have_a_base_unit_or_another_word_after_a_field(pattern: str) -> None:
     assert read_pattern(pattern, "--map").fields
 
 

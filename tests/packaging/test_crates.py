@@ -48,7 +48,7 @@ def test_message_states_how_to_install_cargo_if_cargo_is_missing(tmp_path: Path)
     assert remedies["aeron"] == RUSTUP
 
 
-def test_cargo_that_is_too_old_is_named_with_its_version(tmp_path: Path) -> None:
+def test_message_states_the_version_of_a_cargo_that_is_too_old(tmp_path: Path) -> None:
     folder = cargo_that(tmp_path / "bin", "echo 'cargo 1.65.0'")
 
     remedies = left_out(tmp_path / "build", first_on_path=folder)
@@ -65,7 +65,7 @@ def test_cargo_without_network_is_not_an_error(tmp_path: Path) -> None:
     assert remedies["iceoryx2"] == "cargo cannot fetch its crates: connect to crates.io, and configure again"
 
 
-def test_option_switches_crates_off(tmp_path: Path) -> None:
+def test_option_tacholog_crates_off_excludes_adapters_that_need_crates(tmp_path: Path) -> None:
     remedies = left_out(tmp_path / "build", "-DTACHOLOG_CRATES=OFF")
 
     assert not {"aeron", "iceoryx2"} & set(remedies)  # Transports that are switched off are not listed by CMake, but by perftest.

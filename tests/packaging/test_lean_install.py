@@ -17,7 +17,7 @@ from tacholog.installation import PACKAGES
 
 pytestmark = pytest.mark.packaging
 MOST_MB = {"": 40, "[diff]": 300}
-# Prints a log of the real perftest for any arguments.
+# A program that prints a recorded log of perftest, whatever its arguments are.
 STUB = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
 CAMPAIGN = """
 system = "Tacholog perftest"
@@ -87,7 +87,7 @@ def test_installation_including_bytecode_is_not_larger_than_its_limit(environmen
 
 
 @pytest.mark.nightly
-def test_installation_contains_no_package_of_an_extra(lean: Path) -> None:
+def test_installation_contains_no_optional_package(lean: Path) -> None:
     code = f"from importlib.util import find_spec; print([name for name in {sorted({*sum(PACKAGES.values(), ())})} if find_spec(name)])"
     done = subprocess.run([lean / "bin/python", "-c", code], capture_output=True, text=True, check=True)
 
@@ -96,7 +96,7 @@ def test_installation_contains_no_package_of_an_extra(lean: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("words", [("parse", "--strict", "runs"), ("formats",), ("host",), ("scaffold", "mytool")], ids=" ".join)
-def test_command_that_reads_or_measures_needs_no_extra(lean: Path, measured: Path, words: tuple[str, ...]) -> None:
+def test_command_that_reads_or_measures_needs_no_optional_packages(lean: Path, measured: Path, words: tuple[str, ...]) -> None:
     done = tacholog(lean, *words, cwd=measured)
 
     assert done.returncode == 0, done.stderr
@@ -115,7 +115,7 @@ def test_command_that_reads_or_measures_needs_no_extra(lean: Path, measured: Pat
     ],
     ids=" ".join,
 )
-def test_command_that_compares_or_exports_needs_only_the_extra_diff(comparing: Path, measured: Path, words: tuple[str, ...]) -> None:
+def test_command_that_compares_or_exports_needs_only_the_optional_packages_of_diff(comparing: Path, measured: Path, words: tuple[str, ...]) -> None:
     done = tacholog(comparing, *words, cwd=measured)
 
     assert done.returncode == 0, done.stderr
@@ -124,7 +124,7 @@ def test_command_that_compares_or_exports_needs_only_the_extra_diff(comparing: P
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["text", "markdown", "json", "html", "github"])
-def test_two_releases_are_compared_with_the_extra_diff(comparing: Path, checkout: Path, tmp_path: Path, kind: str) -> None:
+def test_two_releases_are_compared_with_the_optional_packages_of_diff(comparing: Path, checkout: Path, tmp_path: Path, kind: str) -> None:
     sides = [checkout / "data/perftest/0.2.0-to-0.3.0" / release for release in ("old", "new")]
 
     done = tacholog(comparing, "diff", "--format", kind, *sides, cwd=tmp_path)
@@ -134,14 +134,14 @@ def test_two_releases_are_compared_with_the_extra_diff(comparing: Path, checkout
 
 
 @pytest.mark.nightly
-def test_contributed_runs_are_checked_without_an_extra(lean: Path, checkout: Path, tmp_path: Path) -> None:
+def test_contributed_runs_are_checked_without_optional_packages(lean: Path, checkout: Path, tmp_path: Path) -> None:
     done = tacholog(lean, "check", checkout / "data/ecal", cwd=tmp_path)
 
     assert ", 0 problems" in done.stderr or "hosts/" in done.stdout, done.stderr
 
 
 @pytest.mark.nightly
-def test_two_builds_are_compared_with_the_extra_diff(comparing: Path, measured: Path) -> None:
+def test_two_builds_are_compared_with_the_optional_packages_of_diff(comparing: Path, measured: Path) -> None:
     perftest = measured / "perftest"
     done = tacholog(
         comparing, "ab", "--no-control", perftest, perftest, "small.toml", "--pairs", "6", "--format", "json", "--output", "pairs", cwd=measured
@@ -152,7 +152,7 @@ def test_two_builds_are_compared_with_the_extra_diff(comparing: Path, measured: 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("command", EXTRAS)
-def test_command_without_its_extra_states_the_command_to_install_it(lean: Path, measured: Path, command: str) -> None:
+def test_command_states_how_to_install_its_missing_optional_packages(lean: Path, measured: Path, command: str) -> None:
     done = tacholog(lean, command, "some", "words", cwd=measured)
 
     assert done.returncode == 2
@@ -160,7 +160,7 @@ def test_command_without_its_extra_states_the_command_to_install_it(lean: Path, 
     assert done.stderr.endswith(f': pip install "tacholog[{EXTRAS[command]}]"\n')
 
 
-def test_only_the_rooms_site_and_sphinx_import_packages_of_the_extra_site(checkout: Path) -> None:
+def test_only_the_subpackages_site_and_sphinx_import_the_optional_packages_of_the_site(checkout: Path) -> None:
     package = checkout / "parsers/tacholog"
     heavy = {*PACKAGES["site"], "docutils"} - {*PACKAGES["diff"]}
     found = {

@@ -32,7 +32,7 @@ def without_packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pat
     return configure(folder, "-DBUILD_TESTING=OFF"), folder / "build"
 
 
-def test_adapter_without_its_library_is_left_out_with_the_package_to_install(without_packages: tuple[str, Path]) -> None:
+def test_message_names_the_package_to_install_for_each_adapter_that_is_not_built(without_packages: tuple[str, Path]) -> None:
     said = without_packages[0]
     listed = re.search(r"^-- transports: (.*)$", said, re.MULTILINE)
     assert listed
@@ -45,7 +45,7 @@ def test_adapter_without_its_library_is_left_out_with_the_package_to_install(wit
         assert is_built != (adapter in remedies), adapter  # Some adapters contain their library, and are built.
 
 
-def test_program_names_the_adapters_that_were_left_out(without_packages: tuple[str, Path]) -> None:
+def test_built_program_contains_the_names_of_adapters_that_were_not_built(without_packages: tuple[str, Path]) -> None:
     said, build = without_packages
     compiled_in = (build / "transports_left_out.cpp").read_text(encoding="utf-8")
 
@@ -61,7 +61,7 @@ def test_missing_libraries_are_errors_if_all_adapters_are_required(tmp_path: Pat
     assert not {"aeron", "iceoryx2"} & missing  # These adapters were switched off on purpose.
 
 
-def test_build_without_adapters_names_for_each_adapter_the_session_that_builds_it(tmp_path: Path) -> None:
+def test_build_without_adapters_states_the_command_that_builds_each_of_them(tmp_path: Path) -> None:
     configure(tmp_path, "-DBUILD_TESTING=OFF", "-DTACHOLOG_ADAPTERS=OFF")
 
     compiled_in = (tmp_path / "build/transports_left_out.cpp").read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def test_build_without_adapters_names_for_each_adapter_the_session_that_builds_i
     assert named == {folder.name for folder in ADAPTERS.iterdir() if folder.is_dir()}
 
 
-def test_program_states_for_each_missing_transport_how_to_build_the_transport(perftest: Path) -> None:
+def test_program_states_how_to_build_each_missing_transport(perftest: Path) -> None:
     def asked(*options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([perftest, *options], capture_output=True, text=True, check=False, timeout=LIMIT_S)
 

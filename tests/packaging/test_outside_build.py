@@ -40,7 +40,7 @@ def built(perftest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "build/perftest"
 
 
-def test_project_of_the_guide_needs_ten_lines() -> None:
+def test_cmake_project_in_the_guide_has_at_most_ten_lines() -> None:
     project = dict(FILE.findall(GUIDE.read_text(encoding="utf-8")))["CMakeLists.txt"]
 
     assert len([line for line in project.splitlines() if line.strip()]) <= 10

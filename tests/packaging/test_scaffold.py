@@ -58,7 +58,7 @@ def test_tests_of_the_package_pass_after_its_installation(package: Path, install
     assert "21 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
 
 
-def test_package_that_0_4_0_wrote_passes_its_tests(tmp_path: Path) -> None:
+def test_package_written_by_tacholog_0_4_0_passes_its_tests(tmp_path: Path) -> None:
     package = Path(shutil.copytree(SAVED, tmp_path / "package"))
     information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # The files that pip writes for an installation.
     information.mkdir()
@@ -142,7 +142,7 @@ def files(package: Path) -> list[Path]:
     return [path for path in package.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
 
 
-def test_name_of_the_example_is_replaced_everywhere(package: Path) -> None:
+def test_written_package_contains_the_given_name_and_not_the_name_of_the_example(package: Path) -> None:
     written = files(package)
 
     assert f"tacholog_{NAME}" in {path.parent.name for path in written}

@@ -1,6 +1,6 @@
-"""The transports of perftest compared with the floor of the machine, measured in the same run, and with other tools.
+"""The transports of perftest compared with hand-written loops, measured in the same run, and with other tools.
 
-L is the time to hand a cache line from one process to another. F is the time of a futex wake. Figures named "bare" come from hand-written loops
+L is the time to hand a cache line from one process to another. F is the time of a futex wake. Figures named "bare" come from these loops
 (``bench/perf/floor.cpp``). A goal compares equal work: ``shm`` copies each payload, so the reference of its goal is the ring that copies too. The row
 with the other ring has no goal. It shows how long the copy itself takes.
 
@@ -168,10 +168,10 @@ def rate_wishes() -> Iterator[Wish]:
 
 
 def reliable_wishes() -> Iterator[Wish]:
-    """The goals for reliable UDP, compared with two DDS over UDP. Fast DDS writes and reads its payloads, as perftest does."""
+    """The goals for reliable UDP, compared with two DDS libraries over UDP. Fast DDS writes and reads its payloads, as perftest does."""
     for transport in ("udp-reliable", "udp-multicast"):
         for size in DDS_BYTES:
-            for way in ("busy", "blocking"):  # The kinds of waiting that the two DDS have.
+            for way in ("busy", "blocking"):  # The kinds of waiting that both DDS libraries have.
                 for peer in ("ddsperf", "fastdds-udp"):
                     yield Wish((f"{transport} {way}", size, "p50"), (peer, size, "p50"), at_most(1))
             for peer in ("ddsperf", "fastdds-udp-rate"):
@@ -190,7 +190,7 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """Return the arguments with which the program floor measures all references of a cell. They are measured directly before the cell."""
+    """Return the arguments with which ``bench/perf/floor`` measures all references of a cell. They are measured directly before the cell."""
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 

@@ -1,4 +1,4 @@
-"""A host that changes between two sessions of one build: the result of a comparison with and without controls. About eight minutes.
+"""A host that changes between two sessions of one build: the result of a comparison with and without controls. It takes about eight minutes.
 
 During the second session, or during each second session, another process copies memory, which takes memory bandwidth, cache and processor time. It
 copies without a pause, or (light) four megabytes thirty times per second, which takes about 2 % of a processor.

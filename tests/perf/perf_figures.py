@@ -1,4 +1,4 @@
-"""Figures by name and size, from our own programs: perftest, and the floor of the machine."""
+"""Figures by name and size, from our own programs: perftest, and the hand-written loops of ``bench/perf/floor.cpp``."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> I
 
 
 def floor(seconds: float, what: str) -> Iterator[Figure]:
-    """Yield the limits of the machine itself: of one kind, or of one kind at one size (``ring-1:64``)."""
+    """Yield the figures of hand-written loops: of one kind, or of one kind at one size (``ring-1:64``)."""
     yield from floor_lines("bare ", run([str(FLOOR), str(seconds), what]))
 
 

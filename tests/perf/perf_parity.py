@@ -27,7 +27,7 @@ class Pair(NamedTuple):
     what: str
     arguments: str
     payload_bytes: int
-    beside: str  # The name of a figure of the floor, or of a test of qperf.
+    beside: str  # The name of a hand-written loop in bench/perf/floor.cpp, or of a test of qperf.
 
 
 def pairs() -> Iterator[Pair]:

@@ -19,7 +19,7 @@ from perf_libraries import LIBRARY_BYTES, is_built, library_figures
 LATENCY_BYTES = (32, 1024, 8192, 63000)
 RATE_BYTES = (64, 1024, 63000)
 DDS_BYTES = (64, 1024, 16384, 65536, 1048576)
-ACTIVE, PASSIVE = ["taskset", "--cpu-list", "0"], ["taskset", "--cpu-list", "1"]  # The same processors as perftest and the floor.
+ACTIVE, PASSIVE = ["taskset", "--cpu-list", "0"], ["taskset", "--cpu-list", "1"]  # The same processors as perftest and the hand-written loops.
 # By default, Cyclone DDS finds its peers by multicast on a network; here the peers are listed.
 DDS_HOME = """<CycloneDDS><Domain>
 <General><Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces><AllowMulticast>false</AllowMulticast></General>

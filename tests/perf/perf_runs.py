@@ -26,7 +26,7 @@ _ALONE = Path(__file__).with_name("perf_alone.py")
 _SMALL_BYTES = 3000
 _SIZES = (32, 64, 256, 1024, 4096, 16384, 63000)
 _PERFTEST = ROOT / "data" / "perftest" / "0.3.0"
-_STEP = 41  # The distance between the models of consecutive runs, so that even a few runs have models of all kinds.
+_STEP = 41  # Consecutive runs are copies of models that are this far apart, so that even a few runs have models of all kinds.
 
 
 class Cost(NamedTuple):

@@ -1,4 +1,4 @@
-"""Comparisons with a known truth, in long simulations: their error rate and their power. Percent of reports or of rows.
+"""Comparisons with a known truth, in long simulations: their error rate and their power. Figures are percentages of reports or of rows.
 
 Each simulation has a short form as a test in ``tests/diff/test_simulations.py`` or ``tests/diff/test_order.py``, which also define the kinds of
 noise.

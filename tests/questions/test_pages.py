@@ -42,7 +42,7 @@ def test_home_page_starts_with_the_answer_to_the_question_that_the_data_suggest(
     assert "nothing is ranked here" not in text
 
 
-def test_page_of_a_question_has_its_answer_a_plot_for_each_panel_and_its_numbers(lossy: Path) -> None:
+def test_page_of_a_question_shows_the_answer_and_a_plot_for_each_panel_and_the_numbers(lossy: Path) -> None:
     page = lossy / f"questions/{LOSS}.html"
     html, text = page.read_text(encoding="utf-8"), text_of(page)
 
@@ -134,7 +134,7 @@ subject = "system"
     assert "How fast is the bus? The median latency of Bus is 11.5 µs." in text_of(tmp_path / "site" / "index.html").replace(" # ", " ")
 
 
-def test_no_page_has_the_title_not_stated(lossy: Path) -> None:
+def test_page_of_runs_without_a_stated_transport_has_a_readable_title(lossy: Path) -> None:
     pages = [page.read_text(encoding="utf-8") for page in lossy.glob("*/*.html")]
     titles = {re.sub(r"<[^>]+>", "", title) for page in pages for title in re.findall(r"<h1>(.*?)<a", page)}
 

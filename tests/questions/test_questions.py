@@ -58,13 +58,13 @@ def words(found: Answer) -> str:
         ("builds", Question(subject="release", metric="latency:p50")),
     ],
 )
-def test_data_suggest_the_question_that_the_data_can_answer(name: str, question: Question, tmp_path: Path) -> None:
+def test_suggested_question_is_one_that_the_data_can_answer(name: str, question: Question, tmp_path: Path) -> None:
     numbers, _ = measured(open_paths([made(name, tmp_path)]))
 
     assert questions_for(numbers) == [question]
 
 
-def test_question_for_a_single_run_asks_for_its_measured_value(tmp_path: Path) -> None:
+def test_question_about_a_single_run_asks_only_for_the_measured_value(tmp_path: Path) -> None:
     numbers, _ = measured(open_paths([made("single", tmp_path)]))
 
     assert questions_for(numbers) == [Question(subject="system", metric="latency:p50")]
@@ -113,7 +113,7 @@ def test_answer_states_that_the_sides_were_measured_one_after_the_other(tmp_path
     assert "meanwhile" not in words(builds)
 
 
-def test_subjects_without_a_common_point_on_an_axis_are_not_compared_over_this_axis(tmp_path: Path) -> None:
+def test_subjects_are_not_compared_over_an_axis_on_which_they_share_no_value(tmp_path: Path) -> None:
     for kind, sizes in (("Small", (200, 800)), ("Large", (65536, 131072))):
         for size in sizes:
             for rate in (100.0, 200.0):
@@ -142,7 +142,7 @@ def test_first_of_several_equally_suitable_labels_is_the_subject_of_the_question
     )
 
 
-def test_cell_has_the_median_of_its_runs_and_names_the_run_with_this_value(tmp_path: Path) -> None:
+def test_each_cell_of_an_answer_has_the_median_of_its_runs_and_names_the_run_with_this_value(tmp_path: Path) -> None:
     for number, latency_us in enumerate((11.0, 14.0, 10.0, 12.0)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 30.0, labels={"plugin": "b"})
@@ -153,7 +153,7 @@ def test_cell_has_the_median_of_its_runs_and_names_the_run_with_this_value(tmp_p
     assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # Line 23 of the log is "percentile 50.000".
 
 
-def test_cases_without_a_number_state_the_reason(tmp_path: Path) -> None:
+def test_answer_states_why_a_number_is_missing(tmp_path: Path) -> None:
     found = answered(made("lossy", tmp_path))
 
     assert {missing.case.subject for missing in found.missing} == {"Birch"}
@@ -161,7 +161,7 @@ def test_cases_without_a_number_state_the_reason(tmp_path: Path) -> None:
     assert sentence.startswith("ERROR: Can`t connect socket (errno=111 Connection refused): Birch at network loss 20")
 
 
-def test_subject_without_any_number_is_named_once_and_points_that_were_not_measured_are_not_reported(tmp_path: Path) -> None:
+def test_subject_without_any_number_is_named_once(tmp_path: Path) -> None:
     for loss, plugin in ((0, "a"), (5, "a"), (0, "b"), (5, "b")):
         run(tmp_path, f"{plugin}{loss}", 10.0, labels={"plugin": plugin, "half": "1"}, conditions={"network_loss_percent": loss})
         run(tmp_path, f"broken{plugin}{loss}", None, labels={"plugin": "c", "half": "1"}, conditions={"network_loss_percent": loss})
@@ -204,7 +204,7 @@ def test_runs_that_differ_in_another_field_are_not_mixed_and_the_chosen_value_is
 
 
 @pytest.mark.parametrize("typed", ["300 Mbit/s", "300mbit/s", "300000000"])
-def test_reader_can_choose_a_value(typed: str, tmp_path: Path) -> None:
+def test_question_with_a_chosen_value_is_answered_for_this_value_only(typed: str, tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="system", over="network_loss_percent", where={"network_bandwidth_bit_per_s": typed}))
@@ -213,7 +213,7 @@ def test_reader_can_choose_a_value(typed: str, tmp_path: Path) -> None:
     assert found.cells[Case((), "Cedar", 20.0)].value == pytest.approx(833e3, rel=0.001)
 
 
-def test_runs_with_other_values_than_the_chosen_value_are_not_counted_as_runs_without_a_number(tmp_path: Path) -> None:
+def test_runs_outside_the_chosen_value_are_not_counted_as_runs_without_a_number(tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="network_bandwidth_bit_per_s", over="network_loss_percent", where={"system": "Cedar"}))
@@ -244,7 +244,7 @@ def test_invalid_question_is_refused_and_the_message_lists_the_possible_values(q
     assert str(error.value).startswith(message)
 
 
-def test_runs_that_do_not_state_the_field_of_the_axis_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_runs_that_do_not_state_the_value_on_the_axis_are_counted_but_not_shown(tmp_path: Path) -> None:
     made("subscribers", tmp_path)
     run(tmp_path, "unstated", 12.0, system="Unicast", conditions={"payload_bytes": 256})
 
@@ -272,7 +272,7 @@ def test_answer_uses_the_result_of_all_streams_together(tmp_path: Path) -> None:
     assert (choice.value, choice.field.short(choice.value)) == (None, "all together")
 
 
-def test_cases_in_which_the_two_best_values_are_close_have_no_winner_and_are_counted(tmp_path: Path) -> None:
+def test_answer_counts_cases_without_a_winner_because_the_two_best_values_are_close(tmp_path: Path) -> None:
     for security, latencies_us in (("none", (10.0, 10.2)), ("tls", (20.0, 10.0)), ("ipsec", (10.1, 10.0)), ("ssh", (10.0, 20.0))):
         for plugin, latency_us in zip("ab", latencies_us, strict=True):
             run(tmp_path, f"{plugin}{security}", latency_us, labels={"plugin": plugin, "security": security})
@@ -294,7 +294,7 @@ def test_systems_are_compared_before_a_label_with_many_more_values(tmp_path: Pat
     assert (question.subject, question.over, question.by) == ("system", "label.rate", ("label.message",))
 
 
-def test_label_is_compared_if_only_few_runs_allow_a_comparison_of_systems(tmp_path: Path) -> None:
+def test_label_is_compared_instead_of_systems_if_only_few_runs_are_of_another_system(tmp_path: Path) -> None:
     for size in (64, 1024):
         run(tmp_path, f"other{size}", 5.0, system="Other", labels={"depth": "d1"}, conditions={"payload_bytes": size})
         for depth in ("d1", "d10", "d100", "d1000", "d10000"):
@@ -305,7 +305,7 @@ def test_label_is_compared_if_only_few_runs_allow_a_comparison_of_systems(tmp_pa
     assert (question.subject, question.over) == ("label.depth", "payload_bytes")
 
 
-def test_labels_of_ticks_that_would_overlap_are_left_out(tmp_path: Path) -> None:
+def test_tick_labels_of_a_plot_are_not_drawn_if_they_would_overlap(tmp_path: Path) -> None:
     for mbit in (10, 100, 1000, 1100):
         for system in ("A", "B"):
             run(tmp_path, f"{system}{mbit}", 5.0, system=system, labels={"mbit": str(mbit)})
@@ -325,7 +325,7 @@ def test_equal_medians_have_no_winner_and_close_medians_without_a_test_have_no_c
     assert words(answered(tmp_path / "close")).startswith("There is no clear difference: the best is at most 2 % ahead of the next. No test:")
 
 
-def test_runs_that_lack_the_number_of_the_question_are_counted(tmp_path: Path) -> None:
+def test_answer_counts_runs_that_lack_the_asked_number(tmp_path: Path) -> None:
     for number, latency_us in enumerate((10.0, 10.1, None)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 20.0, labels={"plugin": "b"})
@@ -333,7 +333,7 @@ def test_runs_that_lack_the_number_of_the_question_are_counted(tmp_path: Path) -
     assert partial_words(answered(tmp_path)) == "Runs without this number: a (1 of 3)."
 
 
-def test_label_whose_values_are_numbers_with_one_unit_becomes_an_axis(tmp_path: Path) -> None:
+def test_label_becomes_an_axis_if_its_values_are_numbers_with_the_same_unit(tmp_path: Path) -> None:
     for loss in ("0 %", "2.5 %", "10 %"):
         for system in ("A", "B"):
             run(tmp_path, f"{system}-{loss[:-2]}", 5.0, system=system, labels={"drop": loss})
@@ -371,7 +371,7 @@ def test_question_with_two_subjects_is_refused(tmp_path: Path) -> None:
     assert "a question has one subject, and these are 2 (label.plugin, label.security): divide by the others with --by" in result.stderr
 
 
-def test_json_has_each_number_with_the_log_line_of_this_number(tmp_path: Path) -> None:
+def test_json_output_has_each_number_with_its_log_line(tmp_path: Path) -> None:
     import json
 
     found = json.loads(as_json(answered(made("builds", tmp_path))))
