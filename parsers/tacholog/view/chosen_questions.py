@@ -102,27 +102,27 @@ class _MeasuredWays:
         The message size must depend on the subject alone: otherwise each point could have another size. Other fields may also depend on the size.
         """
         leaders = {subject.name, *([axis.name] if axis else []), *({_SIZE} & self.codes.keys())}
-        ways, ways_of_sizes = self._ways(leaders), self._ways([subject.name])
-        return {name for name, codes in self.codes.items() if _is_one_for_each(ways_of_sizes if name == _SIZE else ways, codes)}
+        combination, combination_without_axis = self._combination(leaders), self._combination([subject.name])
+        return {name for name, codes in self.codes.items() if _is_one_for_each(combination_without_axis if name == _SIZE else combination, codes)}
 
-    def _ways(self, names: Iterable[str]) -> Rows:
+    def _combination(self, names: Iterable[str]) -> Rows:
         """Return a code for each row: rows with equal values in these fields have equal codes, from 0 to the number of combinations - 1."""
-        ways, combinations = np.zeros_like(self.runs), 1
+        combination, count = np.zeros_like(self.runs), 1
         for name in names:
             values = int(self.codes[name].max()) + 1
-            if combinations * values > _MOST_COMBINATIONS:
-                ways = np.unique(ways, return_inverse=True)[1]
-                combinations = len(ways)
-            ways = ways * values + self.codes[name]
-            combinations *= values
-        return np.unique(ways, return_inverse=True)[1]
+            if count * values > _MOST_COMBINATIONS:
+                combination = np.unique(combination, return_inverse=True)[1]
+                count = len(combination)
+            combination = combination * values + self.codes[name]
+            count *= values
+        return np.unique(combination, return_inverse=True)[1]
 
     def groups(self, names: Sequence[str]) -> Iterator[Rows]:
         """Yield the rows that have equal values in these fields, as arrays of indices."""
         if not names:
             yield np.arange(len(self.runs))
             return
-        which = self._ways(names)
+        which = self._combination(names)
         order = np.argsort(which, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
 
@@ -145,11 +145,11 @@ class _MeasuredWays:
         return Crossing(int(is_shared.sum()), subjects * points, int(runs[is_shared].min()))
 
 
-def _is_one_for_each(ways: Rows, codes: Rows) -> bool:
-    """Whether all rows with the same way have the same code."""
-    code_of_way = np.zeros_like(ways)
-    code_of_way[ways] = codes
-    return bool((code_of_way[ways] == codes).all())
+def _is_one_for_each(combination: Rows, codes: Rows) -> bool:
+    """Whether all rows with the same combination have the same code."""
+    code_of_combination = np.zeros_like(combination)
+    code_of_combination[combination] = codes
+    return bool((code_of_combination[combination] == codes).all())
 
 
 def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
