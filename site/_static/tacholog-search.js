@@ -34,20 +34,28 @@
   if (window.Scorer) window.Scorer.score = ([name, , , , score]) => (name.startsWith("logs/") ? score - 1000 : score);
 
   const MOST_LETTERS = 240;
+  const MOST_OF_ANSWER = 20_000; // characters of HTML
   const text = (element) => element.textContent.replace(/\s+/g, " ").trim();
 
-  // The texts of a page that can stand alone: the sentences on its results, else paragraphs, items and rows. Not figures, tools and remarks that many pages have.
-  function blocks(page, anchor) {
+  // The text of a part of a page, without figures, tools and remarks that many pages have.
+  function cleaned(part) {
     const leftOut = ".headerlink, script, style, svg, figure, sup, nav, .tl-tools, .tl-remarks, .tl-note, .tl-range, .tl-sign, .tl-mark";
-    page.querySelectorAll(leftOut).forEach((part) => part.remove());
-    page.querySelectorAll(".tl-label").forEach((label) => label.append(".")); // as the style sheet does
-    page.querySelectorAll("br, div, p, dd, li").forEach((block) => block.before(" "));
+    part.querySelectorAll(leftOut).forEach((inner) => inner.remove());
+    part.querySelectorAll(".tl-label").forEach((label) => label.append(".")); // as the style sheet does
+    part.querySelectorAll("br, div, p, dd, li").forEach((block) => block.before(" "));
+    return part;
+  }
+
+  // The texts of a page that can stand alone: the first sentences on its results, else its paragraphs, items and rows.
+  function blocks(page, anchor) {
     const place = anchor ? page.querySelector(`[role="main"] ${anchor}`) : null;
     const main = (place?.textContent.trim() ? place : place?.closest("section")) || page.querySelector('[role="main"]') || page.body;
-    const answers = [...main.querySelectorAll(".tl-answer, .tl-answers > li")].map(text);
+    const answer = [...main.querySelectorAll(".tl-answer, .tl-answers > li")].find((item) => text(cleaned(item)));
+    if (answer) return [text(answer)];
+    cleaned(main);
     const sentences = [...main.querySelectorAll("p, li:not(:has(li)), dd")].map(text);
     const rows = [...main.querySelectorAll("tr, .tl-log code")].map((row) => (row.cells ? [...row.cells].map(text).filter(Boolean).join(", ") : text(row)));
-    return { answers: answers.filter(Boolean), others: [...sentences, ...rows].filter(Boolean) };
+    return [...sentences, ...rows].filter(Boolean);
   }
 
   // Cuts a long text between words, so that the first of the words searched for is in what is left.
@@ -61,11 +69,13 @@
   }
 
   if (typeof Search !== "undefined") Search.makeSearchSummary = (html, words, anchor) => {
-    const withoutPlots = html.replace(/<svg[^]*?<\/svg>/g, ""); // a plot has more elements than the text of a page
-    const { answers, others } = blocks(new DOMParser().parseFromString(withoutPlots, "text/html"), anchor);
+    // Less HTML to parse: the first sentences on the results if nothing else is asked for, and no plots.
+    const start = anchor ? -1 : html.indexOf('class="tl-answer');
+    const wanted = start < 0 ? html : html.slice(html.lastIndexOf("<", start), start + MOST_OF_ANSWER);
+    const texts = blocks(new DOMParser().parseFromString(wanted.replace(/<(svg|script)\b[^]*?<\/\1>/g, ""), "text/html"), anchor);
     const keywords = [...words].map((word) => word.toLowerCase());
     const worth = (block) => keywords.filter((word) => block.toLowerCase().includes(word)).length;
-    const best = answers[0] ?? others.reduce((before, block) => (worth(block) > worth(before) ? block : before), others[0] ?? "");
+    const best = texts.reduce((before, block) => (worth(block) > worth(before) ? block : before), texts[0] ?? "");
     if (!best) return null;
     return Object.assign(document.createElement("p"), { className: "context", textContent: cut(best, keywords) });
   };
