@@ -342,7 +342,7 @@ def test_areas_between_percentiles_are_shaded_when_only_two_series_remain(opened
     [
         ("iceoryx/iceoryx.html", ["iceoryx", "latenc"], "block. Median round trip is 48.8\u00a0µs at 64\u00a0B and "),
         ("methodology.html", ["divid", "tools"], "A round trip divided by two. Many tools print it as latency."),
-        ("quality.html", ["payload", "whatever"], "The latency of a reference, 36, Zero copy hands over a reference."),
+        ("quality.html", ["reference", "latency"], "The latency of a reference, 36, Zero copy hands over a reference."),
     ],
     ids=["results", "words", "quality"],
 )
