@@ -130,7 +130,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         str | None,
         _about(
             "public",
-            "What the tool asked of the kernel for its processes: a real-time priority, locked memory, memory of one NUMA node. none: nothing of it.",
+            "What the tool asked of the kernel for its processes: a real-time priority, locked memory, memory of one NUMA node. none: it asked for nothing.",
         ),
     ] = None
     placement: Annotated[
