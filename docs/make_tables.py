@@ -24,10 +24,10 @@ from tacholog.schema.reference import results_schema, with_tables
 DOCS = Path(__file__).parent
 KIT_HEAD = """# The kit for log formats
 
-*For authors of log formats: a reference. After [add-a-format.md](add-a-format.md), you find here the signature of all that a format can import.*
+*This page is for authors of log formats. After [add-a-format.md](add-a-format.md), you find here the signature of each name in the kit.*
 
-All that a log format imports: `from tacholog.formats.kit import Finding, Line, Record, printed`. [add-a-format.md](add-a-format.md) shows how to use
-it. [conditions.md](conditions.md) explains each condition, metric and statistic.
+A log format imports everything from this one module: `from tacholog.formats.kit import Finding, Line, Record, printed`.
+[add-a-format.md](add-a-format.md) shows how to use it. [conditions.md](conditions.md) explains each condition, metric and statistic.
 `python docs/make_tables.py` writes this page from the docstrings.
 """
 

@@ -271,7 +271,7 @@ def test_each_page_states_its_readers_and_its_purpose_at_the_top(page: Path) -> 
 
     assert title.startswith("# ")
     assert empty == ""
-    assert re.match(r"\*For .*\b(?:After|after)\b", whom)
+    assert re.match(r"\*This page is for .*\b(?:After|after)\b", whom)
 
 
 def test_guide_for_contributors_names_each_room() -> None:

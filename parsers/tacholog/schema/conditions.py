@@ -138,7 +138,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         str | None,
         _about(
             "public",
-            "What the tool asked of the kernel for its processes: a real-time priority, locked memory, memory of one NUMA node. none: nothing of it.",
+            "What the tool requested from the kernel: a real-time priority, locked memory, memory of one NUMA node. none: it requested nothing.",
         ),
     ] = None
     placement: Annotated[
