@@ -27,7 +27,7 @@ public:
         came_.notify_one();
     }
 
-    /// Returns null if the publisher has not passed on the ring within `patience`.
+    /// Returns null if the publisher does not hand over the ring within `patience`.
     std::shared_ptr<SharedRing> wait(Patience patience) {
         std::unique_lock lock{mutex_};
         came_.wait_for(lock, patience, [this] { return ring_ != nullptr; });

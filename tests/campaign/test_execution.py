@@ -26,7 +26,7 @@ class EndsBeforeACheck(LocalProcess):
     ends_before = 0
 
     def poll(self) -> ProcessEnd | None:
-        """At the n-th check, let the process end before the check."""
+        """Let the process end just before the n-th check."""
         self.looks += 1
         if self.looks == self.ends_before:
             (self.job.folder / "go").write_text("")

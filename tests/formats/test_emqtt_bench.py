@@ -49,7 +49,7 @@ def test_sent_messages_and_acknowledged_messages_have_separate_rates() -> None:
     assert log.facts.environment == {"emqtt_pub_overrun": "12"}
 
 
-def test_latency_is_a_one_way_mean_weighted_by_the_messages_of_its_second() -> None:
+def test_one_way_latency_is_the_mean_over_all_seconds_weighted_by_the_messages_in_each_second() -> None:
     text = (LOGS / "sub-latency.log").read_text(encoding="utf-8").replace("6s publish_latency avg=1ms", "6s publish_latency avg=5ms")
     record = next(record for record in of_scope(read_text(text), "summary") if record.test == "latency")
     mean = record.number("latency", "mean")

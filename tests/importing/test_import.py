@@ -377,7 +377,7 @@ def test_broken_and_unknown_lines_are_counted(tree: MakeTree) -> None:
     assert "2 broken or unknown lines in 2 logs, which tacholog parse shows: a.log, b.log" in said
 
 
-def test_message_names_a_value_of_the_option_set_that_no_log_uses(tree: MakeTree) -> None:
+def test_message_names_each_value_given_with_dash_dash_set_that_no_log_uses(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 
     assert "--set conditions.transport is not used, because the paths or rules of all logs state this field" in said

@@ -645,7 +645,7 @@ def test_newest_change_equals_the_newest_entry_of_the_feed_of_changes() -> None:
 # -- Published figures, and names ----------------------------------------------------------------------------------------------
 
 
-def test_machines_of_published_documents_are_a_list_with_links_if_the_site_has_own_machines() -> None:
+def test_home_lists_machines_known_only_from_publications_if_the_site_also_has_measured_machines() -> None:
     paper = Measured("SHMEM", system="Lib", host="lab", published=True)
     view = a_view(*(Measured(name).latency(*SIX) for name in "ab"), paper.latency(700.0), paper.latency(800.0, size=1024))
 

@@ -49,7 +49,7 @@ def results(log: Path) -> set[tuple[str, int | None, str | None]]:
     }
 
 
-def test_each_own_run_has_a_script() -> None:
+def test_each_run_that_our_own_tool_measured_has_a_script() -> None:
     assert own_scripts()
     assert "" not in own_scripts()
 

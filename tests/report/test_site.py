@@ -380,7 +380,7 @@ def test_plot_script_exists_once_and_contacts_no_server(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of the data and its site, and a copy of this folder beside it."""
+    """A folder with a copy of the data and the site built from it. The folder ``as-it-was`` beside it is a copy of it."""
     folder = tmp_path_factory.mktemp("again") / "folder"
     shutil.copytree(data, folder / "data")
     build_site([folder / "data"], folder / "site", folder)

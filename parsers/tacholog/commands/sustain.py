@@ -50,8 +50,10 @@ _SECONDS = click.FloatRange(0.1, 86400)
     show_default=True,
     help="The lowest and the highest rate of the search, in messages per second.",
 )
-@click.option("--duration", "full_s", type=_SECONDS, default=5.0, show_default=True, help="Seconds of the trials that confirm the result.")
-@click.option("--trial-duration", "short_s", type=_SECONDS, default=1.0, show_default=True, help="Seconds of the trials that narrow the rates down.")
+@click.option(
+    "--duration", "full_s", type=_SECONDS, default=5.0, show_default=True, help="Length of each trial that confirms the result, in seconds."
+)
+@click.option("--trial-duration", "short_s", type=_SECONDS, default=1.0, show_default=True, help="Length of each trial of the search, in seconds.")
 @click.option(
     "--goal-width",
     type=click.FloatRange(0.001, 1, max_open=True),

@@ -239,7 +239,7 @@ class _Ramp(NamedTuple):
 
 
 def _ramps(levels: Floats) -> Iterator[_Ramp]:
-    """Yield each straight change between two releases, with the shift that fits best."""
+    """Yield a ramp for each two releases: a steady change from the first to the last, with the total change that fits the levels best."""
     releases = len(levels)
     above = levels - levels.mean()
     for first in range(releases - _LEAST_DRIFT):

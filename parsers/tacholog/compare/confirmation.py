@@ -54,7 +54,7 @@ def only_rows(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) ->
 
 
 def _numbers_of(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> Flags:
-    """Whether each number of a side belongs to any of these rows."""
+    """Return a flag for each number of a side: whether the number belongs to one of these rows."""
     total = np.zeros(len(side.results), bool)
     for key in rows:
         texts = {name: as_text(getattr(key, name)) for name in KEY_FIELDS if name not in across} | dict(key.apart)

@@ -96,7 +96,7 @@ def find_names(line: str, harmless: HarmlessTokens) -> Iterator[NameSpan]:
 
 
 class LineContext:
-    """The names that the tokens read so far announce: ``user: NAME``, ``--password WORD``, ``ssh -l NAME HOST``, ``connecting to host NAME``."""
+    """Tells from the earlier words of a line whether the next word is a name: ``user: NAME``, ``ssh -l NAME HOST``, ``connecting to host NAME``."""
 
     def __init__(self) -> None:
         self.before: list[str] = []
@@ -108,7 +108,7 @@ class LineContext:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the tokens read so far announce no name."""
+        """Whether no name follows after the words read so far."""
         return self._expected is None and self._key is None and not self._tool
 
     def skip(self, word: str) -> None:

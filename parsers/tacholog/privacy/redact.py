@@ -360,7 +360,10 @@ def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
 
 
 def _unread(data: Dataset) -> set[str]:
-    """Return the names of unreadable host files: TOML files with a problem that belongs to no run. These names are also names of machines."""
+    """Return the names of the host files that could not be read. Each is the name of a machine, so it must be redacted.
+
+    A host file is a TOML file whose problem is not the problem of a run.
+    """
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
 

@@ -335,7 +335,7 @@ def _has_library(view: View) -> bool:
 
 
 def _links(group: PageGroup) -> list[dict[str, str]]:
-    """Return the pages of a group, except for a page that is also the page of the group."""
+    """Return the pages in a group, without the page about the group itself."""
     return [{"name": page.name, "document": page.document} for page in group.pages if page.document != group.document]
 
 

@@ -102,7 +102,7 @@ class Columns(msgspec.Struct):
 
     @property
     def number_count(self) -> int:
-        """The number of numbers."""
+        """How many measured values the columns hold."""
         return len(self.number_words[0])
 
     def add_marks(self, numbers: NDArray[np.bool_] | Integers | slice, marks: Iterable[str]) -> None:

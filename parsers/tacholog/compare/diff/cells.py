@@ -129,7 +129,7 @@ def upper_of_two(metric: pd.Categorical) -> Integers:
 
 
 def latency_of(cells: CellTable) -> Integers:
-    """Return what the latency of each cell measures, by its marks: an index into `LATENCY_OF`."""
+    """Return an index into `LATENCY_OF` for each cell: what its latency measures. The marks of the cell decide it."""
     grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
     index: Integers = np.where(grows, 1, np.where(handed, 2, 0))
     return index

@@ -134,7 +134,7 @@ def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: Sam
 
 
 def _band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
-    """Return how much the statistic of each cell may differ, as a logarithm."""
+    """Return the largest difference of each cell that counts as no change, as a logarithm of the ratio."""
     return np.log1p(by_word(cells.columns["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
 
 

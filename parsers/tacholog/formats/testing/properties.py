@@ -209,7 +209,7 @@ class FormatUnderTest:
         with _log_in_message(log, "any bytes"):
             counted = sum(len(event.lines) for event in self.events(log))
             if counted != lines_in(log):
-                raise AssertionError(f"{counted} lines of {lines_in(log)} are in a class")
+                raise AssertionError(f"{counted} lines got a class, but the log has {lines_in(log)}: each line must get exactly one class")
 
     def check_cut_anywhere(self, seed: int) -> None:
         """Cut a log at any position. Check that it has only records that the complete log has."""
