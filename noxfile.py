@@ -53,7 +53,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def middleware(session: nox.Session) -> None:
-    """Build perftest with all installed middleware, and measure each of it (-- CAMPAIGN [OPTION...]: another campaign)."""
+    """Build perftest with all installed middleware, and measure with each of them (-- CAMPAIGN [OPTION...]: run another campaign)."""
     _need_compiler(session)
     _install(session, "package")
     _build(session, "middleware", "perftest")
@@ -65,7 +65,7 @@ def middleware(session: nox.Session) -> None:
 def report(session: nox.Session) -> None:
     """Build the site from data/ and the newest runs (build/site/index.html); needs no compiler."""
     _install(session, "package")
-    session.run(_tool("tacholog"), "report")  # no posargs: in `nox -s bench report -- X` they are the campaign's
+    session.run(_tool("tacholog"), "report")  # without posargs: in `nox -s bench report -- X`, X is for bench
 
 
 @nox.session(venv_backend="none", default=False)
@@ -101,7 +101,7 @@ def ab(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Run the tests of the core and of the package (-- parsers: only fast tests that need no compiler; or arguments of pytest)."""
+    """Run the tests of the core and of the package (-- parsers: run only fast tests that need no compiler; -- ARGUMENTS of pytest)."""
     _install(session, "package", "tests")
     but_browser = "--ignore=tests/browser"  # its fixtures need Playwright
     if session.posargs and session.posargs[0] == PARSERS:
@@ -168,13 +168,13 @@ def types(session: nox.Session) -> None:
     """Check the types in the package, in the tests and in this file."""
     _install(session, "package", "types")
     session.run(_tool("mypy"))
-    example = "templates/format-package"  # with its own settings, as a user who copied it would check it
+    example = "templates/format-package"  # checked with its own settings, because users copy this folder
     session.run(_tool("mypy"), f"--config-file={example}/pyproject.toml", "--cache-dir=build/mypy-example", example)
 
 
 @nox.session(venv_backend="none", default=False)
 def release(session: nox.Session) -> None:
-    """Build wheel and sdist in build/release, and check them as for a tag (-- --check [TAG]). Only .github/workflows/release.yml publishes."""
+    """Build and check everything that a release publishes (-- --check [TAG]); only .github/workflows/release.yml publishes it."""
     if session.posargs[:1] != ["--check"]:
         session.error("only a pushed tag publishes (CONTRIBUTING.md, Releases). To do everything except publishing: nox -s release -- --check [TAG]")
     _install(session, "release")
@@ -215,8 +215,8 @@ def sanitizers(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Feed hostile bytes to every format and wire decoder, ten minutes each (-- SECONDS [NAME...]).
 
-    NAME is a format, a decoder, or a group: formats, core, mutations, histories. The group histories edits runs, builds their site again,
-    and compares it with a site that is built from scratch.
+    NAME is a format, a decoder, or a group: formats, core, mutations, histories. The group "histories" changes the runs of a site,
+    builds the site again, and compares it with a site that is built from scratch.
     """
     _install(session, "package", "fuzz", "tests")
     if _libfuzzer():
@@ -287,7 +287,7 @@ def _nightly_python(session: nox.Session) -> None:
 
 
 def _nightly_offline(session: nox.Session) -> None:
-    """The gate's tests of the package, without any network except loopback."""
+    """The tests of the package that run for each change, here without any network except loopback."""
     _build(session, "release")
     alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
     _pytest(session, "--ignore=tests/browser", "-m", "not nightly", *_at_once(), before=alone)
@@ -300,7 +300,10 @@ def _nightly_browser(session: nox.Session) -> None:
 
 
 def _nightly_fuzz(session: nox.Session) -> None:
-    """One minute of each fuzzer, which begins with the inputs of earlier nights; random mutations; ten minutes of random changes to a site's runs."""
+    """All fuzzers, one minute each; then random mutations, and ten minutes of random changes to the runs of a site.
+
+    Each fuzzer begins with the inputs of earlier nights.
+    """
     session.run(sys.executable, "-m", "nox", "-s", "fuzz", "--", "60", "formats", "core", "mutations", external=True)
     session.run(_tool("python"), "-m", "tests.fuzz.histories", "600")
 
@@ -311,7 +314,7 @@ def _nightly_readme(session: nox.Session) -> None:
 
 
 def _nightly_release(session: nox.Session) -> None:
-    """Everything that a tag does, except publishing."""
+    """All steps of a release, except publishing."""
     session.run(sys.executable, "-m", "nox", "-s", "release", "--", "--check", external=True)
 
 
@@ -374,7 +377,7 @@ def _perftest(preset: str) -> str:
 
 
 def _ctest(session: nox.Session, preset: str, *words: str, env: dict[str, str] | None = None) -> None:
-    """Run tests of the core. Without GoogleTest, there are no tests: the build printed this, and in CI it failed."""
+    """Run tests of the core. If GoogleTest is missing, no tests exist. This is an error only in CI."""
     without = "error" if os.environ.get(NOTHING_LEFT_OUT) else "ignore"
     many = str(2 * (os.cpu_count() or 1))  # most tests spend most of their time waiting
     options = ["--output-on-failure", f"--no-tests={without}", "--parallel", many, *words]
@@ -388,7 +391,10 @@ def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None,
 
 
 def _at_once() -> list[str]:
-    """Return the options for several processes, each with whole test files. There is one more than processors, because many tests only wait."""
+    """Return the options of pytest for several processes. One process runs all tests of a file.
+
+    There is one process more than processors, because many tests only wait.
+    """
     return [f"--numprocesses={1 + (os.cpu_count() or 1)}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 

@@ -53,9 +53,9 @@ EXTRAS: dict[str, Extra] = {
     "export": "diff",
     "verify": "site",
 }
-_NEED_LINUX = ("bench", "ab", "noise", "host", "publish")  # They read the state of the machine from Linux, or exchange folders as only Linux can.
+_NEED_LINUX = ("bench", "ab", "noise", "host", "publish")  # They read the state of the machine, or exchange folders, in a way that only Linux offers.
 USAGE = 2
-_WITHOUT_REMARKS = ("sustain", "cache", "host")  # All other commands have -q and -v. The words after sustain are a command with its own options.
+_WITHOUT_REMARKS = ("sustain", "cache", "host")  # All other commands have -q and -v. The arguments of sustain are a command with options of its own.
 _HELP = {"-h", "--help"}
 _RUN_PROGRAMS = ("bench", "sustain", "ab", "noise", "host")  # These commands pass the environment unchanged to the programs that they measure.
 _THREADS_OF_NUMPY = "OPENBLAS_NUM_THREADS"

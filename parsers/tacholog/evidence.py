@@ -157,7 +157,7 @@ def _opened_by_path(path: str, names: Sequence[str]) -> int:
         try:
             state = os.lstat(path)
         except OSError:
-            break  # Opening the path raises the error.
+            break  # `_open` below raises the error.
         # A junction of Windows is a link to a folder.
         is_junction = getattr(state, "st_reparse_tag", 0) == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
         if stat.S_ISLNK(state.st_mode) or is_junction:

@@ -109,7 +109,7 @@ def locked(folder: Path, message: str) -> Iterator[None]:
 
 
 def folder_lock(folder: Path, *, follows: bool = True) -> int | None:
-    """Open and lock a folder; a link to a folder too, if ``follows`` is true.
+    """Open and lock a folder. If ``follows`` is true, it may also be a link to a folder.
 
     Returns:
         The descriptor, which holds the lock until it is closed; ``None`` on Windows, which cannot lock folders.

@@ -3,8 +3,8 @@
 A format declares shapes of lines (`tacholog.formats.kit.Bulk`). If consecutive lines have one of these shapes, `RunCutter` cuts out this sequence of
 lines (`tacholog.formats.kit.Lines`), and the numbers become arrays without an object for each line. Either ``parse`` reads the sequence itself, or
 the format has a rule or a function that makes the records. With a rule or a function, ``parse`` reads only the first and the last line of the
-sequence, like any other line. The first line gives the record that all other records resemble. The last line leaves the format in the same state as
-if it had read all lines. A doubtful line ends its sequence and is read like any other line, so the records are the same as without this module.
+sequence, like any other line. All other records are like the record of the first line. After the last line, the format is in the same state as if
+it had read all lines. If a line is doubtful, the sequence ends before it, and ``parse`` reads it. So the records are the same as without this module.
 
 `Scan.batches` yields a `RecordBlock` for many records and an `Event` for a single record. Blocks and single records become the same columns in
 `tacholog.store`.
@@ -33,8 +33,8 @@ class RecordBlock(NamedTuple):
     """Records that differ only in size, samples and numbers. Each record is on its own line.
 
     Attributes:
-        like: one of these records. All have the same scope, test, side, participant, conditions and upper end of the size. Its size and numbers are
-            not used; its samples are used only if the columns have none.
+        like: one of these records. All records have its scope, test, side, participant, conditions and upper end of the size. The size and the
+            numbers of ``like`` are not used. The samples of ``like`` are used only if ``columns`` has no samples.
         columns: the sizes, samples and numbers of n records.
         run: the lines that contain the records.
         lines: the line of each record, shape (n,).
@@ -92,12 +92,12 @@ def _value_or_none(value: float) -> float | None:
 
 
 RUN_LINES = 24  # For fewer lines, making the arrays takes longer than the arrays save.
-_LOOKED_AT = 1 << 14  # In bytes: lines are first counted in this part. It usually has enough lines, so the rest need not be counted.
-_LEAST_LINES = 3  # ``parse`` reads the first and the last line.
+_LOOKED_AT = 1 << 14  # In bytes. Lines are first counted only in this part, because it usually contains enough lines.
+_LEAST_LINES = 3  # Shorter sequences have only a first and a last line, which ``parse`` reads.
 
 
 class RunCutter:
-    """Cuts the complete lines of a chunk into sequences of lines with one of these shapes, and the pieces between the sequences."""
+    """Divides the complete lines of a chunk into sequences of lines with one of these shapes, and the lines between these sequences."""
 
     def __init__(self, bulks: Sequence[Bulk], least: int) -> None:
         self._bulks = bulks
@@ -106,7 +106,7 @@ class RunCutter:
         self._pattern = re.compile(b"(?m:^)(?:" + shapes + b")") if bulks else None
 
     def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:
-        """Yield each sequence with its shape, and each piece between sequences with ``None``. Each of them ends with a line end."""
+        """Yield the lines in parts: each sequence with its shape, and the lines between two sequences with ``None``."""
         end = 0
         for match in self._pattern.finditer(lines) if self._pattern else ():
             # Before Python 3.11.4, the end of a match is wrong if the next line begins like a line of this shape.
@@ -122,9 +122,9 @@ class RunCutter:
 
 
 def rows_of(run: Lines, like: Record) -> RecordBlock | None:
-    """Return the records of the lines between the first and the last line, up to the first doubtful line; ``None`` if there are none.
+    """Return the records of the lines between the first and the last line; ``None`` if there are no such lines.
 
-    ``like`` is the record of the first line, as the format read it.
+    If a line is doubtful, the line before it counts as the last line. ``like`` is the record of the first line, as the format read it.
 
     Raises:
         TypeError: the columns do not have the same length, or the types that `RecordColumns` declares.
@@ -137,5 +137,5 @@ def rows_of(run: Lines, like: Record) -> RecordBlock | None:
     columns.check(run.count)
     if [(n.metric, n.statistic, n.marks) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
         return None
-    end = first_false(columns.possible()[1:])  # an index after the first line; ``parse`` reads the last line before a doubtful line
+    end = first_false(columns.possible()[1:])  # the index of the last line before a doubtful line; ``parse`` reads this last line
     return RecordBlock.on(run.part(1, end), Records(like, columns.rows(slice(1, end)))) if end > 1 else None

@@ -240,7 +240,7 @@ def _latency(cells: Mapping[str, Cell]) -> Record | Broken:
         _INTERVAL,
         test="latency",
         payload_bytes=size,
-        # If clocks are not synchronised, a one-way latency can be negative, which is impossible.
+        # If clocks are not synchronised, a one-way latency can be negative. `printed` marks it as impossible.
         numbers=tuple(printed("latency", name, value, 1.0, cell=cells[name]) for name, value in values.items()),
         samples=samples,
         side="subscriber" if is_one_way else "publisher",
@@ -286,7 +286,8 @@ class _Process:
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
         self._intervals: Counter[tuple[str | None, ...]] = Counter()
-        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series without joins, departures and broken lines since their latest interval.
+        #: The series in which nobody joined or left, and no line was broken, since their latest interval.
+        self._undisturbed: set[tuple[str | None, ...]] = set()
         self._roles: dict[str, str] = {}
         self.partial = False  #: whether a line of the process was broken, so that totals are incomplete
 
@@ -326,10 +327,11 @@ class _Process:
         self._totals = totals or self._totals
 
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
-        """Return the length of an interval, and how long nothing was received before it. The previous interval ended ``since`` seconds earlier.
+        """Return the length of an interval, and the time before it in which nothing was received.
 
-        A publisher reports each second. The length of a subscriber's report is its number of samples divided by its rate: one second, or more if the
-        report was late. If the total counter grew by exactly these samples, nothing was received before this time. Otherwise lines are missing.
+        ``since`` is the time since the end of the previous interval. The interval of a publisher begins when its previous interval ended. The length
+        of a subscriber's interval is its number of samples divided by its rate: one second, or more if the report was late. If the total counter grew
+        by exactly these samples, nothing was received before this interval. Otherwise lines are missing.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0

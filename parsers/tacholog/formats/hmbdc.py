@@ -90,7 +90,7 @@ _STATISTICS = rf"(?:NA sampleSize=0|{_MEASURED})"
 _ROUND_TRIP = re.compile(rf"round trip time \(sec\):\((?P<received>[0-9]{{1,18}})/(?P<sent>[0-9]{{1,18}})\):{_STATISTICS}")
 _ONE_WAY_RESULT = re.compile(_STATISTICS)
 _DATA_PATHS: dict[str, DataPath] = {"Ping": "copy", "PingGT1K": "copy", "Ping0cpy": "zero-copy"}
-_LOGGED_BETWEEN = 100  # The largest number of lines of the logger between a size and its result.
+_LOGGED_BETWEEN = 100  # The logger prints at most this number of lines between a size and its result.
 
 
 TITLE = "HMBDC PERFORMANCE SAMPLE"
@@ -119,8 +119,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 class _Pings:
     """The results of pingers and pongers. A result has two lines; the first line waits here for the second line.
 
-    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then another first or
-    second line remains without its partner. So each record waits for the next line of a result, and is broken if that line has no partner.
+    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then the
+    next line of a result has no partner. So each record waits until this next line was read. If this line has no partner, the record is broken.
     """
 
     def __init__(self) -> None:
@@ -419,7 +419,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
 
 
 def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
-    """Return the result in a cell of the table. In it, a result stands on one line, after the number of its row. A line without a number is prose."""
+    """Return the result in a cell of the table. A result is on one line, after the number of its row. A line without a number is prose."""
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, conditions)
@@ -512,7 +512,10 @@ def _are_numbers(value: list[str], last: int) -> bool:
 
 
 def _word(before: str, word: str, names: dict[int, str]) -> str:
-    """Return the word with the name of its option in place of the shell variable. Add the index of the variable and this name to ``names``."""
+    """Return the word. The name of its option replaces the shell variable.
+
+    ``names`` gets this name; its key is the index of the variable.
+    """
     option = _OPTIONS.get(word.partition("=")[0] if "=" in word else before)
     variable = _VARIABLE.search(word)
     if variable is None or option is None:

@@ -67,7 +67,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record for each result line; other lines are printed by its logger or cargo."""
+    """Yield a record for each result line. Lines of iceoryx2's logger and of cargo are chatter."""
     for line in lines:
         if " ::: " in line.text:
             yield Finding(line, _result(line))

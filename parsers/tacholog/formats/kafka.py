@@ -183,7 +183,10 @@ class _Command:
         self._next = 0  # the number of the line that continues the command
 
     def take(self, line: Line) -> bool | Facts:
-        """Read a line. Return whether it is known, or the facts that it states. A new command replaces what earlier lines stated."""
+        """Read a line. Return the facts that it states; otherwise whether it is a known line.
+
+        A new command replaces everything that earlier lines stated.
+        """
         text = line.text.rstrip()
         if created := _CREATED.fullmatch(text):
             return Facts(conditions=Conditions(partitions=int(created[1]), replication_factor=int(created[2])))

@@ -113,7 +113,10 @@ def _has_units(cells: BlockValues, units: list[str]) -> bool:
 
 
 def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | None:
-    """Return the number that eCAL calls throughput, from its row with the finest unit; ``None`` if the rows contradict each other."""
+    """Return the number that eCAL calls throughput: size divided by latency. ``None`` if its rows contradict each other.
+
+    The number is read from the row with the finest unit.
+    """
     text, unit = cells["rate"].split(" ")
     rate, unit_bytes = float(text), _RATE_BYTES[unit]
     resolution = unit_bytes * 8 * (0.01 if "." in text else 1.0)

@@ -2,9 +2,9 @@
 
 A row is ``label : value``. If a row is missing, garbled or out of order, the whole block is broken: its rows are never added to another block.
 
-If the last row of a log has no line end, it is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If it is cut, and it only repeats
-the numbers of other rows (`RowForm.begun`), the block is read without it. Otherwise the block is refused, because its last row is essential: it is
-the count of a sender, or the only latency of a ping-pong.
+The last row of a log may have no line end. Such a row is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If the row is cut, and
+only repeats the numbers of other rows (`RowForm.begun`), the block is read without this row. If the row is cut, and is essential, the block is
+refused: such a row is the count of a sender, or the only latency of a ping-pong.
 
 Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Finding, Line, Number, Record, counted, finding_on, printed
 
-ROWS_APART = 4000  # The largest number of lines between the first and the last row of a block. A format must claim a line within 4096 lines.
+ROWS_APART = 4000  # The most lines from the first to the last row of a block. A line waits for its finding for at most 4096 lines.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
 _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
@@ -42,7 +42,7 @@ class BlockValues(dict[str, Cell]):
     def printed(
         self, metric: str, statistic: str, key: str, unit: float, *, resolution: float | None = None, decimals: int = 6, marks: tuple[str, ...] = ()
     ) -> Number:
-        """Return the number at the start of a value, printed in whole units unless another resolution is given."""
+        """Return the number at the start of a value. It was rounded to ``resolution``; by default, to one ``unit``."""
         value = float(round(float(self.word(key)) * unit, decimals))
         return printed(metric, statistic, value, resolution or unit, marks, cell=self.word(key))
 
@@ -50,7 +50,7 @@ class BlockValues(dict[str, Cell]):
 class RowForm(NamedTuple):
     """A row: the key of its value, its labels ("" if it continues the row above), the pattern of its value, and whether it is optional.
 
-    ``begun`` is for a last row that the record does not need: it matches the beginning of a value that the end of the log cuts.
+    ``begun`` matches the first part of a value, if the log ends within the value. Only rows that the record does not need have it.
     """
 
     key: str
@@ -63,8 +63,8 @@ class RowForm(NamedTuple):
 class BlockForm(NamedTuple):
     """The rows of a block and the function that reads them.
 
-    ``ruled`` is the number of rows before the ruler, ``spaced`` the number of rows before the empty line. ``short`` reads a block that ends at the
-    ruler.
+    A ruler is a line of dashes. ``ruled`` is the number of rows before the ruler, ``spaced`` the number of rows before the empty line. ``short``
+    reads a block that ends at the ruler.
     """
 
     rows: Sequence[RowForm]
@@ -129,7 +129,10 @@ class BlockReader:
         return None
 
     def ruler(self) -> Iterator[Finding]:
-        """Handle a ruler, which ends a short block. If the form has no ruler at this row, or the block had a ruler before, the block is broken."""
+        """Handle a ruler. It ends a short block.
+
+        The block is broken if its form has no ruler after this row, or if the block already had a ruler.
+        """
         if self._open and self._open.short and self._next_index == self._open.ruled:
             yield self._done(self._open.short)
         elif self._open and (self._next_index != self._open.ruled or self._is_ruled):

@@ -1,4 +1,4 @@
-"""The latency tables of eCAL's documentation: Markdown with pipes, and reStructuredText grids of line blocks.
+"""The latency tables of eCAL's documentation: tables of Markdown, and grid tables of reStructuredText.
 
 Source: README.md and doc/rst/advanced/performance.rst of eCAL 5.3.5 to 6.2, see tacholog.formats.ecal.
 """
@@ -48,7 +48,7 @@ class DocumentedTables:
         self._trouble: str | None = None  # The reason why no row of the table can be a record.
         self._unit_in_prose = False
         self._samples: tuple[int, int | None, int] | None = (
-            None  # The number of samples up to a size, this size, the number of samples above it. Without a size, the first number is for all.
+            None  # The samples up to a size, this size, the samples above it. If the size is None, the first number is for all sizes.
         )
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -80,7 +80,7 @@ class DocumentedTables:
             yield Finding(line, Facts(environment={"ecal_runs": runs[1], "ecal_buffers": runs[2]} if runs else {}))
 
     def _head(self, line: Line, text: str) -> Iterator[Finding]:
-        """Collect the lines above the double rule of a grid. Only a grid with "Payload Size" in its corner is a grid of eCAL."""
+        """Collect the lines of a grid that are above its line of equals signs. Only a grid with "Payload Size" in its corner is a grid of eCAL."""
         head = [*self._grid_head, line]
         if _BORDER.fullmatch(text):
             self._grid_head = [line]

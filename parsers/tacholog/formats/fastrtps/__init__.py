@@ -216,7 +216,7 @@ class _FastRtpsOutput:
         self._table = None
 
     def _words(self, line: Line, squeezed: str) -> Iterator[Finding]:
-        """Yield a finding for a line with a fact, or for a line without meaning that the tools are known to print."""
+        """Yield a finding for a line that states a fact, and for a line of chatter."""
         if banner := _BANNER.fullmatch(line.text):
             yield from self._leave()
             self._recovery_ms, self._stopped_fine = int(banner[1]), False

@@ -46,7 +46,10 @@ _COMMAS = "a table with decimal commas: its cells cannot be separated; export it
 
 
 def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
-    """Return the table's form in some versions. All statistics have the same number of decimals. A cut row needs the statistics up to the median."""
+    """Return the form of the table in some versions. Each statistic has this number of decimals.
+
+    If the log ends within a row, the row needs the statistics up to the median.
+    """
     counts = ("bytes", *(name for name in columns if name == "samples"))
     cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
     return Form.from_cells(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
@@ -98,7 +101,7 @@ def _field(name: str) -> Field:
 
     def resolution(cells: Cells) -> float:
         decimals = cells.decimals[name]
-        whole_microseconds = name == "std" and decimals == len("00")  # The tool rounds it first, then prints it with decimals.
+        whole_microseconds = name == "std" and decimals == len("00")  # The tool rounds the deviation, then prints it with decimals.
         return MICROSECOND if whole_microseconds else MICROSECOND / 10**decimals
 
     return Field(metric, statistic, name, unit=MICROSECOND, resolution=resolution, unknown=lambda cells: cells[name] != cells[name])

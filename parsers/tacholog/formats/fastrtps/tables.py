@@ -76,7 +76,7 @@ class LogTable(ABC):
         """Yield the findings on a row."""
 
     def take_many(self, _: Lines) -> BulkStep:
-        """Read many rows together; a table for which this is not possible reads none."""
+        """Read many rows together. By default, no rows are read here: ``take`` reads each row."""
         return BulkStep()
 
     def close(self) -> Iterator[Finding]:

@@ -53,10 +53,10 @@ _WAITS_LEFT_OUT = 0.8  # A publisher's time below this share of the subscriber's
 
 
 def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
-    """Return the form with these columns: rates have three decimals, all other numbers are whole numbers.
+    """Return the form with these columns. Rates have three decimals, and all other numbers are whole numbers.
 
-    If the log ends within a row, the row needs the cells up to the receiver's time. Without the receiver's count, losses and time, no rate can be
-    computed, and the forms of different versions cannot be distinguished.
+    If the log ends within a row, the record needs all cells up to the receiver's time. With fewer cells, no rate can be computed, and the forms of
+    different versions cannot be distinguished.
     """
     names = columns.split()
     cells = {name: _THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names}
@@ -72,7 +72,10 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> Form:
-    """Return a form of 2014. A C++ stream prints its rates and times. Its last cell is the demand, or the time that determines the rate."""
+    """Return a form of 2014. It prints rates and times as a C++ stream does.
+
+    The last cell is the demand, or the time from which the rate can be computed.
+    """
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
     return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)
 

@@ -135,7 +135,7 @@ class _HistoryEntry:
             test="latency",
             payload_bytes=payload_in(name),
             numbers=(mean,),
-            samples=int(count["iterations"] or count["times"]) if count and not aggregate else None,  # An aggregate counts repetitions.
+            samples=int(count["iterations"] or count["times"]) if count and not aggregate else None,  # An aggregate states repetitions, not samples.
             conditions=Conditions(definition="github-action-benchmark-mean", settings=benchmark_settings(name)),
         )
 

@@ -55,7 +55,10 @@ def system_of(_head: str) -> None:
 
 
 def parse(lines: Iterable[Line], unit: float | None = None) -> Iterator[Finding]:
-    """Yield a record for each table, and for each interval and each tag of a log. ``unit``: the unit of the values in ns; ``None``: not stated."""
+    """Yield a record for each table of percentiles, and for each interval and each tag of a log of intervals.
+
+    ``unit`` is the length of the unit of the values in nanoseconds; ``None`` if the unit is not stated.
+    """
     table, intervals = PercentileTable(unit), IntervalLog(unit)
     for line in lines:
         yield from table.take(line)

@@ -35,7 +35,7 @@ INTERVAL = re.compile(
 _LOOKS_LIKE = re.compile(r"(?:Tag=[^,]{1,100},)?[0-9.]{1,22},[0-9.]{1,22},[0-9.]{1,22},H")
 _START = re.compile(r"#\[StartTime: {1,4}(?P<seconds>[0-9]{1,11})(?:\.[0-9]{1,9})? \(seconds since epoch\)[^\n]{0,80}")
 _COMMENT = re.compile(r"#[^\n]{0,200}")
-_COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303  # the first numbers of a compressed histogram and of the histogram in it, without the word size
+_COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303  # how a compressed and a decompressed histogram begin; without the bits for the word size
 _HEAD = struct.Struct(">iiiiqqd")
 _MOST_BYTES = 1 << 24
 _MOST_INDEX = 1 << 26
@@ -103,7 +103,7 @@ def _record(
     """Return the statistics of buckets. The key of a bucket is its highest value and its width."""
     ordered = sorted(buckets.items())
     count = sum(buckets.values())
-    doubled_middles = [(2 * upper - width + 1, samples) for (upper, width), samples in ordered]  # A middle may end with .5, so it is doubled.
+    doubled_middles = [(2 * upper - width + 1, samples) for (upper, width), samples in ordered]  # twice the middle of each bin, which may end with .5
     total = sum(middle * samples for middle, samples in doubled_middles)
     squares = sum(middle * middle * samples for middle, samples in doubled_middles)
     (lowest, lowest_width), (highest, highest_width) = ordered[0][0], ordered[-1][0]

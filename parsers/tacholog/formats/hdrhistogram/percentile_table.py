@@ -124,7 +124,7 @@ class PercentileTable:
         unit, fine = self._unit or 1.0, 2 / int(buckets["sub"])  # The largest width of a bucket, as a share of its value.
         footers = {name: Cell(match[name], match.start(name), line.number) for name, match, line in self._of_footers(mean, largest)}
         numbers = [_scaled("mean", float(footers["mean"]), 0.0, footers["mean"], unit)]
-        if largest["total"]:  # The Python library does not scale the deviation.
+        if largest["total"]:  # Only the Python library prints no total. Its deviation is not scaled, so it is not read.
             numbers.append(_scaled("std", float(footers["std"]), 0.0, footers["std"], unit))
         first = self._rows[0]
         numbers.append(_scaled("min", first.value, first.value * fine, first.cell, unit))
@@ -152,7 +152,7 @@ def _is_complete(rows: Sequence[_PercentileRow], total: int) -> bool:
 def _follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> bool:
     """Whether each level follows from the level before it.
 
-    ``are_halved``: each time the distance to 100 % has halved, the step is halved; otherwise each step is a fixed share of the distance.
+    If ``are_halved`` is true, the step is halved each time that the distance to 100 % has halved. Otherwise each step is a fixed share of the distance.
     """
     ticks = round(1 / (2 * rows[1].level)) if len(rows) > 1 and 0 < rows[1].level < 1 else 1
     level = 0.0  # The printed level is not used, because the C port prints only six decimals.
@@ -164,7 +164,10 @@ def _follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> 
 
 
 def ranks(count: int) -> list[tuple[str, int]]:
-    """Return each percentile with its nearest rank among ``count`` values. Percentiles beyond which no value lies are left out."""
+    """Return each percentile with its nearest rank among ``count`` values.
+
+    A percentile is left out if its rank is the last rank, because then it is the maximum.
+    """
     nearest = [(name, ceil(Fraction(name[1:]) * count / 100)) for name in PERCENTILES]
     return [(name, rank) for name, rank in nearest if rank < count]
 
@@ -172,7 +175,7 @@ def ranks(count: int) -> list[tuple[str, int]]:
 def _percentile(rows: Sequence[_PercentileRow], name: str, rank: int, fine: float, unit: float) -> Number:
     """Return a percentile: the value of the first row that covers its rank.
 
-    Unless a row has exactly its level, the true value may be as low as the value of the previous row.
+    If no row has exactly the level of the percentile, the true value may be lower, but not below the value of the previous row.
     """
     index = next(index for index, row in enumerate(rows) if row.samples >= rank)
     row, level = rows[index], float(Fraction(name[1:]) / 100)

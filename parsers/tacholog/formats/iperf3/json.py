@@ -72,8 +72,8 @@ class TestResults:
         self._is_reverse: bool | None = None
         self._roles: set[bool] = set()
         self._paths: set[str] = set()
-        self._sent: dict[str, int] = {}  # The number of sent datagrams according to the summary, by the path of the result and its socket.
-        self._senders: dict[int, bool] = {}  # Whether this host sends on a socket: the results must not contradict each other.
+        self._sent: dict[str, int] = {}  # The number of sent datagrams that each summary states. The key is the result of `_pair`.
+        self._senders: dict[int, bool] = {}  # For each socket: whether this host sends on it. All results must agree.
 
     def describe(self, members: Mapping[str, JsonScalar]) -> None:
         """Read ``start/test_start``."""
@@ -108,9 +108,10 @@ class TestResults:
     def record(
         self, path: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
     ) -> Record | Broken | None:
-        """Return the record of a result; ``None`` for the warm-up, and for the only stream, because the sum has the same figures.
+        """Return the record of a result; ``None`` for the warm-up, and for a stream if it is the only stream.
 
-        ``printed`` has the positions of the result's members. ``ended_well``: whether the test is known to have ended without an error.
+        The figures of the only stream are also those of the sum. ``printed`` has the positions of the result's members. ``ended_well`` is true if the
+        test is known to have ended without an error.
         """
         if path == _PROCESSORS:
             return self._processors(members, printed)
@@ -136,7 +137,10 @@ class TestResults:
         return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
     def _participant(self, path: str, members: Mapping[str, JsonScalar]) -> str | None:
-        """Return the name of the stream, and the direction if the server sends; ``None`` for data from the client in a sum or in the only stream."""
+        """Return the name of the participant: the direction if the server sends, and the stream. ``None`` for neither of them.
+
+        The result of a sum names no stream.
+        """
         words = [SERVER_TO_CLIENT] if self._is_reverse or path.endswith("_bidir_reverse") else []
         words += [f"stream {_integer(members.get('socket'))}"] if _STREAM.fullmatch(path) else []
         return ", ".join(words) or None
@@ -145,7 +149,7 @@ class TestResults:
         return self._version is not None and self._version < version
 
     def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
-        """Return the rule that makes the record of the result; ``None`` if a member is missing that is needed to choose the rule."""
+        """Return the rule that makes the record of the result; ``None`` if a member is missing without which no rule can be chosen."""
         kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
         is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
@@ -174,7 +178,7 @@ class TestResults:
         return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
     def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether the stated side of a UDP result contradicts its name: for example, received data have the name of sent data."""
+        """Whether the name of a UDP result and its member ``sender`` contradict each other, such as a received sum from the sender."""
         says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
@@ -186,9 +190,9 @@ class TestResults:
         return self._senders.setdefault(socket, is_sender) != is_sender
 
     def _lacks(self, cells: Cells, *, is_sent: bool, is_interval: bool) -> bool:
-        """Whether required counts are missing, or belong to another interval.
+        """Whether a required count is missing, or the counts belong to another interval.
 
-        Required are datagrams, and retransmissions if an earlier result had them.
+        A UDP result must have a count of datagrams. A TCP result must have a count of retransmissions if an earlier result had this count.
         """
         if self.test.transport == "UDP" and is_sent and not is_interval and cells["transfer"] == 0:
             return False  # If a server does not know how much was sent, it prints 0 bytes and an arbitrary count.
@@ -246,7 +250,7 @@ def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
     return any(abs(expected - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
 
 
-# The member for each group of the rule: first the counts, then the other numbers.
+# Names of groups in the rule, each with the name of its member in the JSON: counts, and other numbers.
 _COUNTS = {"transfer": "bytes", "retransmissions": "retransmits", "lost": "lost_packets", "datagrams": "packets"}
 _REALS = {"rate": "bits_per_second", "seconds": "seconds", "jitter": "jitter_ms", "share": "lost_percent"}
 _ROUNDED = ("rate", "seconds", "jitter")
@@ -256,10 +260,11 @@ class _Timing(NamedTuple):
     """How rate, bytes and times of a result are related.
 
     Attributes:
-        of_one_side: whether bytes and rate belong to the same side. In a row for both sides, the rate is computed from the time of the other side.
-        has_all_digits: whether rates and times have all their digits; otherwise they have six digits.
-        has_two_times: whether ``end`` is the time of the receiver, and ``seconds`` the time of the host that prints the result. These two times may
-            differ by any amount. Only the receiver of a TCP stream has two times: ``iperf_print_results`` in ``iperf_api.c`` prints
+        of_one_side: whether bytes and rate belong to the same side. In a row for both sides, the bytes are those of one side, and the rate is computed
+            from the time of the other side.
+        has_all_digits: whether rates and times are printed with all digits; otherwise with six digits.
+        has_two_times: whether the result has the times of two hosts: ``end`` is the receiver's time, ``seconds`` the time of the host that prints.
+            These two times may differ by any amount. Only the receiver of a TCP stream has two times: ``iperf_print_results`` in ``iperf_api.c`` prints
             ``receiver_time`` as end, ``end_time`` as seconds, and computes the rate from ``receiver_time``.
     """
 
@@ -269,7 +274,10 @@ class _Timing(NamedTuple):
 
 
 def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timing: _Timing) -> Cells | None:
-    """Return the figures by the names of the rule's groups; ``None`` if a required figure is missing, or the rate does not match bytes and time."""
+    """Return the figures of a result, by the names of the rule's groups.
+
+    Return ``None`` if a required figure is missing, or if the rate does not match bytes and time.
+    """
     counts, reals = (
         {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
         for names, read in ((_COUNTS, _integer), (_REALS, _real))
@@ -317,15 +325,15 @@ def _lasted(values: Mapping[str, float], from_start_to_end: float, timing: _Timi
 
 _TEST = "start/test_start"
 _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
-_OTHER_SIDE = "server_output_json"  # The path, in the document of the client, of the server's document about the same test.
+_OTHER_SIDE = "server_output_json"  # In the client's document, this path contains the document of the server.
 _SEVERAL = "several results on one line: print the JSON with one member on each line"
 _MOST_PARTS = 1000
-_MOST_HELD = 20_000  # The largest number of results that wait for the description of their test: if members are sorted, it is last.
-_WAIT_LINES = 3000  # After this many lines, the lines of a waiting result are claimed: a format must claim a line within 4096 lines.
+_MOST_HELD = 20_000  # At most this number of results wait for the description of their test. It is last if the members were sorted.
+_WAIT_LINES = 3000  # After this many lines, a waiting result claims its lines. The limit for claiming a line is 4096 lines.
 
 
 class _WaitingResult(NamedTuple):
-    """A result that waits: its path in the document, its members, and its object."""
+    """A result that cannot be read yet. It has its path in the document, its values, and the JSON object with these values."""
 
     path: str
     members: Mapping[str, JsonScalar]
@@ -346,7 +354,8 @@ class IperfDocument:
     def _begin(self) -> None:
         self._results = TestResults()
         self._root: str | None = None  # The path of iperf3's document within the JSON; None until it is known.
-        self._parts: set[str] = set()  # The paths of "start" and "end" in the document, and of objects with these names around it.
+        #: The paths of all objects with the name "start" or "end", in the document of iperf3 and around it.
+        self._parts: set[str] = set()
         self._has_failed = False
         self._waiting: list[_WaitingResult] = []
         self._claimed = 0  # The number of waiting results whose lines are claimed.
@@ -471,7 +480,7 @@ class IperfDocument:
             yield result.item.found(Broken("too many results are before the description of their test"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
-        """Claim the lines of results that have waited for too many lines. The lines still belong to their results."""
+        """Claim the lines of results that have waited for more than `_WAIT_LINES` lines. Their records follow later."""
         while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
             yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1

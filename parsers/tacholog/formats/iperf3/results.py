@@ -1,7 +1,7 @@
 """The results of iperf3, from text and from JSON: their numbers, the checks of these numbers, and the known facts about the test.
 
-The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names, but no number of decimals:
-they were not rounded, or only to six digits. Then ``rate_step`` and similar names contain the unit of the last digit. ``Sat, 21 Nov 2026 01:53:10
+The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names. Their number of
+decimals is not stored, because they have all digits or six digits. With six digits, ``rate_step`` and similar names contain the unit of the last digit. ``Sat, 21 Nov 2026 01:53:10
 GMT`` in JSON and after ``Time:`` is in UTC. With ``--timestamps``, each line begins with a time: see `Line.time`.
 Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
@@ -188,7 +188,7 @@ RECEIVED = _rule(
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
 # The sender counted the bytes; the receiver counted the losses and measured the jitter.
 BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
-# Rows with retransmissions must be before rows with datagrams: only the blanks after the count differ.
+# A row with datagrams differs from a row with retransmissions only by the blanks after the count. So the order matters.
 BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)
 
 
@@ -229,11 +229,14 @@ class IperfTest(msgspec.Struct, frozen=True):
 
 
 def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
-    """Return the record of one side, or of sender and receiver if UDP has one row for both.
+    """Return the record of one side; of both sides if UDP has one row for sender and receiver.
 
     In a summary, 0 bytes mean that the figures of this side never arrived, unless `all_lost` applies. The counts in such a row do not belong to this
-    side. Up to 3.6, a row for both sides counts the datagrams up to the last received datagram, although the tool calls them sent. So this count is
-    used as the number of sent datagrams only if it matches the bytes. A server of these versions does not know how much was sent, and prints 0 bytes.
+    side.
+
+    Up to 3.6, a row for both sides has a count of datagrams. The tool calls them sent, but it counts only up to the last received datagram. So this
+    count is used as the number of sent datagrams only if it matches the bytes. A server of these versions does not know how much was sent, and prints
+    0 bytes.
     """
     record = rule.record(cells)
     if isinstance(record, Broken):

@@ -106,7 +106,10 @@ class TextReport:
             yield from self.close()
 
     def close(self) -> Iterator[Finding]:
-        """End the test or the log. If the test is not known to have ended without an error, the figures of the other side may never have arrived."""
+        """End the test or the log. Results in `_unproven` become broken.
+
+        The end of their test is missing, so the receiver's figures may never have arrived.
+        """
         lost = Broken("nothing received, and the end of the test is missing: the receiver's figures may never have arrived")
         unproven, self._unproven = self._unproven, []
         yield from (Finding(line, lost) for line, _ in unproven)
@@ -151,7 +154,7 @@ class TextReport:
     def _new_test(self) -> None:
         self._forget()
         self._streams: set[str] = set()
-        self._roles: dict[str, str] = {}  # If both directions are tested at the same time: the role of each stream, which never changes.
+        self._roles: dict[str, str] = {}  # The role of each stream, if both directions are tested at the same time. A role never changes.
         self._last_row: dict[str, str] = {}
         self._summed: set[str] = set()  # The streams that have had a summary for both sides.
         self._sent: dict[str, int] = {}  # For each stream: the number of sent datagrams in its summary.
@@ -173,7 +176,7 @@ class TextReport:
             self.client_is_running |= text.startswith("Connecting")
             if (
                 line.time and self._is_server and not self._is_server_output
-            ):  # A client's log begins when the test begins. A server may wait for a client for a long time.
+            ):  # The time of a client's first line is its start. A server may wait for a client for a long time.
                 yield Finding(line, Facts(start_time=line.time))
                 return
         elif stream := _STREAM.fullmatch(text):
@@ -295,7 +298,7 @@ class TextReport:
         return not self._is_server and not self._is_server_output and counts_none
 
     def _fits(self, row: re.Match[str]) -> bool:
-        """Whether the stream of a row, the word of a summary, and the columns of its protocol and side match the earlier lines."""
+        """Whether a row matches the earlier lines: by its stream, by its columns, and in a summary by its word (sender or receiver)."""
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
         return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
@@ -304,7 +307,10 @@ class TextReport:
         return row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
 
     def _is_received_under_cwnd(self, row: re.Match[str]) -> bool:
-        """Whether this is a row of received data under the header of a sender: a reverse test ended before the first report of its client."""
+        """Whether this is a row of received data below the header of a sender.
+
+        If a reverse test ends before the first report of its client, the client prints the header of a sender.
+        """
         return self._is_reverse and not self._is_summary and self._columns == "cwnd" and not (row["count"] or row["jitter"] or row["word"])
 
     def _keeps_its_role(self, row: re.Match[str]) -> bool:
@@ -343,7 +349,10 @@ class TextReport:
         return number if number and not remainder else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
-        """Return the name of the stream, and the direction if the server sends; ``None`` for data from the client in a sum or in the only stream."""
+        """Return the name of the participant: the direction if the server sends, and the stream. ``None`` for neither of them.
+
+        The stream is named only if there are several streams in its direction, and not for their sum.
+        """
         directions = 2 if row["role"] else 1
         is_reverse = row["role"] in {"RX-C", "TX-S"} if row["role"] else self._is_reverse
         words = ["server output"] if self._is_server_output else []
@@ -358,7 +367,7 @@ def _series(row: re.Match[str]) -> str:
 
 
 def _columns_for(row: re.Match[str]) -> set[str]:
-    """For each header to which the row may belong, return the name of the last column."""
+    """Return the possible headers above a row, each named by its last column."""
     is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
     if row["jitter"]:
         return {"jitter"}
@@ -376,7 +385,7 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
-    """Return the figures of a row by the names of the rule's groups. The header determines what a single count means."""
+    """Return the figures of a row, by the names of the rule's groups. The header states what a count means: retransmissions or datagrams."""
     texts = Cell.named(row)
     if count := texts.pop("count", None):
         texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count

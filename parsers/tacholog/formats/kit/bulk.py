@@ -41,7 +41,7 @@ class NumberColumn(NamedTuple):
     resolutions: NDArray[np.float64]
     below: NDArray[np.bool_]  #: whether the bound is "<"
     marks: tuple[str, ...] = ()  #: the marks of all these numbers
-    bound: Bound = "="  #: the bound, if it is not "<"
+    bound: Bound = "="  #: the bound of all numbers that are not ``below``
     cell: int | None = None  #: the index of the number among the numbers of its line; ``None``: it was computed, or its position is unknown
 
 
@@ -85,7 +85,7 @@ class RecordColumns(NamedTuple):
             possible &= self.samples >= -1
         for column in self.numbers:
             is_known = (column.values >= 0) & (column.values <= VALUE_LIMIT)
-            possible &= is_known | np.isnan(column.values) if column.marks else is_known  # Without a mark, the reason would be missing.
+            possible &= is_known | np.isnan(column.values) if column.marks else is_known  # A mark must state why a value is unknown.
             if (column.resolutions <= 0).any():
                 possible &= ~(column.resolutions <= 0)
         return np.asarray(possible)
@@ -97,9 +97,9 @@ class Bulk(NamedTuple):
     ``line`` is a pattern that matches one such line without its end: ASCII, always with the same number of numbers, none of more than 15 digits, none
     with a sign. It must not backtrack: end each repetition with ``+``, as in ``[0-9]{1,15}+``.
 
-    With ``read``, each line of a run is one record like the record of the first line, with the same conditions. ``parse`` reads the first and the
-    last line as usual, and ``read`` the lines between them: its arguments are the numbers (an array with a row for each line) and the record of the
-    first line. It returns the columns, or ``None`` if these lines must be read one by one.
+    With ``read``, each line of a run is one record, with the conditions of the record of the first line. ``parse`` reads the first and the last line
+    as usual. ``read`` reads the lines between them. Its arguments are the numbers (an array with a row for each line) and the record of the first
+    line. It returns the columns, or ``None`` if these lines must be read one by one.
 
     Without ``read``, ``parse`` gets the run as `Lines`; `read_in_bulk` helps to read them.
 
@@ -287,7 +287,7 @@ _WORDS = (2, 4, 8)  # Sizes in bytes of machine words that can hold the characte
 _LONG = _WORDS[-1]
 _MOST_DIGITS = 15
 _WORTH_COLUMNS = 500  # In rows. For fewer rows, reading number by number is faster.
-_MARGIN = b" " * 2 * _LONG  # Blanks before the text, so that a machine word that ends with the first number fits.
+_MARGIN = b" " * 2 * _LONG  # Blanks before the text: a machine word that ends with the first number begins in them.
 
 
 def numbers_of(text: bytes, rows: int, least_rows: int = _WORTH_COLUMNS) -> NDArray[np.float64]:
@@ -315,7 +315,7 @@ def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
     if not rows or not len(edges) or len(edges) % (2 * rows):
         return None
     bounds = edges.reshape(rows, -1, 2)
-    numbers = np.empty(bounds.shape[1::-1]).T  # The caller also reads column by column.
+    numbers = np.empty(bounds.shape[1::-1]).T  # Each column is contiguous, because the caller also reads column by column.
     dots = 0
     before = np.concatenate([[0], bounds[:-1, -1, 1]])  # the end of the previous number
     for column in range(bounds.shape[1]):
@@ -347,7 +347,7 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
         lengths: the number of characters of each number.
         longest: the largest of these lengths.
         decimals: the number of digits after the dot; ``None`` if there is no dot.
-        blank: the number of characters before the end of each number that contain only this number and blanks.
+        blank: before the end of each number, this many characters are digits of the number or blanks.
     """
     import numpy as np
 
@@ -366,9 +366,9 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
 
 
 def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, decimals: int | None = None) -> Integers:
-    """Return the whole numbers whose characters fit into machine words of this size. If ``lengths`` is ``None``, only blanks are before the numbers.
+    """Return the whole numbers that end before these offsets. The characters of each number must fit into a machine word of this size.
 
-    Steps inside each word combine neighbouring digits: pairs, then fours, then all eight.
+    If ``lengths`` is ``None``, all other characters in the word are blanks. Steps inside each word combine neighbouring digits: pairs, then fours, then all eight.
     Source: Lemire, "Quickly parsing eight digits" (2018).
     """
     import numpy as np
@@ -381,7 +381,7 @@ def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, 
     beginning = np.ndarray((len(text) - size + 1,), dtype=kind, buffer=text, strides=(1,))  # the machine word that begins at each character
     word: Any = beginning[ends - size]
     if lengths is not None:
-        before = (8 * (size - lengths)).astype(kind)  # The number of bits before the number. The first character is in the lowest bits.
+        before = (8 * (size - lengths)).astype(kind)  # How many of the lowest bits belong to characters before the number.
         word >>= before
         word <<= before
     word &= constant(0x0F0F0F0F_0F0F0F0F)  # Blanks become 0.

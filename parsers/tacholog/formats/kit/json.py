@@ -57,7 +57,7 @@ class JsonObject(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The path, under the name that it had in version 0.4.0."""
+        """The path. Version 0.4.0 had only this name for it."""
         return self.path
 
     def found(self, what: JsonResult) -> Finding:
@@ -82,10 +82,11 @@ class JsonObject(NamedTuple):
         return value if isinstance(value, str) else None
 
     def number(self, name: str, metric: str, statistic: str, unit: float = 1.0, *, is_binned: bool = False) -> Number | None:
-        """Return the number of a record; ``None`` if the object has no number with this name. ``unit``: the printed unit in the metric's unit.
+        """Return the number of a record; ``None`` if the object has no number with this name.
 
-        The number stores its line. Its resolution is the unit of its last printed digit. If it ``is_binned`` (a percentile from a histogram), it has
-        more digits than were measured, and its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
+        The printed value is multiplied by ``unit`` to convert it to the unit of the metric. The number stores its line. Its resolution is the unit of
+        its last printed digit. If ``is_binned`` is true (a percentile from a histogram), the number has more digits than were measured, and its
+        resolution is unknown. A number below zero is impossible. A printed 0 may be an exact 0.
         """
         value = self.real(name)
         if value is None:
@@ -319,9 +320,10 @@ def json_findings(
 
     Args:
         lines: the lines of the log. Lines outside of documents stay unknown.
-        results: for the path of each object that is a result (``jobs/[]``), the function that reads it. A damaged object is a broken line and is not
-            given to the function.
-        facts: takes the path and the value of each other member; returns the facts about the run that the member states, or ``None``.
+        results: the functions that read results. The key is the path of the object that is a result, such as ``jobs/[]``. A damaged object is a
+            broken line, and no function gets it.
+        facts: a function that gets the path and the value of each other member. It returns the facts about the run that the member states, or
+            ``None``.
     """
     reader = JsonReader(results.__contains__)
     for line in lines:
