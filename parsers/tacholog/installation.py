@@ -42,7 +42,7 @@ def _resource(in_checkout: str, in_wheel: str) -> Path:
 _NAMED = 3
 Extra = Literal["diff", "site", "cluster"]
 _DIFF = ("numpy", "pandas", "duckdb", "hdrh", "jinja2", "markupsafe", "pebble")
-#: The packages that each extra installs, by the names for import.
+#: The packages that each extra installs. Their names are the names for ``import``.
 PACKAGES: dict[Extra, tuple[str, ...]] = {
     "diff": _DIFF,
     "cluster": (*_DIFF, "dask", "distributed"),

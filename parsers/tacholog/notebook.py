@@ -24,7 +24,7 @@ class LoadedRuns(Dataset, frozen=True):
             over: the axis, a field of numbers; empty: no axis.
             by: fields that divide the table.
             metric: as in ``latency:p99``; empty: the metric that most runs have.
-            where: fields, each with the only value of it that is used.
+            where: fields, each with a value. Only results with these values are used.
 
         Returns:
             One row for each case: its fields, then ``value`` (the median over its runs, which is the value of one run), ``low`` and ``high`` (the

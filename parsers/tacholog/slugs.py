@@ -27,15 +27,18 @@ def slug(text: str) -> str:
 
 
 def path_slug(path: str) -> str:
-    """Return a document name for a path inside the data. Different paths get different names. A name is never also a folder of another name."""
+    """Return a document name for a path inside the data. Different paths get different names.
+
+    A document never has the same file name as a folder of another document.
+    """
     *folders, name = path.split("/")
     parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in (*(_END_OF_FILE.sub("-", folder) for folder in folders), name)]
     plain = "/".join(part or "-" for part in parts)
-    # A path that already ends like a name with a hash gets a hash too.
+    # A path may end like a name with a hash. It gets a hash, too, so that it differs from such names.
     return plain if plain == path and not _HASHED.search(plain) else _with_hash(plain, path)
 
 
 def _with_hash(plain: str, text: str) -> str:
     mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     folder, sep, name = plain.rpartition("/")
-    return f"{folder}{sep}{name[:_MAX_LENGTH].rstrip('-')}-{mark}" if plain else mark  # Two hyphens in a row occur only in names of parts.
+    return f"{folder}{sep}{name[:_MAX_LENGTH].rstrip('-')}-{mark}" if plain else mark  # Only names of parts may contain two hyphens in a row.

@@ -38,7 +38,7 @@ class _SafeStream:
 
     @property
     def encoding(self) -> str:
-        """The encoding of the stream; UTF-8 instead of ASCII, because click would bypass this object for ASCII."""
+        """The encoding of the stream. For a stream in ASCII, it is UTF-8: otherwise click would not write through this object."""
         encoding = self.stream.encoding or "utf-8"
         return "utf-8" if encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else encoding
 

@@ -90,7 +90,7 @@ STATES = {
 
 
 class _Kind(NamedTuple):
-    """A kind of client: the metrics of its rates, and the basis of the times of its calls."""
+    """A kind of client. It determines the metrics of the rates, and the basis of the times of calls."""
 
     definition: str
     side: Side
@@ -259,7 +259,7 @@ class _BenchReport:
         self._clients: list[Line] = []  # lines of clients whose kind is unknown so far
         self._last_client = 0
         self._of_clients = ""  # the kind of the clients on the next lines
-        self._of_calls = ""  # the kind of the clients; the next line may have the times of all these clients together
+        self._of_calls = ""  # the kind of clients whose times the next line may state, for all of them together
         self._has_calls = False  # whether the rows of the CSV file have times
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -350,7 +350,7 @@ class _BenchReport:
     def _records(self, line: Line, cells: dict[str, Cell], label: str, client: str | None, samples: int | None) -> Iterator[Finding]:
         """Yield the records of a client, or of all clients together.
 
-        Times until the acknowledgement are a separate record, because they have a basis.
+        If the times of the calls have a basis, because they are times to acknowledgement, they are a separate record.
         """
         kind = _KINDS[label]
         fits = self._fits(label, cells)
@@ -460,9 +460,9 @@ def _ascend(cells: Mapping[str, Cell]) -> bool:
 
 
 def _size(total: int, rate: int, bytes_per_s: float) -> int | None:
-    """Return the message size: it divides the total bytes, and it matches the printed rate, which is cut off to a whole number.
+    """Return the message size; ``None`` if several sizes are possible.
 
-    ``None`` if several sizes are possible.
+    The total bytes must be a multiple of the size, and the size must match the printed rate, which is cut off to a whole number.
     """
     if rate == 0:
         return None

@@ -18,7 +18,7 @@ from tacholog.formats.kit.lines import DAYS, MONTHS
 
 Surety = Literal["certain", "likely", "possible"]
 
-_LOOKED_AT = 4096  # In characters: in this start of the log, the first lines are searched for a prefix.
+_LOOKED_AT = 4096  # The number of characters in which the first lines are searched for a prefix.
 _FIRST_LINES = 12
 _SEEN_LINES = 2000  # In a longer log, only this number of lines determines the prefix.
 _JUDGED, _JUDGED_LINES = 1 << 16, 400  # The formats get at most this number of characters and lines.
@@ -184,10 +184,12 @@ def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
 
 
 def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines have but too many lines lack, the number of lines with this prefix, and the number of lines that are not blank.
+    """Return a prefix that many lines have, but too few lines for `prefix_of`; ``None`` if there is no such prefix.
 
-    If the tool itself may print a part, such as a word, the part is a prefix only if no format fits the log with it, and a format fits the log
-    without it. If the formats recognise at least as many lines with the part as without it, the tool prints the part, so it is no prefix.
+    Also return the number of lines with this prefix, and the number of lines that are not blank.
+
+    The tool itself may print a part, such as a word. Such a part is a prefix only if no format fits the log with the part, and a format fits the log
+    without it. The result is also ``None`` if the formats recognise at least as many lines with the prefix as without it: then the tool prints it.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
@@ -232,9 +234,9 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
 
 
 def _chosen(lines: Sequence[str], first: Sequence[str], queries: FormatQueries) -> Prefix | None:
-    """Return the prefix whose removal lets the formats recognise the most of the first lines.
+    """Return the best prefix: if it is removed, the formats recognise more of the first lines than if another prefix is removed.
 
-    A certain prefix is returned even if they recognise no line.
+    A prefix that is certain is returned even if the formats recognise no line.
     """
     indentation = _with_indentation((), lines, every=True)
     behind, _ = _common([*_behind(indentation, lines)], _SHARE)
@@ -262,7 +264,7 @@ def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
 def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
     """Yield possible prefixes, the likeliest prefix first.
 
-    If the formats recognise equally many lines without two prefixes, the first prefix is used.
+    `_chosen` returns the best of them. Of equally good prefixes, it returns the first.
     """
     yield parts[:sure]
     yield ()
@@ -274,7 +276,10 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
-    """Add the indentation that every line has after these parts, or, if ``every`` is false, that nearly every line has."""
+    """Return these parts, followed by the indentation that every line has after them.
+
+    If ``every`` is false, nearly every line must have this indentation.
+    """
     widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it always matches
     if not widths:
         return parts
@@ -305,7 +310,7 @@ def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
 
 
 def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
-    """Return the parts with which at least this share of the lines begins, and the number of lines that begin with the first of these parts."""
+    """Return the parts with which at least this share of the lines begins. Also return the number of lines that begin with the first part."""
     chains = Counter(_chain(line) for line in lines)
     chosen: tuple[int, ...] = ()
     count, least = 0, share * len(lines)

@@ -235,7 +235,10 @@ def _samples(rows: dict[str, FigureRow]) -> int | None:
 
 
 def _complete(rows: dict[str, FigureRow]) -> bool:
-    """Whether all rows are present that the tool always prints together: size and time with other parameters, and a rate with counts."""
+    """Whether the block has all rows that the tool always prints together.
+
+    A block with the row ``timeout`` also has size and time. A block with counts also has a rate.
+    """
     defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
     counted = any(name.endswith("_msgs") for name in rows)
     return defaults and (not counted or "msg_rate" in rows)
@@ -259,12 +262,10 @@ def _times(rows: dict[str, FigureRow]) -> list[FigureRow]:
 
 
 def _times_differ(rows: dict[str, FigureRow]) -> float:
-    """Return the share by which the times of the sides may differ.
+    """Return how much the times of the two sides may differ, as a share of the time.
 
-    Each side counts clock ticks, and each figure is computed from the time of one side or of both sides.
-
-    If the times are not printed, the time of each side may be wrong by one tick. If the planned time is not printed either, the share is unknown, and
-    0 is returned.
+    Each figure is computed from the time of one side or of both sides. If the block states the times, they are compared. Otherwise the time of each
+    side may be wrong by one clock tick, in relation to the planned time. If the planned time is not stated either, 0 is returned.
     """
     values = [row.value for row in _times(rows)]
     if values:
@@ -303,7 +304,7 @@ def _digits(row: FigureRow) -> int:
 
 
 def _close(value: float, expected: float, slack: float, *rows: FigureRow) -> bool:
-    """Whether two values are equal within the rounding of their figures. If the user asked for it (-e), figures have fewer than three digits.
+    """Whether two values are equal within the rounding of their figures.
 
     Args:
         value: a value.
@@ -382,7 +383,7 @@ _ANY_ORDER = frozenset(f"{prefix}{name}" for name in _PARAMETERS for prefix in (
 _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait", "send_errors", "recv_errors", "errors", "max_cqe"})
 
 _ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
-_SCALED = 4  # A figure with a unit has fewer digits before its decimal point, and no comma.
+_SCALED = 4  # The tool scales figures with a unit: they have fewer digits before the point than this, and no comma.
 _LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # Other programs print "x = y" with single blanks.
 _VALUE = re.compile(
     r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"
@@ -472,7 +473,10 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
 
 
 def _lasting(names: set[str]) -> list[str]:
-    """Return the names of the figures that are never 0: the tool always prints them. If there is only one direction, the names do not contain it."""
+    """Return the names of the figures that are never 0, so that the tool always prints them.
+
+    If there is only one direction, it is removed from the names.
+    """
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
     return sorted(never_zero if len(directions) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in never_zero))

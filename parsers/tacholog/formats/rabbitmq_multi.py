@@ -83,7 +83,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Scenarios(Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]]):
-    """A mapping from the path of a sample to the function that reads it, and the current scenario. The name of a scenario may be any text."""
+    """A mapping. A key is the path of a sample, and the value is the function that reads the sample.
+
+    The mapping also stores the current scenario. The name of a scenario may be any text.
+    """
 
     def __init__(self) -> None:
         self._path = ""

@@ -106,7 +106,10 @@ _UNMEASURED = {"0"}
 
 
 class _Measured(NamedTuple):
-    """The numbers of a second, or of a whole test: the rates by name, and for each kind of latency the names, values and unit."""
+    """The numbers of a second, or of a whole test.
+
+    ``rates`` has a rate for each name. ``latencies`` has the names, values and unit of each kind of latency.
+    """
 
     rates: Mapping[str, Cell]
     latencies: Mapping[str, tuple[Sequence[str], Sequence[Cell], str]]

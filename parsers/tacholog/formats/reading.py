@@ -38,7 +38,7 @@ from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.records import Facts, Histogram, Number, Record
 
-MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may set. A line is stored in memory as a whole.
+MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may set for the length of a line. Each line is stored in memory as a whole.
 #: Whether many lines can be read as arrays. Without NumPy, each line is read by itself: the findings are the same, but long logs take longer.
 HAS_ARRAYS = find_spec("numpy") is not None
 LOOKS = 16  # After a doubtful line, the other lines of its sequence are read as arrays again. After this many tries, they are read one by one.
@@ -113,11 +113,12 @@ class Scan:
         return cast("Iterator[Event]", self.events())
 
     def events(self, wanted: Callable[[Record], bool] | None = None) -> Iterator[Event | RecordBlock]:
-        """Yield every event. If blocks of records are on the same lines, their events are sorted by line.
+        """Yield every event. If the records of several blocks are on the same lines, their events are sorted by line.
 
-        If ``wanted`` is false for the first record of a block, the block is yielded as a whole. With ``wanted``, many lines of chatter are one event.
+        With ``wanted``, many lines of chatter are one event. If ``wanted`` returns false for the first record of a block, the block is yielded as a
+        whole.
         """
-        blocks: list[Iterator[Event]] = []  # Several blocks may alternate on the same lines.
+        blocks: list[Iterator[Event]] = []  # Blocks whose records may alternate on the same lines.
         for batch in self.batches():
             if isinstance(batch, RecordBlock) and wanted and not wanted(batch.like):
                 yield batch
@@ -218,7 +219,7 @@ class Scan:
             raise
 
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
-        """Yield those lines of a sequence that the format must read. Each other line becomes a record like the record of the line before it."""
+        """Yield the lines of a sequence that the format must read. All other lines become records like the record of the last yielded line."""
         index, tries = 0, 0
         while index < run.count:
             line, self._latest = run.line(index), None
@@ -232,7 +233,10 @@ class Scan:
             index += 1
 
     def _record_on(self, line: Line) -> Record | None:
-        """Return the record that the format found on this line; ``None`` if it found no record. The format must not have got a later line."""
+        """Return the record that the format found on this line; ``None`` if it found no record.
+
+        This is correct only until the format gets the next line.
+        """
         finding = self._latest
         return (
             finding.what
@@ -323,7 +327,7 @@ class Scan:
         return block
 
     def _event_of_pieces(self, finding: Finding) -> Event:
-        """Claim the lines of a finding, and return its event. The format got some of these lines together."""
+        """Claim the lines of a finding, and return its event. Some of these lines are in sequences that the format got together."""
         pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
         first, last = (piece.line(index) if isinstance(piece, Lines) else piece for piece, index in ((pieces[0], 0), (pieces[-1], -1)))
@@ -488,7 +492,10 @@ def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) ->
 
 
 def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
-    """Return the offset on a line of the log for an offset in the text that the format got; ``None`` if the two texts differ."""
+    """Return the offset on the line of the log; ``None`` if the format got a text that cannot be found on this line.
+
+    ``offset`` is the offset in the text that the format got.
+    """
     before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
     if line.text.startswith(seen_text):
         return before + offset

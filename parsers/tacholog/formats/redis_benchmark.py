@@ -74,7 +74,7 @@ _ROW = re.compile(rf'"(?P<test>[^"]{{1,400}})","{_RATE}",' + ",".join(rf'"(?P<{n
 _IS_ROW = re.compile(r'"[^"]{1,400}","')
 _QUIET = re.compile(rf"(?P<test>\S[^\r]{{0,400}}?): {_RATE} requests per second(?:, p50=(?P<p50>{_MS}) msec)?")
 _OWN_NAME = re.compile(r"[A-Z][A-Z0-9_]{1,30}(?: \([A-Za-z0-9 ]{1,60}\))?")
-_WITH_VALUE = ("SET", "LPUSH", "RPUSH", "HSET", "XADD")  # Other commands send no value, or several values, of the printed size.
+_WITH_VALUE = ("SET", "LPUSH", "RPUSH", "HSET", "XADD")  # They send one value of the printed size. Other commands send none, or several.
 _FAILED = re.compile(r"Could not connect to (?:Redis|server|Valkey) at .{1,200}|Error from server: .{1,300}|Error: .{1,300}")
 _CHATTER = re.compile(r"WARNING: .{1,300}|\s*|[^\r]{1,400}: rps=.{1,100}")
 _COUNT = "[1-9][0-9]{0,14}"
@@ -139,7 +139,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record for each command."""
     has_head, report = False, _CommandReport()
     for line in lines:
-        text = line.text.rpartition("\r")[2].rstrip()  # The text that the tool printed over its progress.
+        text = line.text.rpartition("\r")[2].rstrip()  # The tool overwrites its progress. Only the last text counts.
         if report.is_open or _LINES["title"].fullmatch(text):
             yield from report.take(line, text)
             if report.has_taken:
@@ -209,7 +209,7 @@ class _CommandReport:
         return _FOLLOWS.get(self._kind, ("title",))
 
     def _fits(self, kind: str, cells: Mapping[str, Cell]) -> bool:
-        """Whether the values of a row of a distribution are at least those of the row before it; true for other lines."""
+        """Whether each value of a row of a distribution is at least as large as in the previous row; true for all other lines."""
         if kind not in ("row", "old row") or self._kind != kind:
             return True
         return all(float(cells[name]) >= float(self._cells[name]) for name in ("percent", "value", "count", "slowest") if name in cells)

@@ -22,7 +22,7 @@ _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
-_LONGEST_GAP = 40  # If more characters are between two words, a quote leaves them out. In a hostile log, there may be thousands.
+_LONGEST_GAP = 40  # In characters. A quote leaves out a longer text between two words.
 _CANDIDATES = 3  # The number of formats that a message names if no format fits a log.
 _WORD = re.compile(r"[A-Za-z0-9_/]+")
 _SPECIFIC = re.compile(r"[A-Za-z].{3}")
@@ -100,7 +100,7 @@ def installed() -> InstalledFormats:
 
 
 def _way_out(error: BaseException) -> str:
-    """Return a hint for a format that imports a module that Tacholog does not have, for example because it was written for an older version."""
+    """Return a hint, if a format imports a module of Tacholog that does not exist. The format may be for an older version."""
     is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
     return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
 
@@ -227,7 +227,10 @@ def any_fits(lines: Sequence[str], names: Collection[str] | None = None) -> bool
 
 
 def lines_known(lines: Sequence[str]) -> int:
-    """Return how many of the first lines of a log a fitting format claims: the largest number of any fitting format, or -1 if no format fits."""
+    """Return how many of these first lines of a log a fitting format claims; -1 if no format fits.
+
+    If several formats fit, the largest number is returned.
+    """
     head = "\n".join(lines)
     return max((_claimed_by(module, lines) for module in formats().values() if _ask(module, head).fits), default=-1)
 
@@ -255,7 +258,7 @@ def detect(head: str) -> str:
     """
     if not head:
         raise UnreadableInput("the file is empty")
-    plain = "\n".join(line.rstrip(" \t\r") for line in head.split("\n"))  # Formats get lines without trailing blanks, too; see `reading`.
+    plain = "\n".join(line.rstrip(" \t\r") for line in head.split("\n"))  # `reading` also removes trailing blanks.
     expanded = plain.expandtabs() if "\t" in plain else plain
     answers = {name: _ask(module, expanded if expands_tabs(module) else plain) for name, module in formats().items()}
     fitting = [name for name, detected in answers.items() if detected.fits]
@@ -274,11 +277,10 @@ def detect(head: str) -> str:
 
 
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
-    """Return the formats that match the log best, beginning with the best format.
+    """Return the formats that match the log best, the best format first. Each has a quote from the log.
 
-    Each comes with two neighbouring words that are both in the log and in the format.
-
-    The words of a format are those that it quotes in ``wants``. A single word is no evidence, because it also occurs in prose.
+    The quote has two neighbouring words, which are also neighbours in a text that the format quotes in ``wants``. A single word is no evidence,
+    because it also occurs in prose.
     """
     own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
     shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)

@@ -359,9 +359,9 @@ def why_no_text(head: bytes) -> str | None:
 
 
 def utf16_of(head: bytes) -> str | None:
-    """Return the name in ``iconv`` of the UTF-16 encoding of bytes; ``None`` for other encodings.
+    """Return the name of the UTF-16 encoding of bytes, as ``iconv`` needs it; ``None`` for other encodings.
 
-    Without a byte-order mark, every second byte is NUL.
+    The bytes may have no byte-order mark. Then every second byte of UTF-16 is zero.
     """
     if head.startswith(UTF16_MARKS):
         return "UTF-16"
@@ -374,7 +374,10 @@ def utf16_of(head: bytes) -> str | None:
 
 
 def _is_tar(head: bytes) -> bool:
-    """Whether bytes begin like a tar archive. The header of an archive contains the sum of its bytes; the bytes of the sum itself count as blanks."""
+    """Whether bytes begin like a tar archive.
+
+    The header of an archive contains the sum of its bytes. In this sum, the bytes of the field for the sum count as blanks.
+    """
     header = head[:_TAR_HEADER]
     checksum = header[_TAR_SUM].strip(b" \0")
     if len(header) < _TAR_HEADER or not checksum.isdigit() or not header[0]:

@@ -25,7 +25,7 @@ class WaitingLines:
     Attributes:
         reached: the number of the last line that the format got.
         late: lines that the format did not claim in time; they wait to be reported.
-        stretch: if ``late`` is full, the numbers of the first and of the last further late line, and their count.
+        stretch: the late lines for which ``late`` has no space: the number of the first line, the number of the last line, and the count.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,10 @@ class WaitingLines:
         self.reached = run.number + run.count - 1
 
     def text(self, line: Line) -> str:
-        """Return the text of a line as it is in the log. If the line was claimed before, return the text that the format got."""
+        """Return the text of a line as it is in the log.
+
+        If the line was claimed before, this text is not stored any more, and the text that the format got is returned.
+        """
         return self._lines.get(line.number, line).text
 
     def claim(self, number: int) -> Line | None:
@@ -78,9 +81,9 @@ class WaitingLines:
         return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
 
     def claim_places(self, lines: Lines, indices: NDArray[np.int64]) -> bool:
-        """Claim some of the latest lines that the format got together.
+        """Claim the lines with these indices, and return true.
 
-        Return whether all of them are among the latest lines, and none was claimed before.
+        Return false, and claim no line, if a line is not among the latest lines that the format got together, or if it was claimed before.
         """
         import numpy as np
 
@@ -101,7 +104,7 @@ class WaitingLines:
         self.late, self.stretch, self._late_characters = [], None, 0
 
     def _settle(self) -> None:
-        """Let the unclaimed lines among the latest lines wait like single lines."""
+        """Store each unclaimed line of the latest lines as a single waiting line."""
         run, claimed = self._run, self._claimed
         self._run, self._claimed = _NO_RUN, bytearray()
         index = claimed.find(0)

@@ -108,7 +108,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _wanted(cells: dict[str, Cell]) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of the lines that may be next in a block with these numbers."""
+    """Return the patterns of the possible next lines of a block. ``cells`` are its numbers so far."""
     if "size" not in cells:
         return (_SIZE,)
     if "count" not in cells:
@@ -153,9 +153,9 @@ def _throughput(cells: dict[str, Cell]) -> Record | Broken:
 
 
 def _agree(rate: Cell, bits: Cell, size: int, mega: float) -> bool:
-    """Return whether the two rates are equal, if an Mb has this number of bits.
+    """Return whether the rate in messages and the rate in Mb are equal, if an Mb has this number of bits.
 
-    The rate may be cut off before its last digit, and the bits may be computed from the cut rate or from the full rate.
+    The message rate may be cut off after its last digit. The tool may have computed the rate in Mb before or after this.
     """
     bit_per_s = float(bits) * mega
     most = unit_of_last_decimal(rate) * size * 8 + unit_of_last_decimal(bits) * mega + 1e-6 * bit_per_s

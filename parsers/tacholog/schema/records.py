@@ -1,4 +1,4 @@
-"""The records: one result of a log each, and the facts that a log states about its whole run.
+"""The records, which are the results of a log, and the facts that a log states about its whole run.
 
 A record has the conditions that the log states for it, and its numbers. The table ``results`` holds the same, one row for each number. Every metric
 has one unit (`tacholog.schema.metrics.METRICS`). ``None`` means unknown everywhere; it is never replaced by zero or by a guess.

@@ -113,7 +113,7 @@ def _has_units(cells: BlockValues, units: list[str]) -> bool:
 
 
 def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | None:
-    """Return the number that eCAL calls throughput: size divided by latency. ``None`` if its rows contradict each other.
+    """Return the number that eCAL calls throughput: size divided by latency. ``None`` if the rows of the block contradict each other.
 
     The number is read from the row with the finest unit.
     """

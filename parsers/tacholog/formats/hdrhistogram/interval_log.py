@@ -103,7 +103,7 @@ def _record(
     """Return the statistics of buckets. The key of a bucket is its highest value and its width."""
     ordered = sorted(buckets.items())
     count = sum(buckets.values())
-    doubled_middles = [(2 * upper - width + 1, samples) for (upper, width), samples in ordered]  # twice the middle of each bin, which may end with .5
+    doubled_middles = [(2 * upper - width + 1, samples) for (upper, width), samples in ordered]  # twice the middles, because a middle may end with .5
     total = sum(middle * samples for middle, samples in doubled_middles)
     squares = sum(middle * middle * samples for middle, samples in doubled_middles)
     (lowest, lowest_width), (highest, highest_width) = ordered[0][0], ordered[-1][0]

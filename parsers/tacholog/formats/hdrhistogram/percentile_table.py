@@ -124,7 +124,7 @@ class PercentileTable:
         unit, fine = self._unit or 1.0, 2 / int(buckets["sub"])  # The largest width of a bucket, as a share of its value.
         footers = {name: Cell(match[name], match.start(name), line.number) for name, match, line in self._of_footers(mean, largest)}
         numbers = [_scaled("mean", float(footers["mean"]), 0.0, footers["mean"], unit)]
-        if largest["total"]:  # Only the Python library prints no total. Its deviation is not scaled, so it is not read.
+        if largest["total"]:  # The Python library prints "TotalCount". Its deviation is not scaled, so it is not read.
             numbers.append(_scaled("std", float(footers["std"]), 0.0, footers["std"], unit))
         first = self._rows[0]
         numbers.append(_scaled("min", first.value, first.value * fine, first.cell, unit))
@@ -152,7 +152,7 @@ def _is_complete(rows: Sequence[_PercentileRow], total: int) -> bool:
 def _follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> bool:
     """Whether each level follows from the level before it.
 
-    If ``are_halved`` is true, the step is halved each time that the distance to 100 % has halved. Otherwise each step is a fixed share of the distance.
+    If ``are_halved``, the step is halved each time that the distance to 100 % has halved. Otherwise each step is a fixed share of this distance.
     """
     ticks = round(1 / (2 * rows[1].level)) if len(rows) > 1 and 0 < rows[1].level < 1 else 1
     level = 0.0  # The printed level is not used, because the C port prints only six decimals.

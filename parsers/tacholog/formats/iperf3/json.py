@@ -137,7 +137,7 @@ class TestResults:
         return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
     def _participant(self, path: str, members: Mapping[str, JsonScalar]) -> str | None:
-        """Return the name of the participant: the direction if the server sends, and the stream. ``None`` for neither of them.
+        """Return the participant as a text: the direction if the server sends, and the stream; ``None`` if it states neither.
 
         The result of a sum names no stream.
         """
@@ -149,7 +149,7 @@ class TestResults:
         return self._version is not None and self._version < version
 
     def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
-        """Return the rule that makes the record of the result; ``None`` if a member is missing without which no rule can be chosen."""
+        """Return the rule that makes the record of the result; ``None`` if a member that decides this is missing."""
         kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
         is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
@@ -178,7 +178,7 @@ class TestResults:
         return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
     def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether the name of a UDP result and its member ``sender`` contradict each other, such as a received sum from the sender."""
+        """Whether a UDP result contradicts itself: its name and its member ``sender`` state different sides."""
         says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
@@ -260,12 +260,12 @@ class _Timing(NamedTuple):
     """How rate, bytes and times of a result are related.
 
     Attributes:
-        of_one_side: whether bytes and rate belong to the same side. In a row for both sides, the bytes are those of one side, and the rate is computed
-            from the time of the other side.
+        of_one_side: whether bytes and rate belong to the same side. In a row for both sides, the bytes are those of one side, and the rate is
+            computed from the time of the other side.
         has_all_digits: whether rates and times are printed with all digits; otherwise with six digits.
         has_two_times: whether the result has the times of two hosts: ``end`` is the receiver's time, ``seconds`` the time of the host that prints.
-            These two times may differ by any amount. Only the receiver of a TCP stream has two times: ``iperf_print_results`` in ``iperf_api.c`` prints
-            ``receiver_time`` as end, ``end_time`` as seconds, and computes the rate from ``receiver_time``.
+            These two times may differ by any amount. Only the receiver of a TCP stream has two times: ``iperf_print_results`` in ``iperf_api.c``
+            prints ``receiver_time`` as end, ``end_time`` as seconds, and computes the rate from ``receiver_time``.
     """
 
     of_one_side: bool

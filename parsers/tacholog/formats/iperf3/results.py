@@ -1,8 +1,8 @@
 """The results of iperf3, from text and from JSON: their numbers, the checks of these numbers, and the known facts about the test.
 
-The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names. Their number of
-decimals is not stored, because they have all digits or six digits. With six digits, ``rate_step`` and similar names contain the unit of the last digit. ``Sat, 21 Nov 2026 01:53:10
-GMT`` in JSON and after ``Time:`` is in UTC. With ``--timestamps``, each line begins with a time: see `Line.time`.
+The text of a test with one stream can have hundreds of thousands of interval rows. Figures of JSON have the same names as figures of text, but no
+number of decimals, because they have all digits or six digits. If they have six digits, ``rate_step`` and similar names contain the unit of the last
+digit. ``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and after ``Time:`` is in UTC. With ``--timestamps``, each line begins with a time: see `Line.time`.
 Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
 

@@ -176,7 +176,7 @@ class TextReport:
             self.client_is_running |= text.startswith("Connecting")
             if (
                 line.time and self._is_server and not self._is_server_output
-            ):  # The time of a client's first line is its start. A server may wait for a client for a long time.
+            ):  # This is the start of the test: a server may have waited for its client for a long time.
                 yield Finding(line, Facts(start_time=line.time))
                 return
         elif stream := _STREAM.fullmatch(text):
@@ -349,7 +349,7 @@ class TextReport:
         return number if number and not remainder else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
-        """Return the name of the participant: the direction if the server sends, and the stream. ``None`` for neither of them.
+        """Return the participant as a text: the direction if the server sends, and the stream; ``None`` if it states neither.
 
         The stream is named only if there are several streams in its direction, and not for their sum.
         """

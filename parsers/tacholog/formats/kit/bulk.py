@@ -368,7 +368,9 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
 def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, decimals: int | None = None) -> Integers:
     """Return the whole numbers that end before these offsets. The characters of each number must fit into a machine word of this size.
 
-    If ``lengths`` is ``None``, all other characters in the word are blanks. Steps inside each word combine neighbouring digits: pairs, then fours, then all eight.
+    If ``lengths`` is ``None``, all other characters in the word are blanks.
+
+    Steps inside each word combine neighbouring digits: pairs, then fours, then all eight.
     Source: Lemire, "Quickly parsing eight digits" (2018).
     """
     import numpy as np

@@ -82,9 +82,9 @@ class JsonObject(NamedTuple):
         return value if isinstance(value, str) else None
 
     def number(self, name: str, metric: str, statistic: str, unit: float = 1.0, *, is_binned: bool = False) -> Number | None:
-        """Return the number of a record; ``None`` if the object has no number with this name.
+        """Return the number of a record; ``None`` if there is none with this name. ``unit`` converts the printed value to the metric's unit.
 
-        The printed value is multiplied by ``unit`` to convert it to the unit of the metric. The number stores its line. Its resolution is the unit of
+        The number stores its line. Its resolution is the unit of
         its last printed digit. If ``is_binned`` is true (a percentile from a histogram), the number has more digits than were measured, and its
         resolution is unknown. A number below zero is impossible. A printed 0 may be an exact 0.
         """
@@ -123,7 +123,7 @@ class _OpenValue:
         self.members: dict[str, JsonMember] = {}
         self.lines: list[Line] = []
         self.count = 0  # the number of elements of a list
-        self.expects = "first"  # first, key, colon, value or next
+        self.expects = "first"  # what may be next: "first" (the first item, or the end), "key", "colon", "value", or "next" (a comma, or the end)
         self.is_damaged = False
         self.damaged_line: Line | None = None
 

@@ -97,7 +97,10 @@ class Cell(str):
 
     @classmethod
     def named(cls, match: re.Match[str], shift: int = 0, line: int | None = None) -> dict[str, Cell]:
-        """Return the named groups of a match as cells. ``shift`` is the number of characters on the line before the text that was matched."""
+        """Return the named groups of a match as cells.
+
+        ``shift``: if only a part of a line was matched, the number of characters before this part.
+        """
         return {name: cls(match[name], match.start(name) + shift, line) for name in match.re.groupindex if match[name] is not None}
 
     @classmethod
@@ -135,7 +138,7 @@ class Detected(NamedTuple):
 
 
 class LineStart:
-    """A pattern to search for at the start of lines, for ``detect``. It may match beyond the line, and ``$`` is the end of any line."""
+    """A pattern that the start of a line must match, for ``detect``. It may span several lines, and ``$`` matches at the end of each line."""
 
     def __init__(self, pattern: str) -> None:
         # Searching for a line feed is faster than trying "^" at each character, and every log is tried with every format.

@@ -15,7 +15,7 @@ from tacholog.schema.records import Bound, Number
 DIGITS = 6  # By default, an output stream of C++ prints this number of significant digits.
 COUNT_LIMIT = 2**63  # Every count and size is below this limit. A larger printed number is a negative number that was printed as unsigned.
 MICROSECOND = 1000.0  # in nanoseconds
-VALUE_LIMIT = 1e21  # 2^64 bytes have fewer bits than this, so it is larger than any counter, rate or time of a tool.
+VALUE_LIMIT = 1e21  # More than the number of bits in 2^64 bytes. So no counter, rate or time of a tool is larger.
 
 
 def printed(
@@ -29,7 +29,7 @@ def printed(
     line: int | None = None,
     cell: str | None = None,
 ) -> Number:
-    """Make a number that the tool rounded to ``resolution``, both in the metric's unit.
+    """Make a number that the tool rounded to ``resolution``. Both are in the unit of the metric.
 
     A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the line of the
     number, if its record spans several lines. ``cell`` is its printed text; a `Cell` also has its position.

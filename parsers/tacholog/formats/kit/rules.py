@@ -1,8 +1,8 @@
 """One declaration for a kind of line, used for one line and for many.
 
-A `LineRule` declares the form of such a line (a pattern with named groups), the number of the record in each group, its unit and rounding, and the
-conditions on the numbers. Conditions and computed numbers are expressions with operators: the kit applies them to the numbers of a single line, and
-to arrays with the numbers of many lines.
+A `LineRule` declares the form of such a line, which is a pattern with named groups. For each group, it declares the number of the record, its unit
+and its rounding. It also declares conditions on the numbers. Conditions and computed numbers are expressions with operators: the kit applies them to
+the numbers of a single line, and to arrays with the numbers of many lines.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ Expression = Callable[[Cells], Any]
 
 
 def every(conditions: Iterable[Any]) -> Any:  # noqa: ANN401 - a truth value, or an array of them
-    """Return whether all conditions hold; for arrays, where they hold."""
+    """Return whether all conditions hold. For arrays, the result is an array with one answer for each line."""
     return reduce(and_, conditions, True)
 
 
 def ascending(values: Sequence[Any]) -> Any:  # noqa: ANN401
-    """Return whether no value is below the previous value; for arrays, where this holds."""
+    """Return whether no value is below the previous value. For arrays, the result is an array with one answer for each line."""
     return every(low <= high for low, high in pairwise(values))
 
 
@@ -92,8 +92,8 @@ class Field(NamedTuple):
         statistic: one of `STATISTICS`, or a percentile.
         value: the group in which the number is printed, or an expression that computes it from other numbers. A computed number has no position on
             the line, and is exact unless it has a resolution.
-        unit: the printed unit in the unit of the metric; an expression, if the line names the unit; or the name of a value that is stated elsewhere
-            in the log, such as in the head of a table: see `LineRule.cells`.
+        unit: the factor that converts the printed value to the unit of the metric. If the line names the unit, it is an expression. If the unit is
+            stated elsewhere in the log, such as in the head of a table, it is the name of this value: see `LineRule.cells`.
         is_exact: whether the number was not rounded, such as a count.
         resolution: the step to which the number was rounded, in the unit of the metric; ``None``: the unit of its last printed decimal. An expression
             may return ``None`` if the number of the line was not rounded.
@@ -145,7 +145,7 @@ class Field(NamedTuple):
         return at_cell(number, cell)
 
     def column(self, cells: Cells, like: Number) -> NumberColumn | None:
-        """Return this number for many lines. The first line has the number ``like``. ``None`` if the unit cannot be determined."""
+        """Return this number for many lines; ``None`` if its unit cannot be determined. ``like`` is this number on the first line."""
         import numpy as np
 
         count, nothing = len(next(iter(cells.values()))), np.float64(np.nan)
@@ -302,7 +302,7 @@ class LineRule:
         return self.columns_of(cells, like)
 
     def columns_of(self, cells: Cells, like: Record) -> RecordColumns | None:
-        """Return the records of many lines with these numbers. The record of the first line is ``like``. ``None`` if a unit cannot be determined."""
+        """Return the records of many lines; ``None`` if a unit cannot be determined. ``like`` is the record of the first line."""
         import numpy as np
 
         fields = [field for field in self._fields if field.is_in(cells)]
@@ -316,7 +316,7 @@ class LineRule:
         return RecordColumns(self.valid(cells), sizes, counts, tuple(column for column in columns if column))
 
     def valid(self, cells: Cells, before: Cells | None = None) -> NDArray[np.bool_]:
-        """Return which of many lines are valid: by themselves, and after the previous line. ``before`` is the line before the first line."""
+        """Return whether each line is valid: by itself, and after the previous line. ``before`` is the line before the first of these lines."""
         import numpy as np
 
         valid = np.ones(len(next(iter(cells.values()))), dtype=np.bool_)

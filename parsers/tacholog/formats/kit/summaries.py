@@ -44,7 +44,7 @@ class Tally:
     """The intervals of one series so far: everything that a summary needs, in bounded memory."""
 
     def __init__(self, line: Line, record: Record) -> None:
-        """Start a series. Its first interval must also be added, like all others."""
+        """Start a series. ``line`` and ``record`` are its first interval. This interval is not counted until it is added by `add`."""
         self._first = self._last = line
         self.first = record  #: the first interval
         self._samples = 0
@@ -52,7 +52,7 @@ class Tally:
         self._weights: dict[tuple[str, str], Fraction] = {}
         self._extremes: dict[tuple[str, str], float] = {}
         self._resolutions: dict[tuple[str, str], float | None] = {}
-        self._below: set[tuple[str, str]] = set()  # Numbers that are printed as 0 in some interval: they are below the unit of their last digit.
+        self._below: set[tuple[str, str]] = set()  # Numbers that some interval prints as 0. A printed 0 is an upper bound.
         self._unknown: set[tuple[str, str]] = set()  # Numbers that some interval does not state, so their sum is unknown.
         self.stamp = -1e12  #: the time of the latest interval, on the clock of the tool
 
@@ -100,8 +100,8 @@ class Tally:
     def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Finding | None:
         """Return the summary, on the first and the last line of the series; ``None`` if no number can be computed from the intervals.
 
-        ``more`` are numbers from another source, which replace sums. ``partial``: rows are missing from the series. Then all numbers have the mark
-        `PARTIAL`; otherwise only numbers that some rows do not state have it.
+        ``more`` are numbers from another source, which replace sums. If ``partial`` is true, the series lacks rows, and all
+        numbers get the mark `PARTIAL`. Otherwise a number gets this mark only if some rows do not state it.
         """
         numbers = {(n.metric, n.statistic): n for n in (*self.numbers(), *more)}
         if loss := _loss(*(numbers.get((f"messages_{name}", "total")) for name in ("received", "lost"))):
@@ -134,7 +134,7 @@ class Tally:
                 value = float(self._sums[key] / self._weights[key])
             else:
                 continue
-            # Each bound was added as the unit of its last digit, so their mean is at most this unit. Only such a small mean is a bound too.
+            # A printed 0 was added as the unit of its last digit. A mean above this unit also contains other values, so it is no bound.
             is_bound = key in self._below and resolution is not None and value <= resolution
             numbers.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
         return numbers

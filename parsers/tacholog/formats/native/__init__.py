@@ -89,7 +89,7 @@ STATES = {
     "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s placement settings"),
 }
 
-# Formulas of numbers that a line does not print. The first formula is used whose fields are all on the line.
+# Formulas of numbers that a line does not print. If a number has several formulas, the first one is used for which the line has all fields.
 COMPUTED = {
     ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
     ("loss", "total"): ("lost / (received + lost)",),
@@ -180,7 +180,7 @@ class _NativeRun:
         return what if self._is_one_of_several else self._warmed_up(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
-        """Check that the numbers of trials ascend. A repeated line is no second trial."""
+        """Check that the index of a trial is larger than that of all earlier trials. A repeated line is no second trial."""
         try:
             index = count(fields, "index")
         except (KeyError, ValueError) as error:
@@ -189,7 +189,10 @@ class _NativeRun:
         return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
     def _warmed_up(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with the outcome of the warm-up of its size. Resource usage also gets the number of round trips."""
+        """Return the content of a line. If it is a record, it gets the outcome of the warm-up of its size.
+
+        The resources of a latency test also get the number of round trips.
+        """
         size = fields.get("payload_bytes", "")
         if kind == "warmup":
             outcome, messages = fields.get("outcome", ""), _MESSAGES.fullmatch(fields.get("messages", ""))
@@ -336,7 +339,7 @@ _KINDS: Mapping[str, _Reader] = {
     "memory": _memory,
     "start": _start,
     "histogram": _histogram,
-    "warmup": lambda _: None,  # The outcome is a condition of later results.
+    "warmup": lambda _: None,  # The outcome of the warm-up is stored, as a condition of later results.
     **_ANYWHERE,
 }
 _KINDS_OF_TOOLS: Mapping[str, _Reader] = {"search": _search, **_ANYWHERE}

@@ -134,8 +134,9 @@ class ResultKind(NamedTuple):
         rate: the key of the requested rate.
         scope: the scope of the record.
         participant: the participant, if the line does not state it.
-        behind: pairs. The first element is "always", "counted" or a key. The second element is a key that the line must have: always, if its count is
-        not 0, or if it has the first key. If this key is missing, the line was cut. optional: keys of size and samples that may be missing.
+        behind: pairs that show whether a line was cut. The second element of a pair is a key that a complete line has. The first element states when:
+            "always"; "counted", if the count of the line is not 0; or a key, if the line has this key.
+        optional: keys of size and samples that may be missing.
     """
 
     test: Test | Callable[[Fields], Test]
@@ -261,7 +262,7 @@ def _loss(fields: Fields) -> Iterator[Number]:
 
 
 def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
-    """Yield the number of instances (of keyed data) of which messages were received."""
+    """Yield the number of instances whose messages arrived."""
     if "instances_heard" in fields and count(fields, "instances_heard") > count(fields, "instances"):
         raise ValueError(f"messages of {fields['instances_heard']} of {fields['instances']} instances were received")
     return number("instances_heard", statistic, "instances_heard", fields)

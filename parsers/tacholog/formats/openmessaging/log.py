@@ -15,9 +15,9 @@ _N = r"-?[0-9]{1,15}+[.,][0-9]"  # The decimal sign depends on the locale.
 
 
 def _statistics(prefix: str, *names: str) -> str:
-    """Return the pattern of statistics, each with its name: ``50%:  0.4 - Max:  7.3``.
+    """Return the pattern of several statistics on a line: ``50%:  0.4 - Max:  7.3``.
 
-    The name of the group of ``99.9%`` is the prefix, followed by ``p99_9``.
+    Each statistic has a named group: ``prefix`` and ``p99_9`` for ``99.9%``.
     """
     groups = ((name.replace(".", "[.]"), "max" if name == "Max" else f"p{name[:-1].replace('.', '_')}") for name in names)
     return " - ".join(f"{name}: {{1,16}}(?P<{prefix}{group}>{_N})" for name, group in groups)

@@ -21,7 +21,10 @@ END_TO_END = Record(
 
 
 def published(numbers: Sequence[Number], *, has_delay: bool) -> Record:
-    """Return a record of publish latencies. Without a delay, they are from an old version, which does not state the load."""
+    """Return a record of publish latencies.
+
+    If the log has no delays of the publish call, an old version printed it. Then the load mode is unknown.
+    """
     conditions = (
         Conditions(basis="pub-to-ack", definition="omb-publish", load_mode="paced")
         if has_delay

@@ -94,7 +94,7 @@ _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
 _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
 _MODE = "Roundtrip Mode"
 _IGNORED = "Ignore seconds from beginning"
-# Part of a word on a cut line may look like a value. So another name must follow a value, except for the last value, which is true or false.
+# On a cut line, a part of a word may look like a value. So a value needs a blank after it, except the last value, which is true or false.
 _QOS = re.compile(r"(?P<name>Durability|History kind|History depth): (?P<value>\w{1,40}) |(?P<last>Sync\. pub/sub): (?P<flag>true|false|[01]) ?$")
 _SETTINGS = {
     "Durability": "durability",
@@ -109,8 +109,8 @@ _SETTINGS = {
 }
 _FLAGS = {"true": "1", "false": "0"}
 _THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)
-_WITHOUT_MODES = "Communication mean"  # A key that versions without modes print, and some versions with modes;
-_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # keys that only versions with modes print.
+_WITHOUT_MODES = "Communication mean"  # All versions without modes print this key, and some versions with modes.
+_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # Only versions with modes print these keys.
 _ON_SCREEN = ("",)  # The columns of an experiment with screens: screens have no header.
 _KEYS = 60  # The tool prints about twenty keys, and the contents of the environment variable APEX_PERFORMANCE_TEST.
 _HEAD = LineStart(rf"{_START}|{SIGN.pattern}|{SCREEN_SIGN}")
@@ -159,8 +159,8 @@ class _Experiment:
         self._head: dict[str, str] = {}
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
-        self._before_silence: dict[str, Tally] | None = None  # The tallies before the latest idle rows, if the latest rows are idle.
-        self._flowing: frozenset[str] = frozenset()  # The rates that were above zero in some row.
+        self._before_silence: dict[str, Tally] | None = None  # If the latest rows are idle: the tallies before these rows.
+        self._flowing: frozenset[str] = frozenset()  # The rates that were above zero in at least one row.
         self._time = -1.0
         self._partial = False  # Whether the summaries lack rows.
         self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, if its latencies cover the whole run so far.
@@ -187,7 +187,7 @@ class _Experiment:
         )
 
     def load_facts(self) -> Facts | None:
-        """Return the load mode when the table starts; ``None`` if it was returned before, because the head states a mode."""
+        """Return the load mode, when the table starts. ``None`` if the head states the mode, because then the load mode was returned earlier."""
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
@@ -249,7 +249,10 @@ class _Experiment:
             self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
     def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
-        """Return the row with the latencies of its own time only. The row as printed has the latencies since the start of the run."""
+        """Return the row with latencies of only its own time.
+
+        The tool prints each row with the latencies since the start of the run.
+        """
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
             self._so_far = (line, row)
@@ -312,7 +315,7 @@ def _conditions(head: Mapping[str, str]) -> Conditions:
 def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
     """Return the conditions that a line of the head adds.
 
-    The load mode depends on the mode, and a fact cannot be removed later. So the load mode is added only when the mode is known.
+    The load mode follows from the mode (`_mode`). It is added only when the mode is known, because a fact cannot be removed later.
     """
     named = {name: value for name in Conditions.__struct_fields__ if (value := getattr(conditions, name)) != getattr(before, name)}
     return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})
@@ -323,7 +326,7 @@ def _settings(head: Mapping[str, str]) -> str | None:
     qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
     values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(head)
-    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Any other means is the measured system.
+    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # All other means are the measured system.
     return settings_text({setting: _FLAGS.get(value, value) for setting, value in values.items() if value})
 
 

@@ -31,9 +31,9 @@ SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
 _OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
 _HEAD_CHARACTERS = 20_000
 ACCUMULATING = frozenset({"036a5f5"})  # Versions whose latencies always cover the time since the start of the run.
-_MOST_DIGITS = 400  # Before or after the decimal point. If there was no message, the tool prints the largest double, which has 309 digits.
+_MOST_DIGITS = 400  # The most digits before or after the point. The tool prints the largest double (309 digits) if there was no message.
 _TELLING = 3  # Fewer rows cannot show that the counts of samples are sums since the start.
-_TWICE = 1.5  # A count that is larger than a row's messages by this factor covers several rows: the rounding of a count is smaller.
+_TWICE = 1.5  # If a count is larger than the messages of its row by this factor, it covers several rows.
 _LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
 _GARBLED = Broken("an object of the list is garbled, or lacks members that the tool prints")
 
@@ -188,14 +188,17 @@ def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> 
 
 
 def _own_messages(row: ExperimentRow) -> float:
-    """Return the number of messages in the time of the row, plus one: the rate is printed without its fraction, so the number may be too small."""
+    """Return an upper limit for the number of messages in the time of the row.
+
+    The rate is printed without its fraction, so the computed number may be too small by one.
+    """
     return row.received + 1.0
 
 
 def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:
-    """Return the row with the latencies of its own time, computed from this row and the row ``before``.
+    """Return the row with latencies of only its own time.
 
-    Both rows have the latencies since the start.
+    The latencies of both rows cover the time since the start of the run. The result is computed from their difference.
     """
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)

@@ -63,7 +63,7 @@ USAGE = tuple(
 _CELL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,9})?(?:e[+-][0-9]{1,3})?|-?(?:nan|inf)")
 _COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
 _MOST_COLUMNS = 200
-_HUGE_MS = 1e12  # Thirty years. If there was no sample, a minimum or maximum still has its initial value, which is larger.
+_HUGE_MS = 1e12  # Thirty years. Without a sample, the tool prints the initial value of a minimum or maximum, which is larger.
 _ALL_CORES = 101.0  # In percent. The tool uses clocks with different steps, so the value may be slightly above 100.
 _ROUNDING = 0.0051
 # The column from which each number of a record is read.
@@ -83,10 +83,10 @@ _DIGITS = 4
 class ExperimentRow(NamedTuple):
     """The cells of a row by the names of their columns.
 
-    ``digits`` is the number of significant digits of a latency, ``None`` if all digits are printed; ``place_ns`` is the unit of the last digit of
+    ``digits`` is the number of significant digits of a latency; ``None`` if all digits are printed. ``place_ns`` is the unit of the last digit of
     latencies, if it is the same for all latencies. ``impossible`` names the cells that are impossible or contradict each other; all other cells are
-    valid. ``derived``: the latencies were computed from latencies that cover a longer time. ``flowing`` names the rates that were above zero in an
-    earlier row: only such a rate can become zero. If a rate was always zero, the process does not have this side.
+    valid. ``derived`` is true if the latencies were computed from latencies that cover a longer time. ``flowing`` names the rates that were above
+    zero in an earlier row. A rate of zero is used only if it is one of these rates. If a rate was always zero, the process does not send or receive.
     """
 
     time: float
@@ -130,7 +130,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """The number of latencies behind the statistics, as the row states it; otherwise the smallest number that fits its rate and time."""
+        """The number of samples of the latencies, as the row states it; otherwise the number of received messages."""
         return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self.received
 
     @property
@@ -300,10 +300,10 @@ class Screens:
 
     def __init__(self) -> None:
         self._begin: Line | None = None  # The line with the times of the open screen, while its samples are missing.
-        self._since = 0  # The number of later lines of boxes.
+        self._since = 0  # The number of lines of boxes after this line.
         self._times: tuple[Cell, ...] = ()
         self._head: tuple[Cell, ...] = ()
-        self._tangled = False  # Whether it is unknown to which screen the next samples belong.
+        self._tangled = False  # Whether the next samples may belong to the open screen or to another screen.
 
     def take(self, line: Line) -> Iterator[Finding | Screen]:
         """Read a line for which `is_of_screen` is true."""

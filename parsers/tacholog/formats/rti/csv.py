@@ -36,7 +36,7 @@ _HEADS = (
     re.compile(rf"{_SIZE_HEAD}, Total Samples, A(?:ve|vg) Samples/s, +A(?:ve|vg) Mbps{_LOSS_HEAD}"),
 )
 _HEAD_START = re.compile(r"\s*(?:Length|Sample Size) \(Bytes\),")
-_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# prints this part alone on a line if it leaves out the other columns.
+_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # If C# leaves out the other columns of the head, this part is alone on a line.
 _ROW = re.compile(r"\s*[0-9]{1,40}\s*,%?\s*[0-9]{1,40}\s*[,.]")
 _RUNNING_LATENCY, _LATENCY, _RUNNING_THROUGHPUT, _SUMMARY = CSV_ROWS
 _OF_LATENCY = (_RUNNING_LATENCY, _LATENCY)
@@ -171,7 +171,10 @@ class CsvTable:
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
     def _record_of_saved_row(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
-        """Return the record of a row that a spreadsheet saved, or of its complete cells. Such rows have no padding and no trailing zeros."""
+        """Return the record of a row that a spreadsheet saved. Such a row has no padding and no trailing zeros.
+
+        If the log ends within the row, its complete cells are used.
+        """
         head = self._head
         if head is None or re.search(r"\s", text):
             return OUT_OF_PLACE if is_whole else CUT

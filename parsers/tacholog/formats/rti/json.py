@@ -26,7 +26,7 @@ _OPEN_LINES = 400
 _TIMES = ("latency_ave", "latency_std", "latency_min", "latency_max")
 _PERCENTILES = ("latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
 _COSTS = ("serialize", "deserialize", "total_s")
-# For the keys of an object: its rule, and the rule's groups for these keys. The last object is the one in RTI's design document.
+# For each kind of object: the names of its values, its rule, and the groups of the rule for these names. The last is in RTI's design document.
 _OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
     (*_TIMES, *_PERCENTILES): (LATENCY, LATENCIES),
     (*_TIMES, *_PERCENTILES, *_COSTS): (LATENCY, (*LATENCIES, *COSTS)),
@@ -41,7 +41,7 @@ class JsonOutput:
     """Reads the document. It stores the current size, and the lines and the values of the open object."""
 
     def __init__(self, banner: Banner) -> None:
-        """Begin before a document; ``banner`` recognises text that follows braces."""
+        """Start before the document. ``banner`` shows whether a text after braces is known output of the tool."""
         self._banner = banner
         self._size: str | None = None
         self._inside = self._intervals = False
@@ -131,7 +131,7 @@ class JsonOutput:
         summary = self._object == "summary"
         what = self._check_order(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
         if summary:
-            self._size, self._sizes = None, max(self._sizes - 1, 0)  # The next object needs a new length.
+            self._size, self._sizes = None, max(self._sizes - 1, 0)  # The length must be stated again before the next object.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
         return finding_on(lines, what)
 

@@ -12,7 +12,7 @@ from tacholog.formats.kit import Broken, Cell, Cells, Finding, Line, LineRule, R
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import CUT, LATENCIES, UNIT, unit_ns
 
-_WHOLE = r"[0-9]{1,40}"  # This is more than any counter has, so an impossible size is read, and its message can say that it is impossible.
+_WHOLE = r"[0-9]{1,40}"  # More digits than any counter has. So an impossible size is also read, and a message states the error.
 _REAL = r"[0-9]{1,40}(?:[.,][0-9]{1,3})?"
 _PERCENT = r"\((?P<percent>[0-9]{1,3}[.,][0-9]{1,2})\s?(?:%|\(%\))\)"
 _PERCENTAGE = r"(?P<cpu>[0-9]{1,12}(?:[.,\u00a0\u202f][0-9]{3}){0,3}(?:[.,][0-9]{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
@@ -68,7 +68,8 @@ class LegacyText:
         self._last: Cells | None = None  # The previous interval of the same size.
         self._shape: tuple[object, ...] | None = None
         self._summary: str | None = None
-        self._costs = True  # Whether each earlier summary had a time of serialisation. Only then the next time belongs to the latest summary.
+        #: Whether every earlier summary had a time of serialisation. Otherwise it is unknown whether the next time belongs to the latest summary.
+        self._costs = True
 
     def take(self, line: Line) -> list[Finding] | None:
         """Read a line of the legacy text; ``None`` for any other line."""
@@ -163,7 +164,7 @@ def _record(rule: LineRule, match: re.Match[str], size: str | None = None) -> Re
 
 
 def _figures(rule: LineRule, match: re.Match[str], size: str | None = None) -> Cells | Broken:
-    """Return the figures of a line. From 3.1 on, the C# program formats a percentage as a percentage again, so it is a hundred times too large."""
+    """Return the figures of a line. From 3.1 on, the C# program multiplies a percentage by 100 twice. This is corrected."""
     cells = Cell.named(match)
     texts: dict[str, str] = {**cells, **({"size": size} if size else {})}
     units = {"unit": unit_ns(cells["unit"])} if "unit" in cells else {}

@@ -51,7 +51,10 @@ TO_MANY = LineRule(
 
 
 class TableForm(NamedTuple):
-    """A kind of table: the rule of its rows, the headings of its columns (the key is a group of the rule), and its first column with decimals."""
+    """A kind of table: the rule of its rows, its headings, and the index of its first column with decimals.
+
+    ``headings`` has the heading of each column. The key is the name of a group of the rule.
+    """
 
     rule: LineRule
     headings: Mapping[str, str]
@@ -141,7 +144,7 @@ class LineTable:
 
     def __init__(self) -> None:
         self._table: TableForm | None = None
-        self.is_open = False  # Whether rows may be next.
+        self.is_open = False  # Whether the next line may be a row.
         self._has_bars = False
         self.has_begun = False  # Whether the latest line was a head.
 
@@ -217,7 +220,7 @@ class WebPage:
         self._title = Conditions()
         self._reliability = self._of_title = Conditions()
         self._lines = LineTable()
-        self._bullets: set[str] = set()  # The bullets since the title. If a bullet is repeated, a garbled title was before it.
+        self._bullets: set[str] = set()  # The bullets since the latest title. A repeated bullet belongs to another title, which was garbled.
 
     def take(self, line: Line) -> list[Finding] | None:
         """Read one paragraph: a title, a head, a cell, or the text after a table; ``None`` for other text."""
@@ -304,7 +307,10 @@ class WebPage:
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
     def _previous_row(self, table: TableForm) -> Iterator[Finding]:
-        """Yield the previous row. It is valid if the first number with decimals of the current row is in the correct column."""
+        """Yield the previous row. It is broken if the current row is shifted.
+
+        A shifted row has its first number with decimals in the wrong column: then a cell of the previous row is missing.
+        """
         if self._last_row is None:
             return
         slipped = [column for column, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
@@ -343,7 +349,7 @@ class WebPage:
         """Forget a title that states the reliability. It applies to only one table, and the title of the next table may be garbled."""
         if self._of_title.reliability:
             self._title = self._of_title = Conditions()
-        self._reliability = self._of_title  # A bullet also applies to only one table.
+        self._reliability = self._of_title  # The reliability in a bullet also applies to only one table.
 
     def _with_conditions(self, record: Record) -> Record:
         return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))

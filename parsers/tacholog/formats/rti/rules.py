@@ -74,7 +74,10 @@ def _is_ordered(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_smallest_for_percentiles(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the last percentiles are wrong: in Java, the integer division 9999/10000 is 0, so the smallest sample is printed."""
+    """Whether the last percentiles are wrong, because they equal the minimum.
+
+    The Java program divides 9999 by 10000 as whole numbers. The result is 0, so it prints the smallest sample.
+    """
     if not {"p99", "p99_99", "p99_9999"} <= cells.keys():
         return False
     return (cells["p99_99"] == cells["min"]) & (cells["p99_9999"] == cells["min"]) & (cells["min"] < cells["p99"])
@@ -87,7 +90,10 @@ def _is_between(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
-    """Return a check that rate times size equals Mbps. The rate may be rounded by this number of messages."""
+    """Return a check that rate times size equals Mbps.
+
+    The rate may differ from the true rate by ``messages``, because it is rounded.
+    """
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         bits = 8.0 * cells["size"]
@@ -111,9 +117,10 @@ def _is_none_lost(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_placed(cells: Cells) -> bool:
-    """Whether the decimals are in the right cells. Only the deviation has one decimal, or all cells have three decimals; otherwise a cell is missing.
+    """Whether the decimals are in the right cells; otherwise a cell is missing.
 
-    If the tool prints a name for each cell, only the extremes and percentiles must have equal numbers of decimals.
+    Either the deviation has one decimal and all other cells have none, or all cells have three decimals. If the tool prints a name for
+    each cell, only the extremes and percentiles must have equal numbers of decimals.
     """
     decimals = {cells.decimals[name] for name in _ORDER if name in cells}
     deviation = cells.decimals["std"]
@@ -190,7 +197,7 @@ def _real(name: str, decimals: int = 1, digits: int = 15) -> str:
 
 
 def _both(shape: str, cpu: str) -> tuple[str, str]:
-    """Return two shapes: without and with the processor time, which some versions print on request."""
+    """Return two shapes of a row: without the processor time, and with it. Some versions print it on request."""
     return shape, shape + cpu
 
 
@@ -285,7 +292,7 @@ CSV_ROWS = (
 
 
 def figures(rule: LineRule, texts: Mapping[str, str | None], **log_values: float) -> Cells | Broken:
-    """Return the figures of a row by the names of the rule's groups."""
+    """Return the figures of a row. The key of a figure is the name of its group in the rule."""
     printed = {name: text for name, text in texts.items() if text is not None}
     if trouble := too_large(*(text for name, text in printed.items() if name != "size"), size=printed.get("size")):
         return trouble

@@ -18,7 +18,7 @@ _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
 _DIGIT = re.compile(rb"[0-9]")
 _ROLE = re.compile(rb"\b[ps]ub\b")  # "pub" and "sub" differ by one byte, so nobody could recognise this change.
-# A line of these tools is complete with or without such a word at its end: a row of iperf3, and the name of a layer of eCAL.
+# The last word of a row of iperf3, or of a line of eCAL with a layer. The line is complete with or without this word.
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
 CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]
@@ -49,7 +49,7 @@ ODD_NUMBERS += [
 
 
 def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
-    """In some lines, write one number in Arabic digits. Each of its digits becomes a seven.
+    """In some lines, replace each digit of one number by the Arabic digit seven.
 
     `int`, `float` and patterns for text accept Arabic digits.
     """
@@ -62,7 +62,10 @@ def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
 
 
 def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Cut some lines. A line is not cut within a number, because the number would become another number, and not before a `_REMARK`."""
+    """Cut some lines, but not within a number, because it would become another number.
+
+    A line is also not cut before a `_REMARK`, because the line is complete without the remark.
+    """
 
     def ends(line: bytes) -> list[int]:
         remark = _REMARK.search(line)

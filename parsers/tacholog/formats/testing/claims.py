@@ -14,7 +14,7 @@ from tacholog.formats.reading import Event
 from tacholog.schema.records import Number, Record
 
 FLIPPED_BYTES = 4  # the largest number of flipped bytes in a log
-_FREE_TEXT = ("participant", "transport", "type")  # "Kind: UDPv4 & SHMEM" may be cut to "Kind: UDPv4": any text is possible.
+_FREE_TEXT = ("participant", "transport", "type")  # Any text is possible, so a cut text is not noticed: "UDPv4" instead of "UDPv4 & SHMEM".
 _SETTING = "setting "  # Each setting is compared as a separate condition, because it may be on a separate line.
 Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic, value, bound, resolution
 
@@ -32,15 +32,15 @@ class Claim(NamedTuple):
 
 
 class Distance(enum.IntEnum):
-    """How much a record of a changed log may differ from all true records of the unchanged sample.
+    """How much a record of a changed log may differ from the true records, which are the records of the unchanged sample.
 
     Each value also allows everything that the earlier values allow.
 
     Attributes:
-        NONE: a single true record states everything that the record states.
-        CONTEXT: numbers and size come from one true record. The conditions may come from other records: a line with conditions was moved.
-        SIZE: the numbers come from one true record. The size may come from another record: the line with the size was moved.
-        LINES: each number comes from some true record: the record spans several lines, and one of these lines was moved.
+        NONE: the record states only what one true record states.
+        CONTEXT: the numbers and the size come from one true record. The conditions may come from other records, if a line with conditions was moved.
+        SIZE: the numbers come from one true record. The size may come from another record, if the line with the size was moved.
+        LINES: each number comes from a true record, but not all from the same one. This can happen if the lines of a record were moved.
     """
 
     NONE = 0
@@ -57,9 +57,9 @@ class Allowances:
         may_lack_size: whether a record may have no size, because the size is on another line than the numbers.
         moved: how much records may differ from the true records if lines of one log are moved.
         mixed: how much records may differ from the true records if lines of two logs of the format are mixed.
-        is_same: whether a record may state a value of a condition if a true record states another value. Its arguments are the name of the condition,
-            the value, the true conditions, and the kind of change.
-        also_says: other numbers that may replace the numbers of a true record.
+        is_same: a function. It returns whether a record may state a value of a condition although the true record states another value. Its
+            arguments are the name of the condition, the value, the conditions of the true record, and the kind of change.
+        also_says: a function. It returns other numbers that may replace the numbers of a true record.
         extra_words: conditions that a record may have although no true record has them.
     """
 
@@ -233,7 +233,10 @@ def explain(record: Record, changed: ChangedLog) -> str:
 
 
 def name_distance(changed: ChangedLog, change: str, allow: Allowances) -> str:
-    """Return a sentence that names the smallest `Distance` with which a log with moved lines passes. Another change may need a larger distance."""
+    """Return a sentence with the smallest `Distance` that allows a log with moved lines.
+
+    Another log with moved lines may need a larger distance.
+    """
     if (needed := distance_needed(changed.events, changed.true, change, allow)) is None:
         return "This log passes with no Distance: the record states a value that no record of the sample states."
     return f"If the change cannot be recognised in this log, use at least allow=Allowances({allowance_for(change)}=Distance.{needed.name})."

@@ -91,7 +91,10 @@ def _expect_no_fault(what_is_wrong: str, faults: Sequence[str]) -> None:
 
 
 def faults_of_definitions(definitions: Collection[str], results: Iterable[Result]) -> list[str]:
-    """For each definition that a result names but the format does not declare, return a sentence with the first such result."""
+    """Return a sentence for each definition that the results name, but the format does not declare.
+
+    The sentence names the first result with this definition.
+    """
     first = {result.definition: result.log_line for result in reversed([*results]) if result.definition not in definitions}
     declared = f"DEFINITIONS ({', '.join(definitions) or 'which is empty'})"
     return [
@@ -361,8 +364,8 @@ def format_tests(
         logs: sample logs of the format, real logs if possible.
         allow: what the format may do with a changed log, in addition to losing numbers.
         others: logs of other tools, which are mixed with ``logs``.
-        not_moved: those of ``logs`` whose lines are not moved. They have results that the format cannot read at their position, such as a row that is
-            broken in the sample. At another position, the format might read a result that no record of the sample has.
+        not_moved: the logs of ``logs`` whose lines are not moved. In such a log, the format cannot read a result at its position, such as a row that
+            is broken in the sample. At another position, it might read this result, which no record of the sample has.
         examples: the number of changed logs that most of the tests read. Some tests read up to five times as many logs.
 
     Raises:
