@@ -46,7 +46,7 @@ def core(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["core"])
 def bench(session: nox.Session) -> None:
-    """Measure for about two minutes, and keep the logs in build/runs (-- --release X: also copy them for publication)."""
+    """Measure for about two minutes, and keep the logs in build/runs (-- --release X: also copy the logs of this release for publication)."""
     _install(session, "package")
     session.run(_tool("tacholog"), "bench", "bench/campaigns/quick.toml", "--output", "build/runs", *session.posargs)
 

@@ -192,7 +192,7 @@ def _run(arguments: Sequence[str] | None) -> None:
         terminal.line("tacholog: there is not enough memory for this", err=True)
         sys.exit(USAGE)
     except OSError as error:
-        path = error.filename2 or error.filename  # filename2 is the file that should be replaced
+        path = error.filename2 or error.filename  # if a file could not be replaced, filename2 is its name
         advice = ". This must be a file, so move the directory away" if isinstance(error, IsADirectoryError) else ""
         nameless = "the current folder" if isinstance(error, FileNotFoundError) else "cannot write"
         terminal.line(f"tacholog: {path or nameless}: {error.strerror or error}{advice}", err=True)

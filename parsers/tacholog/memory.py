@@ -18,7 +18,7 @@ _KEPT_BLOCK_BYTES, _KEPT_BYTES = 32 << 20, 256 << 20  # glibc accepts no larger 
 
 
 def collect_rarely() -> None:
-    """Let Python search for unreachable objects less often until the process ends: a command keeps nearly all objects that it makes."""
+    """Let Python search for unreachable objects less often. Such a search finds little, because a command keeps nearly all its objects."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
 
 

@@ -389,7 +389,7 @@ def _has_result(line: Line) -> bool:
 
 
 def _slipped(line: Line) -> bool:
-    """Whether the text of a column has moved into the gap before the next column, or the line is cut."""
+    """Whether a line is cut, or the text of one of its columns reaches into the gap before the next column."""
     return bool(line.text[_NOTES - 1 : _NOTES].strip() or line.text[_RESULT - 1 : _RESULT].strip()) or not line.whole
 
 

@@ -174,7 +174,7 @@ _HEAD = LineStart(
 _OTHER = LineStart(r" {0,24}(?!NATS )[A-Z]\w{1,40} Pub/Sub stats: ")  # Centrifuge measures itself with a copy of the tool.
 _UNITS = {"B": 1, **{f"{prefix}{end}": 1 << shift for prefix, shift in zip("KMGT", (10, 20, 30, 40), strict=True) for end in ("B", "iB")}}
 _CALL_STATISTICS = ("min", "mean", "max", "p50", "p90", "p99", "p99_9")
-#: Options that change how messages are sent or received. Other options are conditions, or only name something.
+#: Options that change how messages are sent or received. Other options are conditions, or only names.
 _SETTINGS = frozenset(
     [
         *("ack", "acked", "acks", "batch", "consumerbatch", "dedup", "dedup-window", "dedupwindow"),
@@ -184,7 +184,7 @@ _SETTINGS = frozenset(
     ]
 )
 _DEFAULT_SIZE = 128  # in bytes
-_MOST_CLIENTS = 4000  # A line may be interpreted at most 4096 lines later.
+_MOST_CLIENTS = 4000  # The lines of clients wait for a later line, and a line may wait for at most 4096 lines.
 _MOST_SIZES = 1000
 
 

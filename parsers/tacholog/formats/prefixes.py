@@ -90,7 +90,7 @@ _PARTS = (
     Part("a column", r"[^\t\n]{1,200}+\t", "possible", public=False, only_behind=("", "a column")),
 )
 _COMPILED = tuple(re.compile(part.pattern, re.ASCII) for part in _PARTS)
-# The patterns of all parts that may be first, as one pattern: most lines begin with no part, so one search is enough for them.
+# One pattern for all parts that may be first. Most lines have no prefix, so one search is enough for such a line.
 _ANY = re.compile("|".join(part.pattern.replace("(?P<time>", "(?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
 _INDENTATION = "an indentation"
 _LEADING = re.compile(r"[ \t]{0,200}+")

@@ -66,7 +66,7 @@ _TEST = re.compile(
     r"[ \t]{0,40}+(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
     r"(?:rc|uc)_rdma_(?:read|write|write_poll)_(?:bw|lat)|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)):"
 )
-_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # Such a line may be the rest of a test's name. Other unknown lines affect no other line.
+_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # A line that matches may be a damaged name of a test. All other unknown lines are ignored.
 _ERROR = re.compile(
     r"server: ?.{0,200}|(?:[\w.:-]{1,64}: )?(?:failed to|unable to|cannot|could not) .{1,200}|"
     r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}|\w{1,40}: bad test; try: qperf --help tests"
@@ -275,7 +275,10 @@ def _times_differ(rows: dict[str, FigureRow]) -> float:
 
 
 def _counts_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether the number of messages matches the rate: it must be, within rounding, the rate times a time between the times of the two sides."""
+    """Whether the number of messages matches the rate.
+
+    Within rounding, it must be the rate multiplied by a time. This time must not be outside of the times of the two sides.
+    """
     samples, rate = _samples(rows), rows.get("msg_rate")
     times = _times(rows)
     if samples is None or not rate or not rate.number or not times:
@@ -286,7 +289,7 @@ def _counts_agree(rows: dict[str, FigureRow]) -> bool:
 
 
 def _step(rate: FigureRow, time: FigureRow, digits: int) -> float:
-    """Return the error of a number of messages that is computed from a rounded rate and a rounded time."""
+    """Return the possible error of a computed number of messages: it is the rate times the time, and both are rounded."""
     return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
 
 
@@ -443,7 +446,7 @@ def read_row(line: Line) -> FigureRow | None:
 
 
 def is_whole(rows: Sequence[FigureRow]) -> bool:
-    """Whether the columns show that the widest row is present: the tool pads all rows of a block to the widest name and the widest value."""
+    """Whether the block still has its widest row: the tool pads all rows of a block to the widest name and the widest value."""
     names = {row.name for row in rows}
     if len(names) < len(rows):
         return False

@@ -290,7 +290,7 @@ def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]
 
 
 def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return the pairs of neighbouring words in which both words are long enough to be specific. Each comes with the text of its first occurrence."""
+    """Return pairs of neighbouring words, each with the text of its first occurrence. Both words of a pair are long enough to be specific."""
     texts_of_pairs: dict[tuple[str, str], str] = {}
     for text in texts:
         for first, second in pairwise(_WORD.finditer(text)):

@@ -97,7 +97,7 @@ _FAILED = re.compile(
     r"ERROR: .{1,500}|No messages were received from the server\. Is the server down\?|No valid observations found\. .{1,200}|"
     r"Test end before test start\. Ending statistics early|Test ends uncompleted, .{1,200}"
 )
-# A signal may end a test at any time, so this line can be anywhere, even within a result.
+# A signal can end a test at any time, so this line can be between any two lines, even within a result.
 _INTERRUPTED = re.compile(r"Test end \(interrupted by (?:timer|user|signal [0-9]{1,3})\)")
 _CHATTER = re.compile(
     r"|sockperf\[CLIENT\] send on:(?:sockperf: using \w{1,20}\(\) to block on socket\(s\))?|\[SERVER\] (?:listen|send) on:|"

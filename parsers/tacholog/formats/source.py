@@ -33,7 +33,7 @@ else:
 
 CHUNK_BYTES = 1 << 20
 EXPANDED_BYTES = 1 << 36  # No text log is larger than 64 GiB.
-# Compression makes real logs ten times smaller, and very regular logs a hundred times. A stream that expands 900-fold, to more than 2 MiB, is a bomb.
+# Compression makes logs ten times smaller, very regular logs a hundred times. A stream that expands 900-fold, to more than 2 MiB, is a bomb.
 BOMB_RATIO, BOMB_BYTES = 900, 1 << 21
 _PIECE_BYTES = 1 << 13
 _MEMORY_BYTES = 1 << 28  # By default, no compressor uses a dictionary larger than 256 MiB.
@@ -104,8 +104,8 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
     Raises:
         Damaged: the stream cannot be expanded any further; the chunks that were yielded before are valid.
     """
-    fed = grown = 0  # input and output of the current member: earlier members must not hide a bomb
-    all_fed = all_grown = 0  # input and output of all members: together, many small members can be a bomb
+    fed = grown = 0  # bytes of the current member, before and after expansion; earlier members must not hide a bomb
+    all_fed = all_grown = 0  # bytes of all members, before and after expansion; many small members can be a bomb together
     member = compression.member()
     for piece in _small(compressed):
         fed += len(piece)
@@ -168,7 +168,7 @@ _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: 
 _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
-# Quoted-printable text of a mail: "=" and two digits encode a character, "=" at the end of a line joins it with the next line. It has no other "=".
+# Quoted-printable text of a mail has "=" only in two places: before two digits that encode a character, and at the end of a line that continues.
 _JOINED_LINE, _PLAIN_EQUALS = re.compile(r"[^=\n]=$", re.MULTILINE), re.compile(r"=(?!\n|[0-9A-F]{2})")
 _QUOTED_PRINTABLE = "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='; decode it first (python3 -m quopri -d)"
 UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"

@@ -81,7 +81,7 @@ def _as_text(count: int) -> str:
 
 
 def _clocks_apart(record: Record, number: Number) -> bool:
-    """Whether a negative value is allowed: between two clocks, a one-way latency may be negative. It is stored unchanged."""
+    """Whether a negative value is allowed. A one-way latency may be negative, because it is the difference of two clocks."""
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 

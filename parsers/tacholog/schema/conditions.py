@@ -30,7 +30,7 @@ Share = Annotated[float, msgspec.Meta(ge=0)]
 
 
 def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:
-    """Describe a condition; the arguments are those of `SchemaColumn`. The privacy class has no default, so that no condition can leak."""
+    """Describe a condition; the arguments are those of `SchemaColumn`. The privacy class has no default, so that each condition states it."""
     return msgspec.Meta(title=title, description=meaning, extra={"privacy": privacy, "unit": unit})
 
 

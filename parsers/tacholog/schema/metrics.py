@@ -95,7 +95,7 @@ def median_place(values: Sequence[float], metric: str) -> int:
 
 
 def upper_of_two_counts(metric: str) -> bool:
-    """Return whether the upper of two middle values is used as the median. This is for code that computes the medians of many rows as arrays."""
+    """Return whether the upper of two middle values is used as the median. Code that computes many medians as arrays needs this."""
     better, unit = METRICS[metric].better, METRICS[metric].unit
     return better == "lower" or (better is None and unit == "ns")
 

@@ -200,7 +200,7 @@ def _facts(line: Line) -> Facts | None:
 
 
 class _Samples:
-    """One record for all latencies of a file. The line of the record is the last line; the other lines are chatter."""
+    """Makes one record from all latencies of a file. The record is on the last line. The other lines are chatter."""
 
     def __init__(self) -> None:
         self._distribution = Distribution()

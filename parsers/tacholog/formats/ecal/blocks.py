@@ -135,7 +135,7 @@ def _round_trip(cells: BlockValues) -> Record | Broken:
     sent = cells.integer("lost" if lost else "runs")
     if not 0 < sent <= cells.integer("runs"):
         return Broken("more messages than were requested")
-    all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # No row states this number.
+    all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # The tool does not print this number.
     return Record(
         test="latency",
         payload_bytes=cells.integer("size") * KILOBYTE or None,
@@ -250,7 +250,10 @@ def _settings(cells: BlockValues) -> str | None:
 
 
 def _needed(cells: BlockValues) -> set[str]:
-    """Return the keys that a sender's block needs besides runs and size. The first versions printed zero copy only if it was on."""
+    """Return the keys that a sender's block must have, in addition to runs and size.
+
+    The first versions printed the row for zero copy only if zero copy was on.
+    """
     if cells["size"].endswith(" B"):
         return {"buffers", "frequency", "zero_copy"}
     return {"buffers", "zero_copy"} if "delay" not in cells or "buffers" in cells else set()

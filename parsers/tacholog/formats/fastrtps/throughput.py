@@ -163,7 +163,7 @@ class DemandTable(RecordTable):
 
 
 def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Return a number for each row. Rows with equal values get equal numbers. Comparing one column at a time is faster than comparing rows."""
+    """Return a code for each row. Rows with equal values get the same code. Comparing columns, one after another, is faster than comparing rows."""
     import numpy as np
 
     kind = np.zeros(len(columns[0]), dtype=np.int64)
@@ -302,7 +302,7 @@ def _video_header(words: Sequence[str], percent: str) -> str:
     return ",".join(f"{w}stdev,{w}Mean,min{w},{w}50{percent},{w}90{percent},{w}99{percent},{w}99.99{percent},{w}max" for w in words)
 
 
-# Each form, and the widths of its columns. The columns of the file have no fixed width.
+# The form below each header, and the widths of its columns. Columns of the CSV file have no fixed width.
 VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
     "Samples," + _video_header(["Avg"], "%"): (_video_form(_RATE), [11, 11, 11, 11, 11, 11, 11, 13, 11]),
     "Samples," + _video_header(["FameDrop"], "%"): (_video_form(_LOST), [11, 15, 14, 13, 14, 14, 14, 16, 14]),

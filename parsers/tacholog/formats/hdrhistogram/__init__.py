@@ -5,8 +5,8 @@ one-way latency, or no time at all. So the user states the unit in the name of t
 ``s`` are also possible. Without a unit, the lines are recognised, but no number is read. The manifest states the ``basis`` and the message size.
 
 Values are upper edges of buckets. They have a fixed number of significant digits (mostly three). In a ``.hgrm`` table, a percentile may be between
-two rows. Then its value is that of the upper row, and its resolution is the difference of the two rows. The level of each row follows from the row
-before it, so a missing row is noticed.
+two rows. Then the value of the upper row is used, and the resolution is the difference of the two values. The percentile of each row follows from
+the row before it, so a missing row is noticed.
 
 The log of intervals has a compressed histogram on each line. Its percentiles are computed here, by nearest rank. The summary of a tag is the sum of
 all its histograms, which is exact.

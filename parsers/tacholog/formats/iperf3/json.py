@@ -43,7 +43,7 @@ _RECEIVER = "end/streams/[]/receiver"
 _IS_SENT = {"end/sum_sent": True, "end/sum_received": False}
 _PROCESSORS = "end/cpu_utilization_percent"
 _ROLES = {"start/connecting_to": True, "start/accepted_connection": False}
-_ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first version that prints all digits, and the first version that prints a member `sender`.
+_ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions that print all digits, and a member `sender`.
 _ONE_SENDER = (3, 17)  # From this version on, both sums of a UDP test have the same value of "sender".
 _VERSION = re.compile(r"(?:iperf )?([0-9]{1,3})\.([0-9]{1,3})(?![0-9])")
 _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
@@ -214,7 +214,7 @@ _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
 def _pair(path: str) -> str:
-    """Return the path of a sum without its side: it is the same for the sum of sent data and for the sum of received data."""
+    """Return the path of a sum without "sent" or "received". So the two sums of a test have the same result."""
     return path.replace("_sent", "").replace("_received", "")
 
 
@@ -243,7 +243,10 @@ _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
 
 
 def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
-    """Whether the bytes match the number of datagrams, with or without lost datagrams. A few datagrams may belong to the next interval."""
+    """Whether the bytes match the number of datagrams. A few datagrams may belong to the next interval.
+
+    The number of datagrams may or may not include lost datagrams.
+    """
     if not block_bytes:
         return True
     expected, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
@@ -434,7 +437,7 @@ class IperfDocument:
         return within is not None and is_result(within)
 
     def _findings_of_damage(self, line: Line, read: JsonLine) -> Iterator[Finding]:
-        """Yield the findings for a damaged line. Depending on the damage, the line is lost, or the result on it, or everything after it."""
+        """Yield the findings for a damaged line. The damage may affect only the line, the result on the line, or everything after it."""
         yield from self._given_up(read.lost, "the JSON is damaged after this result")
         if not any(map(self._is_result, self._reader.holders(line))):
             yield Finding(line, Broken(read.damage or ""))

@@ -64,7 +64,7 @@ _CHATTER = re.compile(
     r"(?i:warning): .{1,300}|Increasing socket buffer size to [0-9]{1,12}|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
     r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}|"
-    # The tool prints these lines with -d, and for UDP with -V. The parameters and results after these words are JSON.
+    # The tool prints these lines with -d, and for UDP with -V. After the first of these words, JSON follows.
     r"(?:send|get)_(?:parameters|results):?|(?:SO_)?(?:SND|RCV)BUF is [0-9]{1,12}(?:, expecting [0-9]{1,12})?|Congestion algorithm is \w{1,20}|"
     r"Setting (?:UDP block size|application pacing|fair-queue socket pacing) to [0-9]{1,20}|"
     r"interval forces keep|ignoring short interval with no data|"
@@ -147,8 +147,8 @@ class TextReport:
         self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
         self._has_begun, self._was_dashes, self._awaits_word = True, False, False
-        # The server of a reverse test does not state this, but its rows have the columns of a sender. A header with roles has the columns of both
-        # sides.
+        # A server does not state that a test is reverse, but then its rows have the columns of a sender. A header with roles has the columns of both
+        # sides, so it shows nothing.
         self._is_reverse |= self._is_server and self._columns in _OF_A_SENDER and "[Role]" not in header[0]
 
     def _new_test(self) -> None:

@@ -39,7 +39,7 @@ class NumberColumn(NamedTuple):
     statistic: str
     values: NDArray[np.float64]
     resolutions: NDArray[np.float64]
-    below: NDArray[np.bool_]  #: whether the bound is "<"
+    below: NDArray[np.bool_]  #: for each number: whether its bound is "<"
     marks: tuple[str, ...] = ()  #: the marks of all these numbers
     bound: Bound = "="  #: the bound of all numbers that are not ``below``
     cell: int | None = None  #: the index of the number among the numbers of its line; ``None``: it was computed, or its position is unknown
@@ -114,7 +114,7 @@ class Bulk(NamedTuple):
 
     @property
     def is_alone(self) -> bool:
-        """Whether each line is a separate record; otherwise ``parse`` gets the run."""
+        """Whether each line of a run is a record. If not, ``parse`` gets the whole run."""
         return self.read is not None or self.rule is not None
 
 
@@ -257,7 +257,7 @@ def printed_column(metric: str, statistic: str, values: NDArray[np.float64], res
 
 
 def _same(value: float, count: int) -> NDArray[np.float64]:
-    """Return an array that repeats one value without using memory for each copy. It is read-only."""
+    """Return a read-only array that repeats one value. The array stores the value only once."""
     import numpy as np
 
     return np.broadcast_to(np.float64(value), count)
@@ -293,7 +293,7 @@ _MARGIN = b" " * 2 * _LONG  # Blanks before the text: a machine word that ends w
 def numbers_of(text: bytes, rows: int, least_rows: int = _WORTH_COLUMNS) -> NDArray[np.float64]:
     """Return the numbers in a text of digits, dots and blanks, as an array with this number of rows.
 
-    With ``least_rows`` rows or more, they are read column by column. The result is the same.
+    If there are at least ``least_rows`` rows, the numbers are read column by column. This is faster, and has the same result.
 
     Raises:
         ValueError: the numbers cannot be divided into this number of rows of equal length.

@@ -72,8 +72,8 @@ def read_in_bulk(
 ) -> Iterator[Finding | BulkFinding]:
     """Yield the findings: ``one`` reads a single line, and ``many`` reads as many lines of a run as it can.
 
-    After ``many``, ``one`` reads the next line, and then ``many`` is tried again. ``many`` must leave the format in the same state as if these lines
-    were read one by one.
+    ``many`` may stop before the end of the run. Then ``one`` reads the next line, and ``many`` gets the rest. After ``many``, the format must have
+    the same state as if ``one`` had read these lines.
     """
     for piece in lines:
         if isinstance(piece, Lines):

@@ -103,9 +103,9 @@ class JsonObject(NamedTuple):
 class JsonLine(NamedTuple):
     """The contents of one line of a document.
 
-    ``members`` are its values by their paths, without the values of kept objects. ``opened`` are the paths of the objects and lists that begin on the
-    line, ``closed`` the objects that end on it. ``damage`` describes the error in the line; ``lost`` are the kept objects that cannot be completed.
-    ``is_foreign``: another program printed the line, so it is no part of the document.
+    ``members`` are the values on the line by their paths, but not the values of kept objects. ``opened`` are the paths of the objects and lists that
+    begin on the line, ``closed`` the objects that end on it. ``damage`` describes the error in the line. ``lost`` are the kept objects that cannot be
+    completed. ``is_foreign`` is true if another program printed the line, so that it is no part of the document.
     """
 
     members: list[tuple[str, JsonMember]]

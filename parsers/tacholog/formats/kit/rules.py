@@ -31,7 +31,7 @@ _NAME = re.compile(r"\(\?P<\w+>")
 
 
 class Cells(dict[str, Any]):
-    """The numbers of one line by the names of their groups; for many lines, one array for each name.
+    """The numbers of one line, by the names of their groups. For many lines, the value of each name is an array.
 
     A group that does not occur on a line is missing. ``decimals`` is the number of digits after the decimal point of each number. ``printed`` has the
     printed text of each number. For many lines, ``columns`` has the index of each number among the numbers of its line.
@@ -78,7 +78,7 @@ class Check(NamedTuple):
 
 
 class Order(NamedTuple):
-    """A condition on the numbers of a line and of the previous line in its series, and the reason to report if it does not hold."""
+    """A condition on two lines, a line and the previous line of its series. ``reason`` is reported if the condition does not hold."""
 
     reason: str
     holds: Callable[[Cells, Cells], Any]
@@ -122,7 +122,7 @@ class Field(NamedTuple):
         return cls(metric, "total", group, is_exact=True)
 
     def is_in(self, cells: Cells) -> bool:
-        """Whether the line has this number; for many lines, whether some of them have it."""
+        """Whether the line has this number. For many lines: whether at least one line has it."""
         return (not isinstance(self.value, str) or self.value in cells) and (self.where is None or self.where(cells) is not False)
 
     def number(self, cells: Cells) -> Number:

@@ -239,7 +239,7 @@ def _bins(numbers: str) -> Bins:
     edges: Iterable[int]
     try:
         edges = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Faster than calling int() for each number.
-    except msgspec.DecodeError:  # JSON does not allow leading zeros.
+    except msgspec.DecodeError:  # A number may have leading zeros, which JSON does not allow.
         edges = map(int, numbers.split(","))
     try:
         return Bins(edges)

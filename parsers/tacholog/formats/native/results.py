@@ -18,7 +18,7 @@ Word = TypeVar("Word", bound=str)
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 _ESCAPE = re.compile(r"\\.")
-# All other escapes stay unchanged: \xHH stands for a byte that must not appear in any output, such as a control character.
+# Other escapes are not decoded: \xHH stands for a byte that must not appear in any output, such as a control character.
 _ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 _BASES: tuple[Basis, ...] = get_args(Basis)
 

@@ -118,7 +118,7 @@ class ResultDocument:
             yield self._setting(path, str(value)) if path == "consumersPerTopic" else Facts(conditions=self._conditions(path))
 
     def _setting(self, name: str, value: str) -> Facts:
-        """Return all settings so far. Old versions state the size and the rate only in the name of the workload, so the name is a setting."""
+        """Return all settings so far. The name of the workload is a setting: in old versions, only this name states the size and the rate."""
         self._settings[name] = value
         return Facts(conditions=Conditions(settings=settings_text(self._settings)))
 

@@ -163,7 +163,7 @@ class _Experiment:
         self._flowing: frozenset[str] = frozenset()  # The rates that were above zero in at least one row.
         self._time = -1.0
         self._partial = False  # Whether the summaries lack rows.
-        self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, if its latencies cover the whole run so far.
+        self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row whose latencies cover the whole run up to this row.
         self._is_over = False
         self._screens = Screens()
 
@@ -353,7 +353,7 @@ def _mode(head: Mapping[str, str]) -> str:
 
 
 def _type_as_topic(topic: str) -> str | None:
-    """Return the name of the topic if it is a message type: versions that do not print the type use the type as the name of the topic."""
+    """Return the name of the topic, if it is a message type. Some versions print no type, but use the type as the name of the topic."""
     return topic if _TYPE.fullmatch(topic) else None
 
 

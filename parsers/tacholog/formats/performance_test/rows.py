@@ -98,7 +98,7 @@ class ExperimentRow(NamedTuple):
     place_ns: float | None = None
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
-        """Return the record of latencies, if anything was received, and the record of rates. ``meaning`` has the conditions of latencies."""
+        """Return the record of latencies, if the row has latencies, and the record of rates. Only latencies have the conditions ``meaning``."""
         counts = Record(
             test="throughput",
             payload_bytes=None,  # Not stated. It cannot be computed from bytes and messages, which are rates without their fractions.
@@ -331,9 +331,9 @@ class Screens:
         self._begin, self._head = None, ()
 
     def pass_by(self, line: Line) -> Iterator[Screen]:
-        """Handle any line of the log. If it is a cut line of a box, it may be the line of the samples, so the screen is closed.
+        """Handle any line of the log. Close the screen if the line may be its line of samples, cut short.
 
-        A screen is also closed after too many lines.
+        The screen is also closed after too many lines.
         """
         is_cut = _CUT.match(line.text) and not is_of_screen(line.text)
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):

@@ -89,7 +89,7 @@ _SIGNS = (
     *("Packets/s(ave):", "99.9999% (", "99.9999%% (", '"latency_ave"', '"packets/sAve"', '"packets/s_ave"', "Sample Number, Value"),
     *("=== Perftest Lite ", "size_bytes,total_samples,", "Batching cannot be used in a Latency test", "_MessagingImpl was null"),
 )
-# Each pattern begins with a letter. So they are searched much faster than one pattern with several alternatives.
+# Each pattern begins with fixed letters, so Python finds it much faster than one pattern with several alternatives.
 _WITHIN = (
     re.compile(r"Length: +[0-9]+ +Latency: +Ave"),
     re.compile(r"One[ -][wW]ay Latency: +[0-9]+ [un\u03bc\u00b5]s"),

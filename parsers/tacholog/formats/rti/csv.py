@@ -51,7 +51,7 @@ class _Head(NamedTuple):
 
 
 def _fine(decimals: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the number of decimals of each cell in a build with high resolution."""
+    """Return the number of decimals that each cell has in a build with high resolution."""
     return {name: 3 if name != "size" else 0 for name in decimals}
 
 
@@ -80,7 +80,7 @@ _ROWS = {
 
 
 def _cells(text: str, point: str, line: Line | None = None) -> Sequence[str]:
-    """Return the cells of a row; empty if the text is no row. If blanks replace the tabs of the line, the positions of the cells are unknown."""
+    """Return the cells of a row; empty if the text is no row. If the text has blanks in place of tabs, the cells have no positions."""
     if not _ROWS[point].fullmatch(text):
         return ()
     shift = line.text.find(text) if line else -1
@@ -107,7 +107,7 @@ class CsvTable:
     def take(self, line: Line) -> list[Finding] | None:
         """Read a title, a head or a row; ``None`` for any other line."""
         bare = line.text.rstrip(", \t")  # A spreadsheet fills short rows with empty cells.
-        text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # The commas separate the cells, so tabs have the meaning of blanks.
+        text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # Only commas separate cells, so a tab is treated as a blank.
         if not text:
             return [Finding(line, None)] if "," in line.text else None
         if _TITLE.fullmatch(text):
@@ -194,6 +194,6 @@ def _fits(cell: str, decimals: int) -> bool:
 
 
 def _filled(cell: Cell, decimals: int) -> Cell:
-    """Return the cell with the trailing zeros that the tool printed."""
+    """Return the cell with its trailing zeros, which the spreadsheet removed."""
     integer, _, behind = cell.partition(".")
     return cell.read_as(f"{integer}.{behind:0<{decimals}}" if decimals else integer)

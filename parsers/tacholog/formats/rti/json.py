@@ -45,7 +45,7 @@ class JsonOutput:
         self._banner = banner
         self._size: str | None = None
         self._inside = self._intervals = False
-        self._sizes = 0  # The number of sizes without a summary so far. If there are several, two documents are mixed.
+        self._sizes = 0  # How many sizes still wait for their summary. If there are several, two documents are mixed.
         self._test: str | None = None
         self._extremes: tuple[float, float] | None = None
         self._object: str | None = None

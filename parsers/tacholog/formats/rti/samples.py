@@ -77,7 +77,7 @@ class Samples:
             yield from self.flush()
 
     def hold(self, line: Line) -> Iterator[Finding]:
-        """Add a sample to an interval that lacks samples."""
+        """Add a sample to an interval that lacks other samples."""
         self._lines.append(line)
         self._count += 1
         if self._count == BATCH:

@@ -165,7 +165,7 @@ def _numbers(true: Claim, allow: Allowances) -> frozenset[Printed]:
 
 
 def _is_same_word(name: str, value: object, true: Mapping[str, object], change: str, allow: Allowances) -> bool:
-    """Whether a record may state this value of a condition if the true record has the conditions ``true``."""
+    """Whether a record may state ``value`` for the condition ``name``. ``true`` are the conditions of the true record."""
     if value == true.get(name) or allow.is_same(name, value, true, change):
         return True
     if not name.startswith((*_FREE_TEXT, _SETTING)):
@@ -175,7 +175,7 @@ def _is_same_word(name: str, value: object, true: Mapping[str, object], change: 
 
 
 def _are_alike(text: str, other: str) -> bool:
-    """Whether two texts may differ only by flipped bytes. A flipped byte can also become a blank, which ends the text, or replace such a blank."""
+    """Whether two texts may differ only by flipped bytes. A text can also become shorter or longer, if a byte becomes a blank, or was one."""
     return other in text or text in other or (len(text) == len(other) and sum(a != b for a, b in zip(text, other, strict=True)) <= FLIPPED_BYTES)
 
 

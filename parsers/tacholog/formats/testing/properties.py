@@ -151,7 +151,7 @@ def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
 _SMALL_BYTES = 20_000  # Only smaller logs are changed and read many times.
 _SHOWN_LINES = 60
 _SHORTEST_RUN = 2
-# To search for faults, this variable may be a number: the number of random examples is multiplied by it. Otherwise the examples are always the same.
+# To search for faults, this variable may be a number. It multiplies the number of random examples. Without it, the examples are always the same.
 _RANDOM = int(os.environ.get("TACHOLOG_RANDOM") or 0)
 _WORDS = ["Length:", "Packets:", "Latency: Ave", "us", "Mbps(ave):", "Lost:", "99.9999% (\u03bcs)", "Sample Size (Bytes)", "\u2022 Reliable"]
 _WORDS += ["latency", "payload_bytes=64", "histogram", "bins=1:2:3", "end", "status=ok", 'text="', "\\", "(0.00%)", "{", "}", '"latency":', ","]
@@ -221,7 +221,7 @@ class FormatUnderTest:
         all_results = self.results(log)
         cut = log[: chance.randint(0, len(log))]
         with self._read(cut, f"cut after {len(cut)} of {len(log)} bytes, seed {seed}", log) as changed:
-            last = cut.count(b"\n") + 1  # The number of the cut line, whose complete cells may be a record without the last cell.
+            last = cut.count(b"\n") + 1  # The number of the cut line. Its complete cells may be a record.
             results = _results(changed.events)
             records = [record for _, record in all_results]
             same = [record for event, record in results if event.last_line != last or record in records]
