@@ -35,7 +35,7 @@ from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import LabelName, LabelValue, in_words, read_evidence_toml
 from tacholog.schema.conditions import StatedConditions
 
-_LONGEST_NAME = 200  # in bytes; file systems allow 255 bytes, and temporary names are longer than the final names
+_LONGEST_NAME = 200  # in bytes; file systems allow 255 bytes, and a temporary name is longer than the final name
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -166,7 +166,10 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
 
 
 def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
-    """Yield each block with each combination of its ``vary`` lists, and the name that ``only_if_listed`` must list for this variant."""
+    """Yield each variant of each block: the block, the values of its ``vary`` lists, and a name.
+
+    ``only_if_listed`` keeps the variant only if its program lists this name. The name is ``None`` if the campaign has no ``only_if_listed``.
+    """
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
     for block in campaign.runs:
@@ -177,7 +180,7 @@ def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], 
 
 
 def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Random) -> Values:
-    """Return the options, with the lists of these names in a new random order."""
+    """Return the options. The lists with these names get a new random order."""
     for name in names:
         values = options.get(name)
         if not isinstance(values, list):

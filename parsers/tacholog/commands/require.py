@@ -109,7 +109,10 @@ def require(
 
 
 def _mention_unlabelled(everything: Dataset, judged: Dataset) -> None:
-    """Print how many runs are not judged, because they state no release but other runs of their system state one. They may be the newest runs."""
+    """Print how many runs are not judged because they state no release.
+
+    This happens only if other runs of the same system state a release. The runs without a release may be the newest runs.
+    """
     left = everything.runs[~everything.runs["run"].isin(judged.runs["run"]) & everything.runs["release"].isna()]
     for system, count in left["system"].astype(object).value_counts().sort_index().items():
         terminal.remark(f"{count} runs of {system} state no release, and are not judged, because other runs of {system} state one")
