@@ -227,7 +227,7 @@ def _violated(table: str, values: Mapping[str, object]) -> Iterator[tuple[str, s
 
 
 def _same_text(run: str, logs: Sequence[_CheckedLog]) -> Iterator[str]:
-    """Yield a sentence for each text that several logs of a run contain. Its numbers would be counted several times."""
+    """Yield a sentence if several logs of a run have the same text. Without this check, its numbers would be counted several times."""
     digests: dict[str, dict[str, str]] = {}
     for log in logs:
         if log.head.size_bytes and log.head.text_sha256:

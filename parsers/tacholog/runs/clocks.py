@@ -62,7 +62,9 @@ class _Report(NamedTuple):
 
 
 def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
-    """Return the largest possible difference between the clocks of the hosts, in nanoseconds: the larger one of the errors before and after the run.
+    """Return the largest possible difference between the clocks of the hosts, in nanoseconds.
+
+    It is computed before the run and after it, and the larger value counts.
 
     Args:
         text: the text of a ``clock.log``.
@@ -106,7 +108,7 @@ def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: 
         return second.reference in first_addresses
     if second.is_reference:
         return first.reference in second_addresses
-    return True  # Both clocks follow servers, and the bound of chrony is the error of a clock relative to true time.
+    return True  # Each clock follows some server, and chrony limits the error of each clock relative to true time.
 
 
 def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report:

@@ -1,7 +1,7 @@
 """Facts in files next to the logs, such as ``experiment_config.json`` or ``params.yaml`` in the folder of each run.
 
-A key that is the name of a field states that field. Any other key is a label if its values differ between runs. If its value is the same in all runs,
-the key is an option, so that the names of rows contain no constant labels.
+If a key is the name of a field, its value is the value of this field. Any other key becomes a label if its value differs between runs. If its value
+is the same in all runs, it becomes an option: as a label, it would only make the names of rows longer.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
     """
     result = _typed(name, one_form(value) if isinstance(value, str) else value)
     if isinstance(result, int) and not -(2**63) <= result < 2**63:
-        raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # A larger number would make run.toml unreadable.
+        raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # no program could read a run.toml with a larger number
     if name == REPETITION and result < 0:
         raise ValueError(f"{name} = {result} is negative")
     return result

@@ -137,7 +137,7 @@ class Rules(NamedTuple):
         return "; ".join(reasons) or None
 
     def _complete(self, path: str, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
-        """Return the fields of the path, completed by the fields that the rule, the file of facts and ``--set`` state."""
+        """Return all fields that the user states for a log. They come from the path, the rule, the file of facts and ``--set``."""
         for name, value in rule.values.items():
             if of_path.get(name, value) != value:
                 return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"
