@@ -153,15 +153,15 @@ def options_words(text: str, title: Callable[[str], tuple[str, str]] = lambda na
 
 
 def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tuple[str | None, Mapping[str, str]]:
-    """Split the result of `distinguishing_options`.
+    """Split the result of `distinguishing_options` into two parts.
 
     Args:
         text: the options, as JSON.
         soft: conditions that may differ between the compared sides.
 
     Returns:
-        The options that must not differ between the sides, as JSON; and the values of the options that stand for a soft condition, by the names of
-        these options.
+        First, the options that must be equal on both sides, as JSON. Second, the options that stand for a soft condition: their values, by their
+        names.
     """
     options: dict[str, Any] = json.loads(text) if text else {}
     may_differ = {name: value for name, value in options.items() if CONDITION_OF_OPTION.get(name, name) in soft}

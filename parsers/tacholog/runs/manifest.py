@@ -29,8 +29,8 @@ PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
 RENAMES_FILE = "renames.toml"  # This file and the next file are in the folder that contains the folders of runs.
 REQUIREMENTS_FILE = "requirements.toml"
-#: The system in control runs (`tacholog.campaign.floor`), and the name of their program in commands. It is a fixed build of perftest, while the
-#: measured program may be another build.
+#: The name of perftest in control runs (`tacholog.campaign.floor`), as their system and in their commands. The other runs of a campaign may measure
+#: another build of perftest.
 FLOOR = "perftest-floor"
 
 _SHA256 = r"^[0-9a-f]{64}\Z"

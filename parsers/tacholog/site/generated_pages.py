@@ -1,7 +1,7 @@
 """The pages of the data and of logs, which Sphinx collects. Each is made from one template, together with its parts.
 
-The theme renders the pages of the data. The thousands of pages of parts and logs are instead written into a frame: a page without content, with the
-header, the footer and the policy of the site, which the theme renders only once.
+The theme renders each page of the data. It would be slow to render the thousands of pages of parts and logs. So the theme renders one page without
+content, the frame, with the header, the footer and the policy of the site. Each page of a part or log is a copy of the frame with other content.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ class GeneratedPages:
 def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     """Remove inline scripts, and let the page be shown before its scripts run.
 
-    There are thousands of pages without menus, so these pages also lose the files that they do not use.
+    A page without menus also loses the files that it does not use, because there are thousands of such pages.
     """
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     for file in context["script_files"]:
@@ -331,7 +331,10 @@ def _to(section: Heading) -> Html:
 
 
 class PageFrame:
-    """A page that is split at its content. Its addresses are those of a page one folder below the top."""
+    """A page without content, as the text before the content and the text after it.
+
+    Its links are those of a page in a folder at the top of the site.
+    """
 
     def __init__(self, page: Path) -> None:
         """Read the page without content.

@@ -233,7 +233,8 @@ def _pages(version: Path) -> Iterator[Path]:
 
 def _redirect(address: str, label: str) -> str:
     link = tag("a", f"It is kept as it was in {label}.", href=quote(address))
-    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), f"{quote(address)}#kept")  # tacholog.js reads `#kept`
+    # The script tacholog.js reads `#kept`.
+    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), f"{quote(address)}#kept")
 
 
 def _index(labels: Mapping[str, str]) -> str:
@@ -277,7 +278,7 @@ def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False
 
 
 def _holds(target: Path, label: str, stamp: Stamp) -> bool:
-    """Return whether a folder has the content of a site at its root, and also contains this version."""
+    """Whether a folder contains this version, and has the files of this site at its root."""
     return (target / VERSIONS / label).is_dir() and all(sha256_of(target / name) == digest for name, digest in stamp.files.items())
 
 
@@ -318,7 +319,7 @@ def _git_folder_for(branch: str) -> Path:
         UnreadableInput: a branch cannot have this name, or the current folder is not in a repository.
     """
     short = not branch.startswith(("-", "refs/", "heads/", "remotes/", "tags/")) and branch not in ("HEAD", "@")
-    # With the full name, because `git check-ref-format --branch` accepts @{-1}, the previously checked out branch.
+    # The full name is checked: for a short name, git would also accept @{-1}, which means the previously checked out branch.
     if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:
         raise UnreadableInput(f"--branch {branch!r}: not a name for a branch (gh-pages is one)")
     answer = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
@@ -379,7 +380,10 @@ def replaced(folder: Path, owned: Sequence[str]) -> Iterator[Path]:
 
 
 def _staging_folder(folder: Path) -> Path:
-    """Return the path for the new content: next to the folder; inside the folder if that is a mount point or its parent is not writable."""
+    """Return the path of the folder for the new content. It is next to ``folder``, so that both can be swapped in one step.
+
+    It is inside ``folder`` if ``folder`` is a mount point, or if its parent folder is not writable.
+    """
     parent = folder.parent
     while not parent.exists():
         parent = parent.parent

@@ -268,7 +268,7 @@ def read_table(folder: Path, table: str, without: Collection[str] = (), *, wante
     import pandas as pd
 
     path = folder / f"{table}.parquet"
-    path.open("rb").close()  # The error that this call raises states the reason better than the error of the engine.
+    path.open("rb").close()  # if the file cannot be opened, this call raises an error with a clearer reason than the engine
     declared = {name: column for name, column in TABLES[table].items() if name not in without}
     source = f"read_parquet({text(str(path))}){'' if wanted else ' LIMIT 0'}"
     with connected() as connection:
