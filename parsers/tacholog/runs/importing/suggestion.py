@@ -449,7 +449,8 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
     """Return the position of the number that is probably the repetition.
 
-    It is a number after a word such as ``test``, or else the last number that counts from 1. Return ``None`` in case of doubt. If a size, for example, were used as the repetition, different measurements would be mixed.
+    It is a number after a word such as ``test``, or else the last number that counts from 1. Return ``None`` in case of
+    doubt. If a size, for example, were used as the repetition, different measurements would be mixed.
     """
     all_numbers = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
     numbers = [(depth, index) for depth, index in all_numbers if _number_name(drafts[depth], index, is_repetition=False) is None]
