@@ -80,7 +80,7 @@ class Pairs(NamedTuple):
         return sorted(tasks, key=lambda task: task.run.order_index)
 
     def pairs_done(self) -> int:
-        """Return how many pairs every variant has completed at least."""
+        """Return the number of complete pairs of the variant that has the fewest."""
         missing = {task.run.folder for task in self.tasks()}
         done: dict[str, int] = {}
         for run in self.plans[0].runs:

@@ -369,7 +369,7 @@ def _unknown(
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield the first groups of `_grouped`, and then print how many more files there are. With ``verbose``, yield all groups."""
+    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print the number of files in the other groups."""
     groups = _grouped(pairs)
     yield from groups if verbose else groups[:_REASONS_SHOWN]
     if len(groups) > _REASONS_SHOWN and not verbose:

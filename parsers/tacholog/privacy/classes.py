@@ -64,7 +64,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# Fields with a version: four numbers in a version are not an address. Fields with a digest: a digest is not secret.
+# The fields with a version: four numbers in them are not an address. The fields with a digest: a digest looks like a secret, but is none.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
 # Names that become parts of URLs. Links to them must stay valid, so only known names are replaced in them.

@@ -108,7 +108,7 @@ class LineContext:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the words so far do not show that a name follows."""
+        """Whether no name is expected next, as far as the words up to here show."""
         return self._expected is None and self._key is None and not self._tool
 
     def skip(self, word: str) -> None:
@@ -319,7 +319,7 @@ def _paths(word: str) -> Iterator[NameSpan]:
                 yield NameSpan(word.index("/", end) + 1, len(word), "path")
         return
     while start := PATH_START.search(word, position):
-        # A list of folders is separated by colons. But a colon after a drive letter is a part of the path.
+        # In a list of folders, a colon is between two folders. But a colon after a drive letter is a part of the path.
         colon = word.find(":", start.end())
         position = len(word) if colon < 0 else colon
         begin = start.start("glued") if start["glued"] else start.start()

@@ -20,7 +20,7 @@ from tacholog.privacy.settings import HOST_PSEUDONYM, Kind, host_pseudonym
 from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
-_LOOK_BACK = 12  # before an address, a word such as "version" is searched for in this number of characters
+_LOOK_BACK = 12  # a word such as "version" is searched for in this many characters before an address
 
 
 class Redactor:

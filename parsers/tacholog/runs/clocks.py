@@ -64,7 +64,7 @@ class _Report(NamedTuple):
 def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
     """Return the largest possible difference between the clocks of the hosts, in nanoseconds.
 
-    It is computed before the run and after it, and the larger value counts.
+    It is computed from the reports before the run, and again from the reports after the run. The larger value counts.
 
     Args:
         text: the text of a ``clock.log``.

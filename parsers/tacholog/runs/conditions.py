@@ -35,7 +35,7 @@ SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
 # Words of options that do not change the measurement. Such options identify the run, or name its files and endpoints.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
-_ON = " on"  # The ending of keys: a process that did not run on the host of the run has the key "NAME on".
+_ON = " on"  # a process that did not run on the host of the run has the key "NAME on"
 _NEVER_COMPARED = ("definition",)  # only the format states it, never a manifest
 
 

@@ -76,7 +76,7 @@ _TAG = re.compile(r"<[^>]*>")  # `<` and `>` in the content are escaped as well
 _BETWEEN_TAGS = re.compile(r">[^<]*")
 _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 _WORDS = frozenset({"releases", "machines", "schema", "marks", "metrics", "conditions", "definitions", "statistics"})  # tables of words
-_WITH_ANCHORS = 20  # so many portions have their ids on the page, so that links to these ids work; the page only links to the other portions
+_WITH_ANCHORS = 20  # this many portions have their ids on the page, so links to these ids work; every other portion has only a link
 
 
 def table(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
@@ -203,7 +203,7 @@ def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
     """Return a sentence: how much of each round trip perftest itself took. Return nothing if this was not measured.
 
-    It was measured in the sessions of those runs from which the page shows numbers first.
+    The sessions are those of the runs whose numbers the page shows first.
     """
     return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
 

@@ -277,7 +277,7 @@ def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[Fee
             for change in history.changes:
                 if moment := moments.get((system, history.releases[change.release])):
                     entry = _change_entry(system, history, change, (moment, page))
-                    # Two campaigns may show the same change; only the clearer one gets an entry, and it is first.
+                    # Two campaigns may show the same change. Only the clearest one gets an entry; it comes first.
                     entries.setdefault(entry.key, entry)
     return sorted(entries.values(), key=lambda entry: entry.updated, reverse=True)[:_CHANGES]
 

@@ -60,14 +60,16 @@ def only_one_build(work: Path) -> Iterator[None]:
 
 
 def not_there(*paths: Path) -> list[Path]:
-    """Return those paths that do not exist yet. Parent folders that do not exist are returned too, after their content."""
+    """Return those of these paths and of their parent folders that do not exist yet. The deepest path is first."""
     missing = {path for wanted in paths for path in (wanted, *wanted.parents) if not path.exists()}
     return sorted(missing, key=lambda path: len(path.parts), reverse=True)
 
 
 @contextmanager
 def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
-    """Remove what a refused build has created. A build is refused, for example, because there is no run. If pages exist already, nothing is removed.
+    """Remove what a refused build has created. If the folder of the site contains pages, nothing is removed.
+
+    A build is refused, for example, if there is no run.
 
     Args:
         site: the folder of the site.
@@ -154,7 +156,7 @@ def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
 
     If the caller removes a folder's name, this folder is skipped.
 
-    `os.walk` needs half as much time again, because it asks the system whether each folder is a link. The entry of the folder already states this.
+    `os.walk` takes longer, because it asks the system whether each folder is a link. The entry of the folder already states this.
     """
     to_do = [top]
     while to_do:

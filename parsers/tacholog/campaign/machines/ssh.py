@@ -74,7 +74,7 @@ def check_destination(name: str, destination: str) -> None:
 def whole_number(word: str) -> int | None:
     """Return the number in an answer; ``None`` if the answer is no number.
 
-    `str.isdigit` is not used, because it accepts other digits too, such as a superscript 2.
+    ``str.isdigit`` is not used, because it accepts other digits too, such as a superscript 2.
     """
     return int(word) if _NUMBER.fullmatch(word) else None
 

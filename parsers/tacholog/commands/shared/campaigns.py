@@ -25,7 +25,7 @@ _SHOWN_RUNS = 10
 
 
 def list_words(command: str) -> str:
-    """Return a sentence about variants that may be left out. The command with the list of names has not been run, so it is not known which."""
+    """Return a sentence about variants that may be left out. It cannot name them, because the command that lists the names has not been run."""
     return f"There are fewer if `{command}`, which runs at the start, does not list all of them."
 
 

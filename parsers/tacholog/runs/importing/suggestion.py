@@ -163,7 +163,7 @@ def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
-    except UnreadableInput:  # There is no text between two fields. So the whole name of a folder or file becomes one field, if it differs.
+    except UnreadableInput:  # There is no text between two fields. So each name of a folder or file that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
     values_of = _values_of(pattern, paths)
     size = _size_field(pattern, values_of, stated_sizes)
