@@ -119,7 +119,10 @@ def addresses(hosts: Mapping[str, HostEntry]) -> Values:
 
 
 def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
-    """Refuse a host whose name cannot be used in placeholders and file names, or whose destination ssh would read as an option."""
+    """Refuse hosts with an unsuitable name or destination.
+
+    The name is used in placeholders and file names. The destination is an argument of ssh, and must not look like an option.
+    """
     for name, entry in hosts.items():
         if not _HOST.fullmatch(name):
             raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")

@@ -204,7 +204,10 @@ def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -
 
 
 def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
-    """Return the processor time of the processes on each machine, by its name; ``None`` if the time of one process is unknown."""
+    """Return the processor time that the processes used on each machine, by the name of the machine.
+
+    It is ``None`` if the time of any process on this machine is not known.
+    """
     used: dict[str, float | None] = {}
     for step in steps:
         end = outcome.ended.get(step.process.name)

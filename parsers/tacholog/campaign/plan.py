@@ -128,7 +128,7 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
     variants = [(block, varied) for block, varied, name in _variants(campaign) if listed is None or name is None or name in listed]
     runs: list[PlannedRun] = []
     for repetition in range(1, campaign.repetitions + 1):
-        # A search comes before the runs that need its result.
+        # The variants are in random order, but searches come first, because other runs need their results.
         for block, varied in sorted(random_order.sample(variants, len(variants)), key=lambda variant: variant[0].sustained is not None):
             if repetition > (block.repetitions or campaign.repetitions):
                 continue
@@ -161,7 +161,7 @@ def _check_lengths(runs: Iterable[PlannedRun]) -> None:
 
 
 def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
-    """Return the names that variants need and that the program of ``only_if_listed`` does not list, without duplicates."""
+    """Return the names that variants need, but that the program of ``only_if_listed`` does not list. Each name occurs once."""
     return list(dict.fromkeys(name for _, _, name in _variants(campaign) if name is not None and name not in listed))
 
 

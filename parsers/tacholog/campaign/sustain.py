@@ -26,7 +26,8 @@ Bound = Literal["undecided", "lower", "upper"]
 Outcome = Literal["found", "above_range", "below_range"]
 _COARSE_STEP = 4.0
 _LARGEST_STEP = 1e6
-#: The placeholders for the rate and the duration of a trial in the command. Braces would be placeholders of a campaign file.
+#: These words in the command stand for the rate and the duration of a trial. They have no braces, because a campaign file would replace {rate}
+#: itself.
 RATE, SECONDS = "%rate%", "%seconds%"
 # The smallest share of the rate that a tool must send, and the number of messages by which its count may be wrong.
 _LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2

@@ -258,7 +258,7 @@ def _show_present(plan: ImportPlan) -> None:
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
-    """Print the logs of runs that ended badly, the logs without any result, and the logs with broken or unknown lines."""
+    """Print lists of unusual logs: logs of runs that ended badly, logs without any result, and logs with broken or unknown lines."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.fields.results]
     for status, paths in _grouped(bad):
         is_single = len(paths) == 1

@@ -34,7 +34,7 @@ CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resoluti
 
 
 def kind_of(record: Record) -> str:
-    """Return the kind under which a record is counted: its test if the record is the summary of a test, otherwise its scope."""
+    """Return the name under which a record is counted. It is the test for a summary of a test. For any other record, it is the scope."""
     return record.test if record.scope == "summary" else record.scope
 
 
@@ -341,7 +341,10 @@ def _printable(text: str) -> str:
 
 
 class LogComplaints:
-    """Prints the problems of a log on standard error: its first broken and unknown lines, and a run that ended badly."""
+    """Prints the problems of a log on standard error.
+
+    These are the first broken and unknown lines, and a bad ending of the run.
+    """
 
     def __init__(self, log: str, limit: int) -> None:
         """Create the object. ``limit`` is the largest number of printed lines. It is 0 if the listing prints all lines anyway."""

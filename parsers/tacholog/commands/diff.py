@@ -227,7 +227,10 @@ def diff(
 
 
 def known_regressions(file: Path | None, roots: Sequence[Path] = ()) -> list[tuple[str, KnownRegression]]:
-    """Read the known regressions: of the stated file, else of ``known.toml`` in the current folder or in the data; none if there is no such file."""
+    """Read the known regressions from the stated file.
+
+    If no file is stated, ``known.toml`` is read: from the current folder, or else from the data. If there is no such file, the result is empty.
+    """
     from tacholog.compare.acknowledged import FILE, read_known
 
     candidates = (Path(FILE), *(root / FILE for root in roots or (home() / "data",)))

@@ -136,7 +136,10 @@ def _default_file(roots: Sequence[Path]) -> Path:
 
 
 def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
-    """Return a function that finds the runs of a baseline: first among the judged runs, then in the same way as ``tacholog diff``."""
+    """Return a function that finds the runs of a baseline by its name.
+
+    It searches the runs that were read. If none of them has this release, it searches like ``tacholog diff``.
+    """
     from tacholog.compare.sides import find, of_release
 
     baselines: dict[str, Dataset] = {}

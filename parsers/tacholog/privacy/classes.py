@@ -67,7 +67,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
 # The fields with a version: four numbers in them are not an address. The fields with a digest: a digest looks like a secret, but is none.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
-# Names that become parts of URLs. Links to them must stay valid, so only known names are replaced in them.
+# These names become parts of URLs. Links must stay valid, so as little as possible is replaced: only known names and addresses.
 IDENTIFIERS = frozenset(("run", "log", "file"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

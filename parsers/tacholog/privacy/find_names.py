@@ -354,7 +354,10 @@ def _is_domain(text: str) -> bool:
 
 
 def identifies(text: str) -> bool:
-    """Whether an address identifies a machine. Addresses for loopback, broadcast and multicast do not, nor do versions of four numbers."""
+    """Whether an address identifies a machine.
+
+    Addresses for loopback, broadcast and multicast identify none. A version of four numbers is no address.
+    """
     if named := ADDRESS_IN_NAME.fullmatch(text):
         return bool(set(named["address"].lower()) - set("0")) and bool(set(named["address"].lower()) - set("f"))
     if MAC.fullmatch(text) or _GUID.fullmatch(text):

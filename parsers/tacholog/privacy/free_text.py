@@ -42,9 +42,9 @@ def is_public(text: str) -> bool:
 
 
 def masked(text: str, hides: Callable[[str], bool]) -> str:
-    """Return free text with only its public words. A group of adjacent words that are not public is replaced by one mark.
+    """Return free text in which only the public words are left. One mark replaces all other words that follow each other.
 
-    ``hides`` tells whether a word that is not public is masked.
+    ``hides`` is asked for each word that is not public. It returns whether this word is masked.
     """
     out: list[str] = []
     position = 0

@@ -43,7 +43,7 @@ class Screening:
 
 
 class KnownNames:
-    """The names in the data so far: machines with their pseudonyms, and users."""
+    """All names that were found in the data until now: machines, with their pseudonyms, and users."""
 
     def __init__(self, privacy: Privacy, hosts: Mapping[str, str]) -> None:
         """``hosts`` maps the names of machines that manifests and host files state to their pseudonyms."""
@@ -55,7 +55,7 @@ class KnownNames:
         self.own_names: dict[str, set[str]] = {}
         self._full: dict[str, set[str]] = {}  # the short name of a machine, with all full names that begin with it
         self.users: set[str] = set()
-        self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
+        self.variants: dict[str, int] = {}  # the number of each masked table of options; the first table that occurs has number 1
         self.originals: dict[str, list[str]] = {}  # the original labels behind each published label, in order of appearance
         self.harmless = HarmlessTokens(may_hold_name)
         self._screening: tuple[int, Screening] | None = None
@@ -85,7 +85,7 @@ class KnownNames:
         return self._screening[1]
 
     def state(self) -> list[object]:
-        """Return all names, for the cache key of texts that are redacted with these names."""
+        """Return all names. They become a part of the cache key of redacted texts, because these texts depend on them."""
         own_names = {pseudonym: sorted(names) for pseudonym, names in self.own_names.items()}
         return [self.hosts, sorted(self._stated_hosts), own_names, sorted(self.users), sorted(self._keep)]
 

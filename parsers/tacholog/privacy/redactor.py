@@ -114,7 +114,7 @@ class Redactor:
         return self._screening.harmless_by(rule)
 
     def identifier(self, text: str) -> str:
-        """Return the name of a run, a log or a key. Only known names and addresses in the text are replaced, so that links to it stay valid."""
+        """Redact the name of a run, a log or a key. Only known names and addresses in it are replaced, so that links to it stay valid."""
         return self.redacted_as_seen(text, self._identifier)
 
     def _identifier(self, text: str) -> str:

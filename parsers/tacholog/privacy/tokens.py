@@ -17,7 +17,7 @@ from tacholog.visible import ACCENTS, UNSEEN
 # Quotes and brackets enclose names; commas and semicolons separate them.
 DELIMITERS = " \t\r\n\v\f\"'`<>()[]{},;|"
 TOKEN = re.compile(rf"[^\s{re.escape(DELIMITERS.strip())}]+")
-LONGEST_TOKEN = 512  # A longer token is not a word. It is masked unless it consists of digits and signs.
+LONGEST_TOKEN = 512  # a longer token is no word; it is masked, unless it has only digits and signs
 PIECE = re.compile(r"[^\W_]+")
 SHAPE = str.maketrans({**dict.fromkeys("123456789", "0"), **dict.fromkeys(DELIMITERS, " ")})
 _MOST_SHAPES = 50_000

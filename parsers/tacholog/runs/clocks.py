@@ -97,7 +97,7 @@ def _error_at(tools: Mapping[str, Mapping[str, Sequence[str]]], when: str) -> fl
 
 
 def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: _Report, second_addresses: Sequence[str]) -> bool:
-    """Whether the errors of two clocks are relative to the same reference."""
+    """Whether both clocks follow the same reference, so that their errors can be compared."""
     if first.kind != second.kind:
         return False
     if first.kind == "ptp":
@@ -148,7 +148,8 @@ class Clocks(msgspec.Struct, frozen=True):
     """The clocks of a run.
 
     Attributes:
-        error_ns: the largest difference between the clocks; ``None`` if all processes shared one clock, or if the difference is unknown.
+        error_ns: the largest possible difference between the clocks. It is ``None`` if all processes shared one clock, or if the difference is not
+            known.
         refusal: the reason why one-way latencies of the run are not shown; ``None`` if they are shown.
     """
 

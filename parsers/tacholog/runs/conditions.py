@@ -32,7 +32,7 @@ CONDITION_OF_OPTION = {
 }
 #: Conditions that may differ between compared runs, such as the duration and the warm-up of a campaign. A comparison names the differences.
 SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
-# Words of options that do not change the measurement. Such options identify the run, or name its files and endpoints.
+# An option does not change the measurement if its name has one of these words. Such an option identifies the run, or names its files or endpoints.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
 _ON = " on"  # a process that did not run on the host of the run has the key "NAME on"

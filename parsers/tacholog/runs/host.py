@@ -91,12 +91,12 @@ def pseudonym(host: Host) -> str:
 
 
 def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str | None = None) -> Properties:
-    """Return the properties that may change between two runs on one host, but that do not change during a run.
+    """Return the properties that stay the same during a run, but may differ in another run on the same host.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
         checkout: the repository whose revision is recorded with these properties.
-        affinity: for another machine, the processors on which its programs may run.
+        affinity: the processors on which programs may run, if the folder is from another machine.
     """
     properties = {
         "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),

@@ -325,7 +325,7 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
 
 
 class ListedFolder(NamedTuple):
-    """A folder, with the sorted names of its files, and of its named pipes, sockets and devices. Hidden entries are left out."""
+    """A folder, with two sorted lists of names: its files, and its named pipes, sockets and devices. Hidden entries are in neither list."""
 
     folder: str
     files: list[str]
@@ -435,7 +435,7 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
     if encoding := utf16_of(content):
         raise UnreadableInput(f"{path}: {UTF16_REFUSED.format(encoding)}")
     content = content.removeprefix(UTF8_MARK)
-    # Counting dots is much faster than the regular expression, and a folder may have thousands of manifests.
+    # The dots are counted first, because the regular expression is much slower, and a folder may have thousands of manifests.
     crowded = content.count(b".") >= _DEEPEST and any(line.count(b".") >= _DEEPEST for line in content.split(b"\n"))
     if crowded and (long := _LONG_KEY.search(content)):
         line = content.count(b"\n", 0, long.end()) + 1

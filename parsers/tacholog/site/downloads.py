@@ -121,7 +121,7 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
 
 
 def _versions(view: View) -> dict[str, Html]:
-    """Return, for each system, the versions of its runs without a release."""
+    """Return the versions of each system. Only the versions of runs without a release are included."""
     versions_by_system: dict[str, set[str]] = {}
     for name in view.by_run:
         run = view.runs[name]

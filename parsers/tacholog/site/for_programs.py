@@ -120,7 +120,10 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
 
 
 def _one_row_a_line(latest: Latest) -> bytes:
-    """Return the file with each row on one line. It is half as long as indented JSON, and a change of one row changes one line."""
+    """Return the file as JSON with one row on each line.
+
+    So a change of one row changes one line, and the file is half as long as with indentation.
+    """
     encoder = msgspec.json.Encoder()
     lists = [b",\n".join(map(encoder.encode, rows)) for rows in (latest.rows, latest.requirements)]
     head = (encoder.encode(latest.schema_), encoder.encode(latest.generated_by))

@@ -182,7 +182,7 @@ def _counted(text: LogText, last: int | None) -> Iterator[Line]:
 class _Classes(NamedTuple):
     """The class of each line, as ranges of line numbers, and the ranges of withheld lines.
 
-    ``spans`` are the positions of numbers in their lines, by anchor, if the format states them.
+    ``spans`` has the positions of numbers in their lines, by anchor. It is empty if the format does not state positions.
     """
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()

@@ -132,7 +132,7 @@ class Page:
     # Parts
 
     def own_part_name(self, name: str) -> str:
-        """Return the name of a part of this page."""
+        """Return the full name of a part of this page. ``name`` is the name of the part within the page."""
         return part_of(PurePosixPath(self.document).name, name)
 
     def part_name(self, words: str) -> str:
@@ -191,13 +191,13 @@ class Page:
     # Sections
 
     def section(self, level: int, title: str, anchor: str = "", *, caller: Callable[[], Html]) -> Html:
-        """Return a section with the same ids as in Sphinx and MyST, so that links to pages of other versions of the site stay valid.
+        """Return a section of the page. Its ids are those that Sphinx and MyST would make, so that links to other versions of the site stay valid.
 
         Args:
             level: the level of its heading.
             title: the text of the heading.
             anchor: an additional id, before the others.
-            caller: the function that returns the content; a template passes it in a call block.
+            caller: the function that returns the content of the section. In a template, the content is in a call block.
         """
         of_title, of_words = make_id(title), github_slugify(title)
         if not of_title or of_title in self._ids:
@@ -279,7 +279,7 @@ def sibling(document: str, name: str) -> str:
 
 
 def script_of(name: str, pieces: dict[str, str]) -> str:
-    """Return the script of a part, which passes the pieces of the part to the page that loads it."""
+    """Return the script of a part. When a page loads this script, the page gets the pieces of the part."""
     packed = base64.b64encode(zlib.compress(json.dumps(pieces, ensure_ascii=False).encode(), 9)).decode()
     return f"tachologPart({json.dumps(f'{name}.js')}, {json.dumps(packed)});\n"
 

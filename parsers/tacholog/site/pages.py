@@ -132,7 +132,7 @@ def _is_by_size(view: View) -> bool:
 
 
 def _question_pages(asked: Sequence[AskedQuestion], shared: dict[str, Any]) -> Iterator[SitePage]:
-    """Yield the page of each question, and a page that lists the questions of the site."""
+    """Yield a page that lists the questions of the site, and a page for each question."""
     if asked:
         yield SitePage(QUESTIONS, "questions.html.jinja", "Questions", shared)
     for each in asked:

@@ -137,7 +137,7 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
 
 
 def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
-    """Return which runs belong to a campaign, or to a campaign and a release.
+    """Return a flag for each run: whether it belongs to this campaign. If a release is stated too, the run must also belong to this release.
 
     Raises:
         UnreadableInput: no run does.

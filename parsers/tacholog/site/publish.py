@@ -189,7 +189,7 @@ def _keep_raw_logs(before: Path, fresh: Path) -> None:
 
 
 def _raw_logs_named(versions: Path) -> set[str]:
-    """Return the addresses of the raw logs to which the pages of these versions link."""
+    """Return the addresses of raw logs. The pages of these versions link to these logs."""
     named: set[str] = set()
     for page in versions.rglob("*.html"):
         if page.is_file() and not page.is_symlink():
@@ -433,7 +433,7 @@ def _is_same_file(path: Path, handle: int) -> bool:
 
 
 def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
-    """Bring the owner's files and folders into the new folder: files are copied, folders are moved. `_recover` can undo the moves."""
+    """Bring the files and folders of the owner into the new folder. Files are copied, and folders are moved. `_recover` can move the folders back."""
     for name in owned:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             (folder / name).rename(fresh / name)

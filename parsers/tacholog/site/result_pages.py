@@ -44,7 +44,7 @@ class ResultPage(msgspec.Struct, frozen=True):
     document: str
     file: str
     parts: tuple[PagePart, ...]
-    names_transport: bool = True  # whether other pages of its group differ from it only in the transport
+    names_transport: bool = True  # whether another page of its group has the same values, except for the transport
 
     @property
     def selection(self) -> Selection:

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _NO_PROGRAM = re.compile(r"case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while|[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
-# Readers may change only the duration, for a short first try.
+# The script has a variable for the duration, and for nothing else: a first try may be shorter.
 _SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
 # Programs whose output has a format in Tacholog, and the servers of some of them. Other programs get a warning, because they may do anything.
 _KNOWN = re.compile(
@@ -84,7 +84,7 @@ def _warning(words: Sequence[str]) -> list[str]:
 
 
 def _duration_at(argv: Sequence[str]) -> int | None:
-    """Return the index of the word that states the duration, if this word is a plain number."""
+    """Return the index of the word with the duration. Return ``None`` if no word is a plain number after ``--duration``."""
     indices = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
     return indices[0] if len(indices) == 1 else None
 

@@ -168,7 +168,7 @@ def changed_files(site: Path, stamp: Stamp) -> list[str]:
 
 
 def changed_since(site: Path, stamp: Stamp) -> list[str]:
-    """Return the same as `changed_files`, but faster: a file is not read again if nobody has written to it since a build read it."""
+    """Return the same as `changed_files`, but faster. A file is only read if somebody has written to it after a build read it."""
     return _differing(stamp, _there(site, digests_in(open_cache())))
 
 

@@ -56,7 +56,7 @@ class RecordArrays(NamedTuple):
 class NumberArrays(NamedTuple):
     """Arrays with one element for each number. If a value or a resolution is ``None``, its element is NaN.
 
-    If a number has no line of its own, its ``value_line`` is `NOT_STATED`.
+    If no separate line is known for a number, its ``value_line`` is `NOT_STATED`.
 
     ``record`` is an index in the columns of records, ``name`` in the list of names, ``bound`` in `BOUNDS`. ``marks`` are bits of `MARK_BITS`.
     """

@@ -70,7 +70,7 @@ class Dataset(msgspec.Struct, frozen=True):
 
 def without_distributions(data: Dataset) -> Dataset:
     """Return a copy of the dataset without the bins of distributions."""
-    none = data.histograms.iloc[:0].copy()  # Without the copy, pandas would keep all bins in memory.
+    none = data.histograms.iloc[:0].copy()  # a view, instead of this copy, would keep all bins in memory
     return msgspec.structs.replace(data, histograms=none)
 
 

@@ -223,7 +223,10 @@ def _kind(name: str) -> Kind:
 
 
 class _About(msgspec.Struct, array_like=True):
-    """The metadata of a part: the number of its runs, its columns, and the different words of each column, with ``None`` if some row has no word."""
+    """The metadata of a part: the number of its runs, its columns, and the words of each column.
+
+    Each word occurs once. The list of a column contains ``None`` if any row has no word in this column.
+    """
 
     runs: int
     columns: list[str]

@@ -291,7 +291,7 @@ def _overload(table: _RuleTable) -> None:
 
 
 def _offered_bit_per_s(table: _RuleTable, lost: Floats) -> Floats:
-    """Return the offered rate in bit/s: the goodput that there would be if no message had been lost."""
+    """Return the offered rate in bit/s. It is the goodput that would have been measured if no message had been lost."""
     received = table.value("messages_received", "total")
     with np.errstate(divide="ignore", invalid="ignore"):
         offered = table.value("goodput", "mean") * (received + lost) / received

@@ -227,7 +227,7 @@ class LocalProcess:
         self._is_closed = not part
 
     def _report(self) -> list[str]:
-        """Return the words of the last complete line that the launcher reported."""
+        """Return the last line that the launcher reported completely, as a list of words."""
         return (self._text.decode("ascii", "replace").rpartition("\n")[0].splitlines() or [""])[-1].split()
 
     def fileno(self) -> int:

@@ -231,7 +231,7 @@ class Connection:
             self._stdin.close()
 
     def _write(self, text: bytes) -> None:
-        """Write the whole text, unless the connection ends in the meantime."""
+        """Write the whole text. If the connection ends meanwhile, the rest of the text is not written."""
         with self._writing, contextlib.suppress(BrokenPipeError):  # ssh has ended; its error output states the reason
             while text and not self._stdin.closed:
                 select.select([], [self._stdin], [])

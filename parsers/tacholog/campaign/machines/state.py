@@ -257,7 +257,8 @@ def load_of_others(
         by_name = [used_s.get(name, 0.0) for name, other in machines.items() if (other.boot_id or name) == (machine.boot_id or name)]
         run_s = None if None in by_name else sum(used or 0 for used in by_name)
         if run_s is not None and isinstance(machine, LocalMachine):
-            run_s = max(run_s, late.harness_s - early.harness_s)  # the processes of the run are children of the harness
+            # The harness starts the processes of the run, so their time is included in that of the harness.
+            run_s = max(run_s, late.harness_s - early.harness_s)
         begin, end = early.machines[prefix], late.machines[prefix]
         if begin and end:
             environment |= _prefixed(prefix, as_environment(disturbance(begin, end, run_s), when))

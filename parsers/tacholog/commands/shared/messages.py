@@ -39,7 +39,7 @@ def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) ->
 
     Args:
         per_source: the problems of each side or dataset.
-        bare: whether some logs have no run.toml. ``tacholog check`` does not read such logs.
+        bare: whether some logs have no run.toml. Then ``tacholog check`` is not recommended, because it does not read such logs.
     """
     complaints = list(per_source)
     unread = list(dict.fromkeys(line for complaint in complaints for line in complaint.unread))

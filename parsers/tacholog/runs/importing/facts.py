@@ -64,7 +64,7 @@ class SidecarFacts:
         return path in self._contents
 
     def of_log(self, path: str) -> dict[str, Any]:
-        """Return the fields that the file of facts of a log states, by their full names.
+        """Return the fields that belong to a log, from its file of facts. The keys are the full names of the fields.
 
         Raises:
             ValueError: a field cannot hold its value; the message says what it can hold.

@@ -147,10 +147,10 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
 
 
 def _size(text: str) -> str:
-    """Return a size in bytes; the unchanged text if it is no size.
+    """Return a size, converted to bytes. If the text is no size, return it unchanged.
 
     Raises:
-        ValueError: the prefix of the unit may mean 1000 or 1024.
+        ValueError: the unit is not clear, because its prefix may mean 1000 or 1024.
     """
     match = _SIZE.fullmatch(text)
     if not match:

@@ -214,7 +214,7 @@ def _changed(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterat
 
 
 class LogContradiction(NamedTuple):
-    """A difference between a log and the fields stated by its path, its rule or ``--set``."""
+    """A contradiction: a log states another value than its path, its rule or ``--set``."""
 
     path: str
     text: str

@@ -69,7 +69,7 @@ class LogFields(NamedTuple):
         role: the role in the path or rule, such as ``server``.
         participant: the digits of the participant in the path or rule.
         format: the format that the rule states.
-        results: whether the log may hold results.
+        results: whether the log may contain results. It is false if the rule states that there are none.
     """
 
     values: dict[str, Any]

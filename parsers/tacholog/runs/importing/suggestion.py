@@ -190,7 +190,10 @@ def _values_of(pattern: str, paths: Iterable[str]) -> dict[str, Mapping[str, str
 
 
 def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> str | None:
-    """Return the label that is the payload size in all paths; ``None`` if there is no such label, or if the pattern already has the size."""
+    """Return the label whose values are the payload sizes of all paths.
+
+    Return ``None`` if no label fits, or if the pattern already has a field for the size.
+    """
     names = list(dict.fromkeys(name for values in values_of.values() for name in values))
     for name in () if "payload_bytes" in names else names:
         path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # the first path with each number

@@ -36,7 +36,7 @@ def number_texts(text: str) -> list[str]:
 
 
 def reads(text: str, value: float) -> bool:
-    """Whether a text is this value, rounded, in any of the units of pages."""
+    """Whether a text shows this value. The text may be rounded, and may have any of the units that pages use."""
     half = 0.5 * 10.0 ** -len(text.partition(".")[2])
     return any(abs(float(text) * scale - value) <= half * scale * (1 + _NEAR) for scale in _SCALES)
 

@@ -284,7 +284,7 @@ def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | No
 
 
 class _Cell:
-    """A cell of a table, or the text outside of all cells: the value by which it is sorted, and its links."""
+    """A cell of a table: the number by which it is sorted, and its links. The text outside of all cells also counts as a cell."""
 
     def __init__(self, value: float | None) -> None:
         self.value = value
