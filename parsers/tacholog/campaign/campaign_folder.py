@@ -90,7 +90,7 @@ def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry]
 
 
 def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
-    """Return the plan of these runs. Its seed, session and hosts are still empty: the caller sets them.
+    """Return the plan of these runs. Its seed, its session and its hosts are not set yet: the caller sets them.
 
     Raises:
         TachologError: a program is missing, or a host cannot be reached.

@@ -103,7 +103,8 @@ _FRAME = f"{LOGS}/frame"
 _ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")  # The match starts at the first blank of a stretch, so that a long stretch is scanned only once.
+# Several blanks are matched from the first one on. No match starts later among them, so they are scanned only once.
+_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 

@@ -422,7 +422,7 @@ def _locked(path: Path, what: str) -> int:
             raise UnreadableInput(f"{what}: another tacholog publish is writing to it; try again later") from None
         if _is_same_file(path, handle):
             return handle
-        os.close(handle)  # The previous process ended and deleted its file between our two calls.
+        os.close(handle)  # The process that held the lock ended between our two calls, and deleted the file.
 
 
 def _is_same_file(path: Path, handle: int) -> bool:

@@ -29,7 +29,7 @@ class HostEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
 
 class ReadyCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The condition for the start of the next process. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
+    """When a process counts as ready, so that the next process is started. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
 
     Attributes:
         output: the process has printed this text.

@@ -141,7 +141,7 @@ def device_in_table(table: str, address: str) -> str | None:
 
 
 def _may_be_reference(address: str) -> bool:
-    """Whether another host can synchronise its clock to this address, because the address can be reached from there."""
+    """Whether another host may synchronise its clock to this address. It cannot do this if the address is only valid on one machine or link."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:

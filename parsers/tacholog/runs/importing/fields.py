@@ -20,7 +20,7 @@ from tacholog.visible import is_blank, one_form
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
-#: Fields that identify a log within its run. They do not distinguish runs.
+#: These fields distinguish the logs of one run. They do not distinguish runs.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
 #: Fields that distinguish the repetitions of a run.
