@@ -95,17 +95,18 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path], ann
     program = template[position]
     if program == ARGUMENTS:
         raise TachologError(f"{name}: this template names no program before {ARGUMENTS}, only {' and '.join(behind_wrappers(template).wrappers)}")
-    # A wrapper finds a program only in the folder of the run or on the PATH. So a program in another folder needs an absolute path.
+    # A wrapper, such as `env`, searches for the program in the folder of the run and on the PATH. A program in any other folder needs an absolute
+    # path.
     if position and ("/" in program or program in tools):
         template[position] = str(find_program(program, tools).absolute())
     return Build(name, {**tools, template[0]: find_program(template[0], tools).absolute()}, template=tuple(template))
 
 
 def _replaced_program(campaign: Campaign, template: Sequence[str]) -> str:
-    """Return the program whose commands a template replaces: the first word of these commands.
+    """Return the name of the program that a template replaces.
 
-    It is the program that the template names, if the campaign runs it. Otherwise it is the measuring program: the program of the first process that
-    ends by itself and has results.
+    If the campaign runs the program that the template names, it is this program. Otherwise it is the program that measures: the program of the first
+    process that ends by itself and has results.
     """
     named = {PurePath(word).name for word in template}
     measuring = [block.command or main_process(block.processes).command for block in campaign.runs]
@@ -129,10 +130,10 @@ def _program_in(folder: Path, program: str) -> Path:
 
 
 def apply_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
-    """Return the campaign of one side, with ``pairs`` repetitions, and with the commands of its template, if it has one.
+    """Return the campaign of one side, with ``pairs`` repetitions. If the side has a template, the commands of the campaign are replaced by it.
 
-    ``{arguments}`` in the template is replaced by the arguments of the campaign's command, without the program. If the commands have no arguments,
-    the template needs no ``{arguments}``.
+    ``{arguments}`` in the template stands for the arguments of the campaign's command, without the program. If the commands have no arguments, the
+    template needs no ``{arguments}``.
     """
     if not build.template:
         return msgspec.structs.replace(campaign, repetitions=pairs)
@@ -157,9 +158,9 @@ def _filled_template(command: Sequence[str], template: Sequence[str]) -> tuple[s
 
 
 def _version_command(campaign: Campaign, program: str, template: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the command that prints the version. If it starts the measured program, it starts the program of the template instead.
+    """Return the command that prints the version. If this command starts the replaced program, it starts the program of the template instead.
 
-    All words of the template before ``{arguments}`` are used, because the first word may be a wrapper such as ``env`` or ``taskset``.
+    All words of the template before ``{arguments}`` are kept, because the first word may be a wrapper such as ``env`` or ``taskset``.
     """
     command = campaign.version_command
     replaced = {block.command[0] for block in campaign.runs if block.command} | {program}

@@ -105,9 +105,9 @@ def errors_file(log: str) -> str:
 
 
 def main_process(processes: Sequence[Process]) -> Process:
-    """Return the process whose machine is the host of the run.
+    """Return the main process of a run. Its machine counts as the host of the run.
 
-    It is the first process that ends by itself and has results, or else the first process that ends by itself.
+    The main process is the first process that ends by itself and has results. If no process is both, it is the first process that ends by itself.
     """
     ending = [process for process in processes if process.ends == "itself"]
     return next((process for process in ending if process.results), next(iter(ending), processes[0]))
@@ -119,7 +119,10 @@ def addresses(hosts: Mapping[str, HostEntry]) -> Values:
 
 
 def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
-    """Refuse a host whose name cannot be used in placeholders and file names, or whose destination ssh would read as an option."""
+    """Refuse hosts with an unsuitable name or destination.
+
+    The name is used in placeholders and file names. The destination is an argument of ssh, and must not look like an option.
+    """
     for name, entry in hosts.items():
         if not _HOST.fullmatch(name):
             raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")
@@ -205,12 +208,14 @@ class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SustainedRate(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A rate that depends on a search of the same campaign: ``sustained``. It replaces ``%rate%`` in the command, and is recorded as ``rate_per_s``.
+    """The table ``sustained``: a rate that another run of the same campaign must find.
+
+    The rate replaces ``%rate%`` in the command. It is recorded as ``rate_per_s``.
 
     Attributes:
         run: the name of the variant that searches (``perftest --test sustain``), such as ``sustain-{transport}``.
-        share: the share of the rate that its first repetition found. The resulting rate is rounded down to two digits. All repetitions have this
-            rate.
+        share: the rate is this share of the rate that the first repetition of ``run`` found. It is rounded down to two digits, and all repetitions
+            use it.
     """
 
     run: str
@@ -316,7 +321,10 @@ def read_campaign(path: Path) -> Campaign:
 
 
 def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
-    """Return a block with the common command and options of the campaign, and with its arguments appended to its command."""
+    """Return the block, completed from the campaign.
+
+    The block gets the command of the campaign if it has no command, and the options of the campaign. Its arguments are appended to its command.
+    """
     if block.processes and block.arguments:
         raise UnreadableInput(f"block {block.name!r}: arguments needs a command; add the words to the commands of its processes")
     command = block.command or (None if block.processes else campaign.command)

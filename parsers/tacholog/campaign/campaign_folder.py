@@ -42,7 +42,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
         output: the folder of all campaigns. The campaign gets a new subfolder ``<name>-<time>``.
         tools: the path of each program, by its name in commands (their first word).
         release: the label under which the results will be compared.
-        shares_release: whether other campaigns of the same tool are also measured for this release.
+        shares_release: whether the user also starts other campaigns of the same tool for this release.
     """
     campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
@@ -90,7 +90,7 @@ def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry]
 
 
 def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
-    """Return the plan of these runs. The caller fills in seed, session and hosts.
+    """Return the plan of these runs. Its seed, its session and its hosts are not set yet: the caller sets them.
 
     Raises:
         TachologError: a program is missing, or a host cannot be reached.
@@ -155,7 +155,7 @@ def only_one_harness(folder: Path) -> AbstractContextManager[None]:
 
 
 def newest_unfinished(output: Path, name: str) -> Path | None:
-    """Return the newest folder under ``output`` of a campaign with this name and pending runs; ``None`` if there is no such folder."""
+    """Return the newest folder of this campaign that has pending runs; ``None`` if there is none. ``output`` is the folder of all campaigns."""
     for folder in sorted(output.glob(f"{name}-*"), reverse=True):
         if (folder / PLAN_FILE).is_file() and pending_runs(folder, read_plan(folder / PLAN_FILE)):
             return folder
@@ -205,7 +205,7 @@ def _is_empty(log: Path) -> bool:
 
 
 def _hint(run: PlannedRun, log: str) -> str:
-    """Return advice for a log without results, if other logs of the run may have results; otherwise an empty text."""
+    """Return advice for a log without results: perhaps the log should have none. Return an empty text if only this log can have results."""
     if sum(process.results for process in run.processes) <= 1:
         return ""
     return f"; if {log} should have no results, add results = false to its process"
@@ -248,7 +248,8 @@ def copy_to_data(folder: Path, plan: Plan, data: Path, target: Path | None = Non
     target = target or release_folder(data, plan.tool, plan.release or plan.campaign)
     for run in plan.runs:
         if (folder / run.folder / RUN_FILE).is_file():
-            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # links stay links: their targets are not part of the run
+            # Links are copied as links, because their targets are not part of the run.
+            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)
     copy_hosts_to_data(folder, data)
     return target
 
@@ -262,7 +263,7 @@ def copy_hosts_to_data(folder: Path, data: Path) -> None:
 
 
 def release_folder(data: Path, tool: str, release: str, campaign: str | None = None) -> Path:
-    """Return the folder in the data folder for the runs of a release; with ``campaign``, return the folder for the runs of this campaign.
+    """Return the folder for the runs of a release, within the data folder. If ``campaign`` is stated, return the subfolder for this campaign.
 
     Raises:
         TachologError: the folder already exists, or the label cannot be the name of a folder.

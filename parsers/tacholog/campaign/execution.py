@@ -1,6 +1,9 @@
-"""Do one run: start its processes in order, wait for those that end by themselves, and stop the others. Each starts when the previous is ready.
+"""Do one run: start its processes in order, wait for those that end by themselves, and stop the others.
 
-All processes of the run are ended, also after a failure and after Ctrl-C. If the harness itself is killed, the machines end its processes.
+A process is started when the previous process is ready.
+
+At the end, no process of the run is left, not even after a failure or after Ctrl-C. If the harness itself is killed, the launcher or the remote shell
+on each machine ends the processes.
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ from tacholog.campaign.machines import Machine, RunningProcess
 from tacholog.campaign.machines.machine import Job, ProcessEnd, Program, ReadyCondition, StartError
 from tacholog.errors import TachologError
 
-_POLL_S = 0.05  # the time between two checks whether a process is ready; during the measurement, the harness sleeps
+_POLL_S = 0.05  # how often the harness checks whether a process is ready; it sleeps during the measurement
 _SETTLE_S = 0.5  # the wait after a failure: if a server crashes, its client fails too, and the message must name the server
-_EARLY_S = 5.0  # if a server ends by itself and its clients run at least this much longer, the server has failed
+_EARLY_S = 5.0  # a server has failed if it ends by itself and its clients still run this long after its end
 _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
 _ERROR = re.compile(
@@ -54,7 +57,7 @@ class _Failure(Exception):
     Attributes:
         name: the process that caused the failure.
         reason: the description of the failure.
-        quote: the words of the message before a quoted line of the process; empty: the message quotes no line.
+        quote: the message about the failure quotes a line of the process after these words. If they are empty, the message quotes no line.
     """
 
     def __init__(self, name: str, reason: str, quote: str = "") -> None:
@@ -89,7 +92,8 @@ class _Execution:
         self._deadline_s = deadline_s
         self._begin = time.monotonic()
         self._running: dict[str, RunningProcess] = {}
-        # The end of each process; ``None`` if it still ran at the last `_poll`. Only `_poll` updates this, so a later end interrupts the next sleep.
+        # How each process ended; ``None`` if it still ran at the last `_poll`. Only `_poll` writes here. So if a process ends later, the next sleep
+        # returns at once.
         self._ends: dict[str, ProcessEnd | None] = {}
         self._started: dict[str, float] = {}
         self._ended: dict[str, ProcessEnd] = {}
@@ -113,7 +117,7 @@ class _Execution:
         """Stop the processes that still run, collect all logs, and return the result of the run."""
         line = ""
         if failure is not None:
-            line = self._quoted(failure)  # many programs print another line when they are stopped, so this is read before
+            line = self._quoted(failure)  # it is read before the processes are stopped, because many programs print another line then
             self.stop_all()
         later_failure = self.collect_all() or self._late_end() or self._left_behind()
         failure = failure or later_failure
@@ -166,7 +170,10 @@ class _Execution:
         return [name for name, end in self._ends.items() if self._steps[name].process.ends == "itself" and not end]
 
     def _check_ends(self) -> None:
-        """Raise the first failure: a process ended with an error, took too long, or is a server that ended long before its clients."""
+        """Raise an error for the first process that failed.
+
+        A process has failed if it ended with an error, if it took too long, or if it is a server that ended long before its clients.
+        """
         self._poll()
         if self._first_bad():
             self._sleep_until_all_ended(_SETTLE_S)
@@ -183,7 +190,10 @@ class _Execution:
         return next((name for name, end in self._ends.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
 
     def _limits(self) -> dict[str, tuple[float, str]]:
-        """Return a time limit and a reason for each process. If its state has not changed at this time, the run fails for this reason."""
+        """Return a time and a reason for each process that may still fail.
+
+        If the process has not changed its state by this time, the run fails for this reason.
+        """
         limits = {}
         last_end = self._begin + self._deadline_s
         for name, end in self._ends.items():
@@ -198,7 +208,10 @@ class _Execution:
         return limits
 
     def _hint(self, name: str) -> str:
-        """Return advice for a process that seems to be a server: it still runs, all other processes have ended, and it was not started last."""
+        """Return advice for a process that seems to be a server.
+
+        A process seems to be a server if it still runs, all other processes have ended, and another process was started after it.
+        """
         is_last = next(reversed(self._running)) == name
         if is_last or not all(end for other, end in self._ends.items() if other != name):
             return ""
@@ -222,7 +235,10 @@ class _Execution:
             running.stop()
 
     def collect_all(self) -> _Failure | None:
-        """Stop and collect all processes, in the reverse order of starting. Return the failure of the process that was started first."""
+        """Stop all processes and collect their logs, in the reverse order of starting.
+
+        Return the failure to report, if there is one. If several processes failed, it is the failure of the process that was started first.
+        """
         failure = None
         for name, running in reversed(self._running.items()):
             running.stop()
@@ -234,7 +250,7 @@ class _Execution:
         return failure
 
     def _late_end(self) -> _Failure | None:
-        """Return the failure of a process that ended by itself with an error directly before it was stopped."""
+        """Return a failure if a process ended by itself, with an error, directly before the harness stopped it."""
         bad = next((name for name in self._running if self._ended[name].by == "itself" and self._ended[name].exit_status != 0), None)
         return _Failure(bad, _end_words(self._ended[bad]), quote="; ") if bad is not None else None
 
@@ -243,7 +259,7 @@ class _Execution:
         return next((_Failure(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
 
     def _quoted(self, failure: _Failure) -> str:
-        """Return the line of the process that the message quotes; an empty text if it quotes no line."""
+        """Return the output line that the message about a failure quotes; an empty text if it quotes no line."""
         step = self._steps[failure.name]
         return quoted_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
 
@@ -264,7 +280,7 @@ def _end_words(end: ProcessEnd | None) -> str:
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # the realtime signals between the first and the last have no names
+    except ValueError:  # Python has no names for the realtime signals between the first and the last
         return f"signal {number}"
 
 
@@ -273,9 +289,10 @@ def _missing(ready: ReadyCondition) -> str:
 
 
 def quoted_line(folder: Path, files: Sequence[str]) -> str:
-    """Return the line that best explains a failure, with words before the line. Only the first of these files that is not empty is read.
+    """Return the output line that best explains a failure, with words before this line.
 
-    It is the first line that names an error, or else the last line. No line of a help text is quoted: its last line only describes an option.
+    The line is taken from the first file that is not empty. The first line that names an error is chosen, or else the last line. If the output is a
+    help text, no line is quoted, because its last line only describes an option.
     """
     for name in files:
         with contextlib.suppress(OSError):

@@ -42,7 +42,7 @@ def has_floor(campaign: Campaign) -> bool:
 
 
 def with_floor(campaign: Campaign, tools: Mapping[str, Path]) -> Campaign:
-    """Return the campaign. Floor runs are added if it needs them and ``tools`` contains their program."""
+    """Return the campaign, with floor runs if it needs them. Without the program for floor runs in ``tools``, none are added."""
     return msgspec.structs.replace(campaign, runs=(*campaign.runs, _BLOCK)) if FLOOR in tools and has_floor(campaign) else campaign
 
 

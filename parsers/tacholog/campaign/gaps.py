@@ -1,10 +1,10 @@
-"""Gaps: conditions that comparisons need, and that neither the campaign nor its logs state.
+"""Gaps. A gap is a condition that comparisons need, although neither the campaign nor its logs state it.
 
-Gaps are searched before the first run, and again in the first log of each variant. Before the first run, three things are known: the conditions that
-the campaign states, and the conditions that logs of this format always or sometimes state (`tacholog.formats.kit.States`). The needed conditions
-depend on the test and its load mode. If the campaign does not state the load mode, each test of the format is assumed, with its usual load mode.
+Gaps are searched before the first run, and again in the first log of each variant. Two things are known before the first run: the conditions that the
+campaign states, and the conditions that logs of this format state, always or sometimes (`tacholog.formats.kit.States`). The needed conditions depend
+on the test and its load mode. If the campaign does not state the load mode, each test of the format is assumed, with its usual load mode.
 
-Properties of a machine are never gaps: the host file states them or not, and comparisons of runs on the same host do not need them.
+A property of a machine is never a gap: it is stated in the host file, and runs on the same host can be compared without it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMPARED = {"latency", "jitter", "goodput", "message_rate", "acknowledged_rate"
 _USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate", "sustain": "open"}
 _LOADS: Mapping[str, tuple[str, ...]] = {"latency": ("closed", "open"), "sustain": ("open",)}
 _RATE_LOADS = ("paced", "max-rate")
-# A comparison takes these conditions from the run or its host. They are not checked here.
+# These conditions are not checked here, because a comparison takes them from the run or its host.
 _OF_RUN = (*comparable.MACHINE, "host", "tool", "options", "harness_major")
 _EXAMPLES: Mapping[str, str] = {
     SIZE: f'"{{{SIZE}}}"',
@@ -80,10 +80,10 @@ class Gap(NamedTuple):
 
 
 class ExpectedGaps(NamedTuple):
-    """The gaps of a campaign that can be expected before its first run.
+    """The gaps of a campaign, as far as they are known before its first run.
 
     Attributes:
-        gaps: conditions that nothing will state.
+        gaps: the conditions that neither the logs nor the campaign will state.
         unknown_logs: the variants for which the content of the logs cannot be predicted, each with the reason.
     """
 
@@ -96,8 +96,9 @@ class FirstLogReport(NamedTuple):
 
     Attributes:
         gaps: conditions that neither the logs nor the campaign state.
-        unknown_lines: the logs with lines that their format does not know, each with the number of such lines and the line number of the first.
-        short: the tested percentiles for which the run has too few samples, each with the smallest number of samples of any message size.
+        unknown_lines: by log, the count of lines that its format does not know, and the line number of the first such line.
+        short: the tested percentiles with too few samples in this run. Each comes with its number of samples, at the message size with the fewest
+            samples.
     """
 
     gaps: tuple[Gap, ...]
@@ -133,7 +134,10 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield each condition that rows of this test need, but that nothing states. Also yield whether the gap is certain, and the rows."""
+    """Yield each missing condition: rows of this test need it, and nothing states it.
+
+    Each condition comes with a flag (whether the gap is certain), and with the rows that need the condition.
+    """
     conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
     unstated = [
@@ -141,7 +145,7 @@ def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator
     ]
     load = conditions["load_mode"] or _USUAL_LOAD[test]
     if load not in _LOADS.get(test, _RATE_LOADS):
-        return  # the load mode shows that this block measures a different test
+        return  # this block does not measure this test: its load mode does not fit
     for name in (name for name in unstated if name not in _OF_RUN and name in STATED_CONDITIONS):
         if _is_needed(name, test, {**conditions, "load_mode": load}):
             depends_on_load = not _is_needed(name, test, {**conditions, "load_mode": None})
@@ -151,17 +155,20 @@ def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator
 
 
 def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
-    """Whether rows of a test need an unstated condition. The size is always needed: without it, results of several sizes would be one row."""
+    """Whether rows of a test need a condition that is not stated.
+
+    The message size is always needed. If it were missing, results of several sizes would become one row.
+    """
     if name == SIZE:
         return True
     row = {**conditions, name: None, "test": test, "metric": _MEASURED[test]}
     if row["transport"] is None and name != "transport":
-        row["transport"] = "network"  # this is assumed until the first log states the transport
+        row["transport"] = "network"  # without a stated transport, "network" is assumed until the first log is read
     return comparable.CONDITIONS[name].needed(row, "diff")
 
 
 def _without_weaker(gaps: Sequence[Gap]) -> list[Gap]:
-    """Return the gaps, without uncertain gaps that are certain in another log."""
+    """Return the gaps. Leave out an uncertain gap if the same gap is certain in another log."""
     certain = {(gap.condition, gap.rows) for gap in gaps if gap.is_certain}
     return [gap for gap in gaps if gap.is_certain or (gap.condition, gap.rows) not in certain]
 
@@ -196,7 +203,10 @@ def inspect_run(folder: Path, run: PlannedRun) -> FirstLogReport:
 
 
 def planned_short(plan: Plan) -> dict[str, dict[str, int]]:
-    """Return the variants whose planned rate and duration yield too few samples of tested percentiles, with the number of samples by percentile."""
+    """Return the variants that will have too few samples for a tested percentile.
+
+    Each variant comes with its number of samples, by percentile. This number is computed from the planned rate and duration.
+    """
     short: dict[str, dict[str, int]] = {}
     for run in plan.runs:
         rate, seconds = run.conditions.offered_rate_per_s, run.conditions.planned_duration_s
@@ -216,7 +226,7 @@ def _short(record: Record) -> Iterator[tuple[str, int]]:
 
 
 def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
-    """Read a log. Return its summary results (one result of each kind), and the number of its first unknown line."""
+    """Read a log. Return the scan, one summary result of each kind, and the line number of the first unknown line."""
     records: dict[tuple[object, ...], Record] = {}
     first_unknown: int | None = None
     with open_log_in(folder, log.file) as text:

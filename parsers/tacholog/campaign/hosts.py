@@ -56,7 +56,10 @@ def machine_name(process: Process) -> str:
 
 
 def program_key(process: Process, word: str, hosts: Mapping[str, HostEntry]) -> str:
-    """Return the name of a program in a plan. It is ``HOST:NAME`` if the files of the host may differ from those of this machine."""
+    """Return the name by which a plan lists a program.
+
+    It is ``HOST:NAME`` if the process runs over ssh or behind a prefix, because the files there may differ from those of this machine.
+    """
     entry = hosts.get(machine_name(process), HostEntry())
     return f"{process.host}:{word}" if entry.ssh is not None or entry.prefix else word
 
@@ -82,8 +85,8 @@ def find_campaign_programs(
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
         tools: the path of each program on this machine, by its name in commands.
-        version_command: the command that prints a version. It is the version of the program that the command starts. If no process runs this program
-            (such as a package manager), it is the version of the program of the main process, on each machine that runs it.
+        version_command: a command that prints a version. Usually a process runs the same program, and the version is that of this program. If no
+            process runs it (it may be a package manager), the version is that of the main process's program, on each machine that runs this program.
         system_version_command: the command that prints the version of the system, on the host of the first process.
 
     Raises:
@@ -148,5 +151,5 @@ def describe_hosts(hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) ->
 
 
 def _unused_id(name: str, described: Mapping[str, Host]) -> str:
-    """Return the id, with a number appended if another machine has the same properties, and so the same id."""
+    """Return an id that no other machine has. A number is appended if another machine has the same properties, because its id is the same."""
     return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(described) + 2))) if candidate not in described)

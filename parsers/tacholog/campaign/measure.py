@@ -43,7 +43,7 @@ from tacholog.schema.records import Record, Side, Test
 _ERRORS = "stderr.txt"  # the file for the standard error, if a run is one command
 _REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # only public words
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
-#: The option that holds a rate that depends on a search.
+#: The option for the rate that a search found.
 RATE_OPTION = "rate_per_s"
 HEAD = "process resources log=resources/1"
 
@@ -113,7 +113,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
 
 
 def with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
-    """Return the run. If a search must find its rate, the found rate is filled in; without a found rate, the run is unchanged.
+    """Return the run with its rate, if its rate depends on a search. If the search has found no rate, the run is unchanged.
 
     All repetitions have the rate of the first repetition, even if the search was repeated later.
     """
@@ -145,7 +145,7 @@ def _sustained_rate(folder: Path, payload_bytes: object) -> float | None:
 
 
 def _doubts(processes: tuple[Process, ...]) -> list[str]:
-    """Return a sentence for each command whose measured program is unknown."""
+    """Return a warning for each command whose measured program is unknown."""
     doubts = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
     return [
         f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
@@ -189,7 +189,7 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
 
 
 def _with_link(conditions: StatedConditions, link_bit_per_s: float | None) -> StatedConditions:
-    """Return the conditions of a run, with the speed of the link from the kernel unless the campaign states it."""
+    """Return the conditions of a run, with the speed of its link. The campaign may state the speed; otherwise the kernel's value is used."""
     return conditions if conditions.link_bit_per_s is not None else msgspec.structs.replace(conditions, link_bit_per_s=link_bit_per_s)
 
 
@@ -204,7 +204,10 @@ def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -
 
 
 def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
-    """Return the processor time of the processes on each machine, by its name; ``None`` if the time of one process is unknown."""
+    """Return the processor time that the processes used on each machine, by the name of the machine.
+
+    It is ``None`` if the time of any process on this machine is not known.
+    """
     used: dict[str, float | None] = {}
     for step in steps:
         end = outcome.ended.get(step.process.name)
@@ -317,7 +320,10 @@ class ProcessResources(NamedTuple):
 
 
 def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
-    """Read the test and the size from the logs of a run. Unreadable logs are skipped. If no log states a size, the size of the manifest is used."""
+    """Read the test and the message size from the logs of a run.
+
+    Unreadable logs are skipped. If no log states a size, the size is taken from the manifest.
+    """
     tests: list[Test] = []
     sizes: set[int | None] = set()
     has_resources = False

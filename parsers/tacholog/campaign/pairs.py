@@ -48,7 +48,7 @@ _CONFIRMATION = "confirmation"
 
 
 class Task(NamedTuple):
-    """A pending run, with its folder, plan and programs. ``label`` is its name in the progress output."""
+    """A run to do, with its folder, its plan and its programs. ``label`` is the name of the run in the progress output."""
 
     folder: Path
     plan: Plan
@@ -80,7 +80,7 @@ class Pairs(NamedTuple):
         return sorted(tasks, key=lambda task: task.run.order_index)
 
     def pairs_done(self) -> int:
-        """Return the number of complete pairs of the variant with the fewest complete pairs."""
+        """Return the number of complete pairs of the variant that has the fewest."""
         missing = {task.run.folder for task in self.tasks()}
         done: dict[str, int] = {}
         for run in self.plans[0].runs:
@@ -91,12 +91,14 @@ class Pairs(NamedTuple):
 def schedule_pairs(
     campaigns: tuple[Campaign, Campaign], seed: int, listed: Collection[str] | None = None
 ) -> tuple[tuple[PlannedRun, ...], tuple[PlannedRun, ...]]:
-    """Return the runs of both sides, in one common order. With the same seed, more repetitions only add runs at the end.
+    """Return the runs of the old side and of the new side, in one common order.
+
+    With the same seed, more repetitions only add runs at the end of this order.
 
     Args:
         campaigns: the campaigns of the old and the new side.
         seed: the seed of the random order.
-        listed: the names that the programs of both sides list (``only_if_listed``); ``None``: no variant is left out.
+        listed: the names that the programs of both sides list (``only_if_listed``). If it is ``None``, no variant is left out.
     """
     cpus = default_cpus()
     unordered = [schedule_runs(campaign, seed, cpus, listed) for campaign in campaigns]
@@ -175,7 +177,10 @@ def _checksum(path: Path, builds: tuple[Build, Build]) -> str:
 
 
 def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
-    """Refuse a program of this machine for a process on another machine, because both sides would run the program of the other machine."""
+    """Refuse a build that is a program of this machine if its process runs on another machine.
+
+    Without this check, both sides would run the program that is installed on the other machine.
+    """
     remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
     for build in builds:
         wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)
@@ -268,7 +273,10 @@ def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
 
 
 def _as_started(begun: Pairs) -> tuple[Build, Build]:
-    """Return the builds. If the comparison was started without floor runs, their program is removed: added pairs must measure the same variants."""
+    """Return both builds. If the comparison was started without floor runs, remove the program for these runs.
+
+    So the added pairs measure the same variants as the earlier pairs.
+    """
     old, new = begun.builds
     if FLOOR in begun.plans[0].programs:
         return old, new
@@ -276,7 +284,7 @@ def _as_started(begun: Pairs) -> tuple[Build, Build]:
 
 
 def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"], **planned: int) -> Pairs:
-    """Add an event to the record of the comparison, and return the comparison with the new record.
+    """Add an event to the record of a comparison. Return the comparison with the changed record.
 
     Args:
         begun: the comparison.
@@ -291,9 +299,9 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"]
 
 
 def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
-    """Return pairs that measure these variants and the controls again. They are new pairs, unless such pairs were started before.
+    """Return a comparison that measures these variants and the controls again. If such a comparison was started before, it is continued.
 
-    They have a folder of their own in the folder of the first pairs, and a session of their own. So no comparison counts them among the first pairs.
+    Its folder is inside the folder of the first pairs, and it has a new session. So its pairs are never counted among the first pairs.
     """
     started = sorted(first.folder.glob(f"{_CONFIRMATION}-[0-9]*Z"), reverse=True)
     for folder in (candidate for candidate in started if (candidate / RECORD_FILE).is_file()):
@@ -316,12 +324,13 @@ def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
 
 
 def _runs_again(first: Pairs, variants: Collection[str]) -> list[tuple[PlannedRun, ...]]:
-    """Return the runs of these variants and of the controls, for both sides. The side that was first in a first pair is second in the new pair.
+    """Return the repeated runs of these variants and of the controls: those of the old side, then those of the new side.
 
-    A rate that depends on a search is the rate of the first pairs, because runs with another rate would belong to another row.
+    In each new pair, the sides have the opposite order of the first pair. If a rate depends on a search, the rate of the first pairs is used, because
+    another rate would give another row.
     """
     chosen = [[run for run in plan.runs if run.variant in variants or label_name(CONTROL) in run.labels] for plan in first.plans]
-    order = sorted(run.order_index for runs in chosen for run in runs)  # in this order, the two runs of a pair are neighbours
+    order = sorted(run.order_index for runs in chosen for run in runs)  # in this order, the two runs of a pair follow each other
     index_of = {index: (position ^ 1) + 1 for position, index in enumerate(order)}
     sides = []
     for folder, runs in zip(first.sides, chosen, strict=True):

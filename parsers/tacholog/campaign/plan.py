@@ -35,7 +35,7 @@ from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import LabelName, LabelValue, in_words, read_evidence_toml
 from tacholog.schema.conditions import StatedConditions
 
-_LONGEST_NAME = 200  # in bytes; file systems allow 255 bytes, and temporary names are longer than the final names
+_LONGEST_NAME = 200  # in bytes; file systems allow 255 bytes, and a temporary name is longer than the final name
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -128,7 +128,7 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
     variants = [(block, varied) for block, varied, name in _variants(campaign) if listed is None or name is None or name in listed]
     runs: list[PlannedRun] = []
     for repetition in range(1, campaign.repetitions + 1):
-        # A search comes before the runs that need its result.
+        # The variants are in random order, but searches come first, because other runs need their results.
         for block, varied in sorted(random_order.sample(variants, len(variants)), key=lambda variant: variant[0].sustained is not None):
             if repetition > (block.repetitions or campaign.repetitions):
                 continue
@@ -161,12 +161,15 @@ def _check_lengths(runs: Iterable[PlannedRun]) -> None:
 
 
 def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
-    """Return the names that variants need and that the program of ``only_if_listed`` does not list, without duplicates."""
+    """Return the names that variants need, but that the program of ``only_if_listed`` does not list. Each name occurs once."""
     return list(dict.fromkeys(name for _, _, name in _variants(campaign) if name is not None and name not in listed))
 
 
 def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
-    """Yield each block with each combination of its ``vary`` lists, and the name that ``only_if_listed`` must list for this variant."""
+    """Yield each variant of each block: the block, the values of its ``vary`` lists, and a name.
+
+    ``only_if_listed`` keeps the variant only if its program lists this name. The name is ``None`` if the campaign has no ``only_if_listed``.
+    """
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
     for block in campaign.runs:
@@ -177,7 +180,7 @@ def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], 
 
 
 def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Random) -> Values:
-    """Return the options, with the lists of these names in a new random order."""
+    """Return the options. The lists with these names get a new random order."""
     for name in names:
         values = options.get(name)
         if not isinstance(values, list):

@@ -39,7 +39,10 @@ class ProgramOnHost(NamedTuple):
 
 
 class UnusedOption(NamedTuple):
-    """An option that no command of a block contains, as a placeholder or as a word. The actual value of a run may differ from the recorded value."""
+    """An option that no command of its block contains, neither as a placeholder nor as a word.
+
+    So the run may use another value than the recorded value.
+    """
 
     block: str
     name: str
@@ -64,7 +67,8 @@ class Preview(NamedTuple):
         programs: each measured program on each host.
         gaps: the conditions that comparisons of the results will need, and that nothing will state.
         left_out: the names that variants need, but that the program of ``only_if_listed`` does not list; see `names_left_out`.
-        lists: the command of ``only_if_listed``, if it is run only at the start of the campaign.
+        lists: the command of ``only_if_listed``. ``None`` if the preview has run it, or if there is none. Otherwise it is run when the campaign
+            starts.
         unused: options that no command contains.
     """
 
@@ -139,9 +143,10 @@ def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> ListedNames | None
 
 
 def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, str]:
-    """Return the names that variants need, but that the program does not list. Each name comes with the line in which the program mentions it.
+    """Return the names that variants need and that the program does not list. Each name comes with the line in which the program mentions it.
 
-    The line is empty if there is none. A line about a library, such as zeromq, applies to each transport of the library, such as zeromq-tcp.
+    The line is empty if the program does not mention the name. A line about a library, such as zeromq, is also used for each transport of this
+    library, such as zeromq-tcp.
     """
     if listed is None:
         return {}

@@ -1,9 +1,9 @@
 """The programs of a campaign: find their files, versions and checksums, and the measured program of a command.
 
 A command may begin with a wrapper, such as ``env``, ``taskset`` or ``ip netns exec``. Each wrapper has a grammar: its options, which of them take a
-value, and the number of words before the program. A search for the first word that names a program would be wrong: in
-``env -u perf tool``, ``perf`` is a variable. If a command does not match the grammar of its wrapper, or if the wrapper is a shell, the measured
-program is unknown, and the reason is returned.
+value, and the number of words before the program. It is not enough to search for the first word that names a program: in ``env -u perf tool``,
+``perf`` is a variable. If a command does not match the grammar of its wrapper, or if the wrapper is a shell, the measured program is unknown, and the
+reason is returned.
 
 Source: the help texts of coreutils 9.1, util-linux 2.38, iproute2 6.1 and strace 6.1; the manuals of numactl, sudo, perf, valgrind and systemd.
 ``tacholog sustain`` is a wrapper too: it runs a tool repeatedly.
@@ -50,7 +50,7 @@ class Wrapper(NamedTuple):
         number: whether a number may precede the program.
         assignments: whether words such as ``NAME=VALUE`` may precede the program.
         first: the pattern of an additional word that may be the first word.
-        stops: options with which the wrapper does not run a program of the command line, or runs a program that only a shell can find.
+        stops: options that make the measured program unknown. With them, the wrapper runs no program of the command line, or it runs a shell.
     """
 
     short: str = ""
@@ -186,7 +186,10 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
 
 
 def _after(name: str, words: Sequence[str]) -> int | str | None:
-    """Return the number of words between a wrapper and its program, or the reason why this number is unknown; ``None`` if it is not a wrapper."""
+    """Return the number of words between a wrapper and its program.
+
+    If this number is unknown, return the reason. If ``name`` is not a wrapper, return ``None``.
+    """
     special: Mapping[str, Callable[[Sequence[str]], int | str]] = {"ip": _after_ip, "perf": _after_perf, "valgrind": _after_valgrind}
     if name in special:
         return special[name](words)
@@ -310,7 +313,10 @@ def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> st
 
 
 class ListedNames(NamedTuple):
-    """The names that a program lists: the first word of each line. ``others`` maps each word of a line that begins with a blank to this line."""
+    """The names that a program lists, and the words that it mentions.
+
+    A line without a blank at its start lists a name: its first word. ``others`` contains the words of all other lines, each with its line.
+    """
 
     names: frozenset[str]
     others: Mapping[str, str]

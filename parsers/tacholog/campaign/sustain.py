@@ -26,9 +26,11 @@ Bound = Literal["undecided", "lower", "upper"]
 Outcome = Literal["found", "above_range", "below_range"]
 _COARSE_STEP = 4.0
 _LARGEST_STEP = 1e6
-#: The placeholders for the rate and the duration of a trial in the command. Braces would be placeholders of a campaign file.
+#: These words in the command stand for the rate and the duration of a trial. They have no braces, because a campaign file would replace {rate}
+#: itself.
 RATE, SECONDS = "%rate%", "%seconds%"
-_LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2  # a tool must send this share of the rate, and may miscount by this number of messages
+# The smallest share of the rate that a tool must send, and the number of messages by which its count may be wrong.
+_LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2
 _OVERHEAD_S = 60.0  # the additional time for the start and the end of a tool
 _QUOTED_LINES, _QUOTED_CHARACTERS = 2, 200  # a message quotes this number of lines from the start and from the end of the output of a failed tool
 _BARE = re.compile(r"[A-Za-z0-9_.:/+,%@-]+", re.ASCII)
@@ -38,7 +40,8 @@ _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\
 class SearchPlan(NamedTuple):
     """The range of the search and its parameters: rates in messages per second, durations of trials in seconds, shares of 1.
 
-    ``hidden_ratio``: how far the rate of a passed short trial may be above the capacity of the system, because a queue grows slowly.
+    ``hidden_ratio``: a short trial may pass at a rate above the capacity of the system, because a queue grows slowly. This is the largest possible
+    excess, as a share.
     """
 
     least_per_s: float = 1000.0
@@ -69,7 +72,10 @@ class TrialTimes(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The result of a search: the lower and the upper bound, and the number of rates well above the upper bound that kept the goal."""
+    """The result of a search: the lower bound, the upper bound, and ``passed_above``.
+
+    ``passed_above`` is the number of rates that kept the goal although they are well above the upper bound.
+    """
 
     outcome: Outcome
     rate_per_s: float | None
@@ -89,7 +95,7 @@ def classify(tried: TrialTimes, duration_sum_s: float, exceed_ratio: float) -> B
     whole_s = max(tried.full_passed_s + missed_s, duration_sum_s)
     may_miss_s = whole_s * exceed_ratio * (1 + 1e-9)  # a tolerance, because sums of durations are not exact
     if whole_s - tried.full_passed_s <= may_miss_s:
-        return "lower"  # the rate stays a lower bound even if all further trials miss the goal
+        return "lower"  # even if all further trials miss the goal, the rate stays a lower bound
     return "undecided" if missed_s <= may_miss_s else "upper"
 
 
@@ -139,9 +145,9 @@ class SustainSearch:
         return SearchResult(outcome, lower, upper, self._trials, at_rate, passed_above)
 
     def _bound_of(self, tried: TrialTimes, *, is_full_length: bool) -> Bound:
-        """Return whether a rate is a lower or an upper bound of the sustained rate, or undecided.
+        """Return whether a rate is a lower bound of the sustained rate, an upper bound, or undecided.
 
-        If ``is_full_length`` is false, one short trial decides, and full-length trials count like short trials.
+        If ``is_full_length`` is false, one short trial is enough. Then full-length trials count like short trials.
         """
         plan = self._plan
         if is_full_length:
@@ -150,7 +156,10 @@ class SustainSearch:
         return classify(both, plan.short_s, plan.exceed_ratio)
 
     def _bounds(self, *, is_full_length: bool) -> tuple[float | None, float | None]:
-        """Return the highest lower bound below the lowest upper bound, and the lowest upper bound."""
+        """Return two bounds of the sustained rate: a lower bound, then an upper bound.
+
+        The upper bound is the lowest known upper bound. The lower bound is the highest known lower bound below it.
+        """
         lower: float | None = None
         for rate, tried in sorted(self._rates.items()):
             bound = self._bound_of(tried, is_full_length=is_full_length)
@@ -174,7 +183,10 @@ class SustainSearch:
         return middle if lower < middle < upper else None
 
     def _confirming(self, short_lower: float | None, short_upper: float | None) -> float | None:
-        """Return the next rate for full-length trials, starting from the interval of the short trials."""
+        """Return the rate of the next full-length trial; ``None`` if the search is over.
+
+        ``short_lower`` and ``short_upper`` are the bounds from short trials.
+        """
         plan, (lower, upper) = self._plan, self._bounds(is_full_length=True)
         if lower is not None and upper is not None:
             return self._narrower(lower, upper)
@@ -188,7 +200,10 @@ class SustainSearch:
         return plan.least_per_s if short_lower is None else short_lower
 
     def _step(self, bound: Bound) -> float:
-        """Return the factor of the next step outwards. The first step has the width ``width_ratio``; each further step is twice as wide."""
+        """Return the factor between the last rate and the next rate, outside of the known rates.
+
+        The first step has the width ``width_ratio``. Each further step is twice as wide.
+        """
         step = 1 / (1 - self._plan.width_ratio)
         for _ in range(sum(self._bound_of(tried, is_full_length=True) == bound for tried in self._rates.values()) - 1):
             step = min(step * step, _LARGEST_STEP)
@@ -200,7 +215,10 @@ def _is_confirmed(tried: TrialTimes) -> bool:
 
 
 class Goal(NamedTuple):
-    """The goal of each trial: the largest value of a latency statistic (``None``: no limit for latency), and the largest share of lost messages."""
+    """The goal of each trial: a limit for a latency statistic, and a limit for the share of lost messages.
+
+    If ``statistic`` is ``None``, latency has no limit.
+    """
 
     statistic: str | None
     latency_ns: float
@@ -279,7 +297,10 @@ class ToolOutput(NamedTuple):
 
     @property
     def excerpt(self) -> str:
-        """The first and the last lines, joined: some tools print an error first and then their help; other tools print the error at the end."""
+        """The first and the last lines of the output, joined.
+
+        Both are needed: some tools print an error and then their help, and other tools print the error at the end.
+        """
         lines = [line.strip()[:_QUOTED_CHARACTERS] for text in (self.text, self.errors) for line in text.splitlines() if line.strip()]
         if len(lines) > 2 * _QUOTED_LINES:
             lines = [*lines[:_QUOTED_LINES], "...", *lines[-_QUOTED_LINES:]]
@@ -348,7 +369,7 @@ def _judge(log: Log, order: TrialOrder, goal: Goal) -> Trial:
 
 
 def _too_few(record: Record, statistic: str) -> bool:
-    """Whether a percentile has so few samples that less than one sample is above it, so that it is almost the maximum."""
+    """Whether less than one sample is above a percentile. Such a percentile is almost the maximum."""
     beyond = 1 - float(statistic[1:]) / 100 if statistic.startswith("p") else 1.0
     return record.samples is not None and record.samples * beyond < 1 - 1e-9
 

@@ -112,7 +112,7 @@ def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | Non
 
 
 def _stated_sizes(folder: Path, path: str) -> frozenset[int]:
-    """Return the payload sizes that a log states; none if the log is so large that reading it would take long."""
+    """Return the payload sizes that a log states. If the log is very large, it is not read, and the result is empty."""
     try:
         if (folder / path).lstat().st_size > _LARGEST_READ:
             return frozenset()
@@ -213,7 +213,10 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _measured(kinds: Iterable[tuple[KindOfRecord, int | None]]) -> str:
-    """Return the measured tests and sizes, such as ``latency (64, 1024 bytes)``. ``kinds``: kinds of records, with the sizes from paths or rules."""
+    """Return the measured tests and sizes as words, such as ``latency (64, 1024 bytes)``.
+
+    ``kinds`` are the kinds of records. Each comes with the size that its path or rule states.
+    """
     sizes: dict[str, set[int]] = defaultdict(set)
     for kind, stated_size in kinds:
         size = stated_size if kind.record.payload_bytes is None else kind.record.payload_bytes
@@ -255,7 +258,7 @@ def _show_present(plan: ImportPlan) -> None:
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
-    """Print the logs of runs that ended badly, the logs without any result, and the logs with broken or unknown lines."""
+    """Print lists of unusual logs: logs of runs that ended badly, logs without any result, and logs with broken or unknown lines."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.fields.results]
     for status, paths in _grouped(bad):
         is_single = len(paths) == 1
@@ -303,7 +306,7 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
         values = [str(value) for value in values_in_other_logs[code] - {None}]
         hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(values))})" if values else ""
         remedy = _REMEDIES.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
-        if code == "load_mode" and "latency" in tests:  # most latency tests send a message only after the previous answer
+        if code == "load_mode" and "latency" in tests:  # most latency tests send a message only after the answer to the previous message
             others = "" if tests == ["latency"] else " for latency; max-rate or paced for the other tests"
             remedy = f"--set load_mode=VALUE (closed or open{others})"
         _say(f"  {title_of(code)}, in {counted(count, 'log')} of {' and '.join(tests)}: {remedy}{hint}")
@@ -337,7 +340,7 @@ def _start_of(run: ImportedRun) -> str | None:
 
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
-    """Yield the codes of the conditions that comparisons of releases need, but that neither the log nor the manifest of these records states."""
+    """Yield the code of each missing condition: comparisons of releases need it, but neither the log nor the manifest of these records states it."""
     manifest = stated_conditions(run.manifest)
     if kind.metrics and kind.record.payload_bytes is None and manifest.payload_bytes is None:
         yield "message size"
@@ -360,13 +363,13 @@ def _unknown(
         row: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **msgspec.structs.asdict(conditions), "metric": metric, "test": test}
         row |= {"harness_major": version, "host": host}
         codes |= dict.fromkeys(unknown(row, "diff"))
-        # If another log of the run states the load mode, more conditions may be needed.
+        # Another log of the run may state the load mode. Then further conditions may be needed.
         codes |= dict.fromkeys(code for load in loads if row["load_mode"] is None for code in unknown({**row, "load_mode": load}, "diff"))
     return tuple(codes)
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print how many files the other groups have."""
+    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print the number of files in the other groups."""
     groups = _grouped(pairs)
     yield from groups if verbose else groups[:_REASONS_SHOWN]
     if len(groups) > _REASONS_SHOWN and not verbose:
@@ -382,6 +385,6 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 
 def _some(names: Sequence[str], verbose: bool) -> str:
-    """Return the first names, and the number of the other names."""
+    """Return the first names in words, and how many more names there are. With ``verbose``, return all names."""
     listed = names if verbose else names[:_NAMED]
     return ", ".join(listed) + (f" and {len(names) - len(listed)} more" if len(names) > len(listed) else "")

@@ -34,7 +34,7 @@ CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resoluti
 
 
 def kind_of(record: Record) -> str:
-    """Return the kind under which a record is counted: its test if the record is the summary of a test, otherwise its scope."""
+    """Return the name under which a record is counted. It is the test for a summary of a test. For any other record, it is the scope."""
     return record.test if record.scope == "summary" else record.scope
 
 
@@ -64,7 +64,7 @@ class _Immediate:
     """A listing that prints each event immediately."""
 
     def wants(self, _: Record) -> bool:
-        """Return True: it prints every record."""
+        """Return True: this listing prints every record."""
         return True
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class TableListing:
 
 
 def _shape_of(record: Record) -> str | None:
-    """Return the kind of table for a record: its test, `_OFFERED` or `_ACKNOWLEDGED`; ``None`` if no table has a column for its numbers."""
+    """Return the table that shows a record: the table of its test, `_OFFERED` or `_ACKNOWLEDGED`. Return ``None`` if no table shows its numbers."""
     metrics = {number.metric for number in record.numbers}
     if metrics & _TABLE_METRICS:
         return record.test
@@ -222,7 +222,7 @@ class LineListing:
         self._waiting: list[tuple[int, str]] = []
 
     def wants(self, _: Record) -> bool:
-        """Return True: it prints the line of every record."""
+        """Return True: this listing prints the lines of all records."""
         return True
 
     def show(self, context: LogContext, event: Event) -> None:
@@ -290,7 +290,7 @@ def _rate(record: Record, metric: str, scale: float) -> str:
 
 
 def _is_sum(record: Record, shape: str) -> bool:
-    """Whether the rate in the table row of a record is a sum."""
+    """Whether the table shows the sum of a record's rates, because the record has no mean rate."""
     metrics = _METRICS_SHOWN.get(shape, _OF_RATES)
     return any(record.number(metric, "sum") and not record.number(metric, "mean") for metric in metrics)
 
@@ -341,10 +341,13 @@ def _printable(text: str) -> str:
 
 
 class LogComplaints:
-    """Prints the problems of a log on standard error: its first broken and unknown lines, and a run that ended badly."""
+    """Prints the problems of a log on standard error.
+
+    These are the first broken and unknown lines, and a bad ending of the run.
+    """
 
     def __init__(self, log: str, limit: int) -> None:
-        """Print at most ``limit`` lines; ``limit`` is 0 if the listing prints all lines anyway."""
+        """Create the object. ``limit`` is the largest number of printed lines. It is 0 if the listing prints all lines anyway."""
         self._log = log
         self._limit = limit
         self.count = 0
@@ -359,9 +362,9 @@ class LogComplaints:
             terminal.line(f"{self._log}:{event.line}: {problem}: {_printable(event.text)!r}", err=True)
 
     def close(self, account: Account | None) -> None:
-        """Print how many broken and unknown lines were not printed. If the run ended badly, print how.
+        """Print how many broken and unknown lines were left out. If the run ended badly, also print how it ended.
 
-        ``account`` is ``None`` if the totals of each log state how the run ended.
+        ``account`` is ``None`` if the ending must not be printed here, because it is in the totals of each log.
         """
         if self.count > self._limit > 0:
             terminal.line(f"{self._log}: {self.count - self._limit} more; --explain shows every line", err=True)

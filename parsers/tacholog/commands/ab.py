@@ -240,7 +240,10 @@ def _confirmation_words(begun: Pairs) -> str:
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
-    """Return the smallest change that is detected in four cases of five if one of ``rows`` rows changes, as a share; infinite if there is none."""
+    """Return the smallest detectable change, as a share. It is infinite if no change can be detected.
+
+    A change is detectable if a comparison finds it in four cases of five. One row changes, among ``rows`` rows.
+    """
     import numpy as np
 
     from tacholog.compare.power import RunCounts, detectable
@@ -251,7 +254,10 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 
 
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
-    """Return how many pairs detect this change in four cases of five if one of ``rows`` rows changes; ``None``: more than `MOST_PAIRS`."""
+    """Return how many pairs are needed to detect a change; ``None`` if more than `MOST_PAIRS` are needed.
+
+    The change must be found in four cases of five. One row changes, among ``rows`` rows.
+    """
     from tacholog.compare.power import pairs_for
 
     policy = Policy()
@@ -272,7 +278,10 @@ def detect_words(change: float, noise: float, rows: int) -> str:
 
 
 def change_words(alone: float, among: float, rows: int) -> str:
-    """Return a sentence with the smallest detectable change. With few pairs, no change of one row among many can be detected."""
+    """Return a sentence with the smallest change that can be detected.
+
+    ``alone`` is this change in a single row, ``among`` is this change in one row of ``rows``. With few pairs, ``among`` is infinite.
+    """
     from tacholog.compare.power import runs_needed
     from tacholog.render.diff.words import percent
 
@@ -310,7 +319,10 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
 
 
 def _rows(begun: Pairs) -> int:
-    """Return the number of rows that will be tested, as far as the campaign states it: one rate or some percentiles for each variant and size."""
+    """Return the number of rows that will be tested.
+
+    It is computed from the campaign: each variant has one rate or some percentiles for each size.
+    """
     measured = (run for run in begun.plans[0].runs if run.repetition == 1 and label_name(CONTROL) not in run.labels)
     return sum(_sizes(run) * _statistics(run) for run in measured)
 
@@ -365,7 +377,7 @@ def _limits_were_held(begun: Pairs) -> bool:
 
 
 def _confirmed(begun: Pairs, first: Comparison, sides: Sequence[Dataset], measured: SameBuildBands | None, gaps: Sequence[Gap]) -> Comparison:
-    """Measure the variants of the rows that look worse or better again. Return the comparison with the verdicts of the new pairs for these rows."""
+    """Repeat the variants of the rows that look worse or better. Return the comparison, in which these rows have the verdicts of the new pairs."""
     from tacholog.compare.confirmation import changed_rows, confirmed, only_rows, runs_with
     from tacholog.compare.diff.compare import compare
     from tacholog.compare.sides import find
@@ -388,13 +400,13 @@ def _confirmed(begun: Pairs, first: Comparison, sides: Sequence[Dataset], measur
 def _compared(begun: Pairs, data: Path, across: tuple[str, ...], gaps: Sequence[Gap] | None) -> Comparison:
     """Compare both sides. Copy them for publication if they have labels, and store the band if both are the same build.
 
-    A comparison across a field compares two configurations, so its differences are not the band of a build.
+    If the sides may differ in a field, two configurations are compared. Then no band is stored.
 
     Args:
         begun: the measured pairs.
         data: the folder for publication.
         across: the fields in which the sides may differ.
-        gaps: the known gaps of the campaign, if rows that look worse or better are measured again; ``None``: they are not.
+        gaps: the known gaps of the campaign. ``None`` if rows that look worse or better are not measured again.
     """
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare

@@ -227,7 +227,10 @@ def diff(
 
 
 def known_regressions(file: Path | None, roots: Sequence[Path] = ()) -> list[tuple[str, KnownRegression]]:
-    """Read the known regressions: of the stated file, else of ``known.toml`` in the current folder or in the data; none if there is no such file."""
+    """Read the known regressions from the stated file.
+
+    If no file is stated, ``known.toml`` is read: from the current folder, or else from the data. If there is no such file, the result is empty.
+    """
     from tacholog.compare.acknowledged import FILE, read_known
 
     candidates = (Path(FILE), *(root / FILE for root in roots or (home() / "data",)))
@@ -300,7 +303,10 @@ def _mention_import(path: Path, side: Dataset) -> None:
 
 
 def _exit_code_of_truncated(side: Dataset) -> int:
-    """Return 2 if a log is truncated and its manifest does not state that, otherwise 0. The report names these logs."""
+    """Return the exit code: 2 if a log is truncated although its manifest does not say so, otherwise 0.
+
+    The report names such logs.
+    """
     ends = side.runs[side.runs["status"] == "truncated"]["manifest"].dropna()
     return UNREADABLE_EXIT if any(msgspec.json.decode(text, type=Manifest).status in (None, "ok") for text in ends) else 0
 
@@ -372,7 +378,10 @@ def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
 
 
 def rendered(output: str, report: Comparison, only: tuple[str, ...] = (), limit: int | None = None) -> str:
-    """Return the comparison in one of `FORMATS`, with at most ``limit`` rows of each verdict. By default, the limit depends on the format."""
+    """Return the comparison in one of `FORMATS`.
+
+    At most ``limit`` rows of each verdict are shown. Each format has a default limit.
+    """
     from tacholog.render.diff import text as diff_text
 
     limit = LIMITS.get(output, 0) if limit is None else limit

@@ -131,7 +131,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
             complaints.add(event)
     if listing:
         contexts = [_context(path, scan, manifest, run) for run in range(max(1, len(scan.account.runs)))]
-        for event in waiting:  # Facts may follow the records in a log, so they are complete only now.
+        for event in waiting:  # The log may state facts after the records. All facts are known only now.
             listing.show(contexts[event.run], _completed(event, manifest, name))
         listing.close()
     complaints.close(scan.account if listing else None)
@@ -166,7 +166,10 @@ def _context(path: str, scan: Scan, manifest: Manifest | None, run: int) -> LogC
 
 
 def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:
-    """Return the event with the size, the side and the participant from the manifest, if the log does not state them. The site does the same."""
+    """Return the event. If the log does not state the size, the side or the participant, the values of the manifest are added.
+
+    The site adds the same values.
+    """
     if manifest is None or not isinstance(event.what, Record):
         return event
     entry = next((entry for entry in manifest.logs if entry.file == name), None)

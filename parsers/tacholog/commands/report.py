@@ -138,7 +138,10 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
 
 
 def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path | None) -> None:
-    """Print each label of ``pages`` that no run has. The label may be misspelled; then all results would be on a page named "not stated"."""
+    """Print each label of ``pages`` that no run has, because it may be misspelled.
+
+    With such a label, all results would be on a page named "not stated".
+    """
     asked = [field for field in fields if is_label(field)]
     if not asked:
         return
@@ -152,9 +155,12 @@ def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path |
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return the folders of `defaults`, else ``data/`` and the newest folder in ``build/runs/`` that contains runs (see `home`).
+    """Return the folders of runs that are used if the user names no folder.
 
-    Print the name of this newest folder on standard error.
+    These are the folders of `defaults`. Without them, two folders are used: ``data/``, and the newest folder in ``build/runs/`` that contains runs
+    (see `home`).
+
+    The name of this newest folder is printed on standard error.
 
     Raises:
         UnreadableInput: none of these folders exists.

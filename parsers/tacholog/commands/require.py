@@ -109,7 +109,10 @@ def require(
 
 
 def _mention_unlabelled(everything: Dataset, judged: Dataset) -> None:
-    """Print how many runs are not judged, because they state no release but other runs of their system state one. They may be the newest runs."""
+    """Print how many runs are not judged because they state no release.
+
+    This happens only if other runs of the same system state a release. The runs without a release may be the newest runs.
+    """
     left = everything.runs[~everything.runs["run"].isin(judged.runs["run"]) & everything.runs["release"].isna()]
     for system, count in left["system"].astype(object).value_counts().sort_index().items():
         terminal.remark(f"{count} runs of {system} state no release, and are not judged, because other runs of {system} state one")
@@ -133,7 +136,10 @@ def _default_file(roots: Sequence[Path]) -> Path:
 
 
 def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
-    """Return a function that finds the runs of a baseline: first among the judged runs, then in the same way as ``tacholog diff``."""
+    """Return a function that finds the runs of a baseline by its name.
+
+    It searches the runs that were read. If none of them has this release, it searches like ``tacholog diff``.
+    """
     from tacholog.compare.sides import find, of_release
 
     baselines: dict[str, Dataset] = {}

@@ -64,17 +64,17 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# The fields that contain a version, and the fields that contain a digest: a version of four numbers is not an address, and a digest is not secret.
+# The fields with a version: four numbers in them are not an address. The fields with a digest: a digest looks like a secret, but is none.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
-# Names that become parts of URLs. Links to them must stay valid, so only known names are replaced in them.
+# These names become parts of URLs. Links must stay valid, so as little as possible is replaced: only known names and addresses.
 IDENTIFIERS = frozenset(("run", "log", "file"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
 REPLACED = "replaced"  # This word replaces a redacted text that the field would not accept.
-_LABEL_NAME, _LABEL_VALUE = 64, 200  # the largest numbers of characters, as in a manifest
-_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # the same limits before a number is appended to the name or value
+_LABEL_NAME, _LABEL_VALUE = 64, 200  # the most characters of a label's name and of its value, as in a manifest
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # shorter limits, used before a number is appended to the name or to the value
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
@@ -121,7 +121,10 @@ def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
 
 
 def with_published_labels(published: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
-    """Return a published manifest with these labels, redacted so that they differ from the labels of all other runs."""
+    """Return a published manifest with these labels in redacted form.
+
+    Different labels have different redacted forms, in all runs.
+    """
     return msgspec.structs.replace(published, labels=_labels(labels, redactor))
 
 
@@ -149,14 +152,20 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
 
 
 def is_unchanged(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> bool:
-    """Whether `published_text` returns a text unchanged for every run, and assigns no number for it. ``False`` is always a safe answer."""
+    """Whether `published_text` returns this text unchanged in every run, without assigning a number to it.
+
+    If this is not certain, return ``False``.
+    """
     if class_ == "public":
         return bool(field in _DIGESTS and _DIGEST.fullmatch(text)) or (field not in IDENTIFIERS and redactor.is_harmless(text))
     return class_ == "free text" and (is_altered_reason(text) or redactor.is_harmless_free(text))
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """Return an open table (in JSON) in the form that may be shown. Different tables stay different, because the tables distinguish runs."""
+    """Return an open table, given as JSON, in the form that may be shown.
+
+    Different tables have different forms, because tables distinguish runs.
+    """
     try:
         entries = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:  # people may write anything into this table of a manifest
@@ -204,7 +213,7 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
 
 @lru_cache
 def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the fields of a struct that accept only certain texts, each with its type hint."""
+    """Return the fields of a struct that do not accept every text. Each field comes with its type hint."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}
 
@@ -218,7 +227,10 @@ def _parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
 
 
 def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
-    """Return the redacted value if the field accepts it, or else a substitute, so that a redacted manifest is never rejected as invalid."""
+    """Return the redacted value if the field accepts it. If not, return another value that the field accepts.
+
+    So a redacted manifest is always valid.
+    """
     try:
         return msgspec.convert(redacted_value, hint)
     except msgspec.ValidationError:
@@ -251,7 +263,10 @@ def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Numbering:
-    """Finds unused names by appending numbers from 2 on. It stores the last number of each stem, so that a number is not tried twice."""
+    """Makes unused names: it appends a number to a stem, first 2, then 3 and so on.
+
+    It stores the last number of each stem, so that no number is tried twice.
+    """
 
     def __init__(self) -> None:
         self._tried: dict[str, int] = {}

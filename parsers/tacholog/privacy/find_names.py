@@ -38,7 +38,7 @@ _SECRET_KEY = re.compile(
     r"passw|passphrase|secret|token|credential|(?:key|pass|auth)s?\d{0,9}(?![a-z])|(?<![a-z])(?:pw|pwd)\d{0,9}(?![a-z])|authoriz|bearer|cookie"
 )
 _SCHEMES = frozenset(("bearer", "basic", "digest", "negotiate", "apikey"))  # words between `Authorization:` and the secret itself
-_IDENTITIES = frozenset(("uid", "gid", "euid", "egid", "groups"))  # keys before a number and a name, as in uid=1001(name)
+_IDENTITIES = frozenset(("uid", "gid", "euid", "egid", "groups"))  # keys such as uid in uid=1001(name): a number follows, then a name in parentheses
 _SHELLS = frozenset(("ssh", "slogin", "rlogin", "scp", "sftp", "rsync"))
 _RUNS_AS = frozenset(("sudo", "su", "doas", "runuser"))
 _NAMING_OPTIONS: Mapping[str, Kind] = {
@@ -55,17 +55,17 @@ _UNAME = re.compile(r"\s+\S{1,255}\s+[0-9]+\.[0-9]")
 _UNAME_WITHIN = re.compile(r"\s+(?P<host>\S{1,255})\s+[0-9]+\.[0-9]+\.[0-9]")
 _LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # the shape of a serial number, a digest or a key
 _MOST_EXAMINED = 20_000  # the most tokens of one line that are examined
-_COMMAND_WORDS = 12  # the number of words after `ssh` and similar commands that belong to the command
+_COMMAND_WORDS = 12  # this number of words after `ssh`, or a similar command, are treated as its arguments
 
 
 def _kind_of_key(key: str) -> Kind | None:
-    """Return the kind of name that a key announces; ``None`` if its value is not a name."""
+    """Return the kind of name that follows this key, such as a host after ``host=``. Return ``None`` if no name follows it."""
     lower = key.lower().replace("-", "_")
     return _KEYS.get(lower) or ("secret" if _SECRET_KEY.search(lower) else None)
 
 
 class _Expected(NamedTuple):
-    """The kind of name that earlier tokens announce for the next token."""
+    """A name that must come next, because of an earlier token. After ``user:``, for example, a user's name must come."""
 
     kind: Kind
     is_other_host: bool = False
@@ -101,14 +101,14 @@ class LineContext:
     def __init__(self) -> None:
         self.before: list[str] = []
         self._expected: _Expected | None = None
-        self._key: Kind | None = None  # the kind of name that the last word announces, if the next sign makes it a key
+        self._key: Kind | None = None  # set if the last word becomes a key when ":" or "=" follows it: the kind of the name after the key
         self._tool, self._tool_position = "", 0
         self._host_due = False
         self._position = 0
 
     @property
     def is_idle(self) -> bool:
-        """Whether no name follows after the words read so far."""
+        """Whether no name is expected next, as far as the words up to here show."""
         return self._expected is None and self._key is None and not self._tool
 
     def skip(self, word: str) -> None:
@@ -125,7 +125,7 @@ class LineContext:
         key, self._key = self._key, None
         if expected is None and self._host_due and self.before[-1] not in _VALUED_OPTIONS and not word.startswith("-"):
             expected, self._host_due = _Expected("host", is_other_host=True), False
-        # The announced name is not this token, but a later token: after an option, a sign, or "to host" in "connecting to host NAME".
+        # This token is not the name: it is an option, a sign, or "to" or "host" in "connecting to host NAME". The name comes later.
         is_filler = word.startswith("-") or word in ("=", ":") or bool(expected and expected.is_other_host and lower in ("to", "host"))
         is_filler = is_filler or bool(expected and expected.kind == "secret" and lower.rstrip(":") in _SCHEMES)
         if expected and not is_filler and (span := _name_span(word, expected.kind)):
@@ -191,7 +191,7 @@ def _names_in_token(word: str, before: list[str], token: re.Match[str], line: st
         value_start = key.end()
         named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_of_key(key["key"])
         if named == "secret" and word[value_start:].lower() in _SCHEMES:
-            return  # The secret is in the next token.
+            return  # This word is only a scheme, such as "bearer". The secret is in the next token.
         if named and (name := _name_span(word[value_start:], named)):
             yield NameSpan(value_start + name[0], value_start + name[1], named)
             if named == "secret":
@@ -203,12 +203,18 @@ def _names_in_token(word: str, before: list[str], token: re.Match[str], line: st
 
 
 def _is_peer(word: str, before: list[str], after: str) -> bool:
-    """Whether ``HOST:PID`` names a peer of ddsperf: it follows "participant" or "@", or precedes the size of an answer."""
+    """Whether ``HOST:PID`` is another process of ddsperf.
+
+    This is so if the word follows "participant" or "@", or if the size of an answer follows the word.
+    """
     return word.startswith("@") or before[-1:] in (["participant"], ["@"]) or _BEHIND_PEER.match(after) is not None
 
 
 def may_hold_name(shape: str) -> bool:
-    """Whether a token of this shape (every digit written as 0) may be a name or announce a name. In doubt, return True."""
+    """Whether a token may be a name, or may show that a name follows. If this is not certain, return True.
+
+    The shape is the token with every digit written as 0.
+    """
     if len(shape) > LONGEST_TOKEN or "@" in shape or "\\" in shape or "~" in shape or "::" in shape:
         return not _FIGURES.fullmatch(shape)
     if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1 or "0x0" in shape:  # noqa: PLR2004
@@ -313,7 +319,7 @@ def _paths(word: str) -> Iterator[NameSpan]:
                 yield NameSpan(word.index("/", end) + 1, len(word), "path")
         return
     while start := PATH_START.search(word, position):
-        # The folders of a list are separated by colons. The colon after a drive letter belongs to the start of a path.
+        # In a list of folders, a colon is between two folders. But a colon after a drive letter is a part of the path.
         colon = word.find(":", start.end())
         position = len(word) if colon < 0 else colon
         begin = start.start("glued") if start["glued"] else start.start()
@@ -324,7 +330,10 @@ def _paths(word: str) -> Iterator[NameSpan]:
 
 
 def _is_common(path: str) -> bool:
-    """Whether a text is a path that every machine has, or not a path at all, such as a single slash or `/s` after a unit."""
+    """Whether a text is a path that exists on every machine.
+
+    Also true for a text that is no path, such as a single slash, or `/s` after a unit.
+    """
     if path.startswith("/") and "/" not in path[1:]:
         return path.rstrip(".:") in ("/dev", "/proc", "/sys", "/usr", "/bin", "/tmp", "/etc", "/var") or is_public(path)  # noqa: S108
     return path.startswith((".", *_COMMON)) and all(map(is_public, path.split("/")))
@@ -345,7 +354,10 @@ def _is_domain(text: str) -> bool:
 
 
 def identifies(text: str) -> bool:
-    """Whether an address identifies a machine. Addresses for loopback, broadcast and multicast do not, nor do versions of four numbers."""
+    """Whether an address identifies a machine.
+
+    Addresses for loopback, broadcast and multicast identify none. A version of four numbers is no address.
+    """
     if named := ADDRESS_IN_NAME.fullmatch(text):
         return bool(set(named["address"].lower()) - set("0")) and bool(set(named["address"].lower()) - set("f"))
     if MAC.fullmatch(text) or _GUID.fullmatch(text):

@@ -14,7 +14,7 @@ from tacholog.privacy.settings import HOST_PSEUDONYM
 
 MASK = "[…]"
 WORDS_FILE = Path(__file__).with_name("public_words.txt")
-_LONGEST_GAP = 3  # If at most this number of characters is between two masked words, one mark replaces both words.
+_LONGEST_GAP = 3  # if two masked words have at most this many characters between them, one mark replaces both
 _PSEUDONYM = re.compile(r"(?:host|session|participant)-[0-9a-f]{6}(?!\w)|(?:user|address|path|secret|hidden)-\d{1,9}(?!\w)")
 # A time as tools print it: "Mon Nov 23 01:37:44", "Sat, 21 Nov 2026 01:53:10 GMT". "Jan" alone may be the name of a person.
 _WEEKDAY, _MONTH = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)", "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -42,9 +42,9 @@ def is_public(text: str) -> bool:
 
 
 def masked(text: str, hides: Callable[[str], bool]) -> str:
-    """Return free text with only its public words. A group of adjacent words that are not public is replaced by one mark.
+    """Return free text in which only the public words are left. One mark replaces all other words that follow each other.
 
-    ``hides`` tells whether a word that is not public is masked.
+    ``hides`` is asked for each word that is not public. It returns whether this word is masked.
     """
     out: list[str] = []
     position = 0

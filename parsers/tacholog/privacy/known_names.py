@@ -14,12 +14,13 @@ _EVERYDAY = frozenset(
         *("localhost", "root", "user", "admin", "ubuntu", "debian", "fedora", "runner", "build", "test", "tests", "host", "node", "perf", "vm"),
         *("server", "perftest", "tacholog", "client", "publisher", "subscriber", "latency", "throughput", "pub", "sub", "both", "tcp", "udp"),
         *("shm", "none", "name"),
-        # Words that brokers print in their logs: the name in the address of their web site, a standard user, and a word that follows "user:".
+        # Words that brokers print: a part of their web address, a standard user, and "have", which follows "user:".
         *("rabbitmq", "redis", "nats", "kafka", "guest", "have"),
     )
 )
 _SHORTEST = 3
-NameList = list[tuple[str, str, bool]]  # the kind, the name, and whether it names another machine than the one that wrote the text
+# Each entry: the kind of a name, the name, and whether it is the name of another machine than the one that wrote the line.
+NameList = list[tuple[str, str, bool]]
 
 
 class Screening:
@@ -42,7 +43,7 @@ class Screening:
 
 
 class KnownNames:
-    """The names in the data so far: machines with their pseudonyms, and users."""
+    """All names that were found in the data until now: machines, with their pseudonyms, and users."""
 
     def __init__(self, privacy: Privacy, hosts: Mapping[str, str]) -> None:
         """``hosts`` maps the names of machines that manifests and host files state to their pseudonyms."""
@@ -52,10 +53,10 @@ class KnownNames:
         self._stated_hosts = frozenset(self.hosts)
         # The names of each machine in its own logs, by its pseudonym. Many machines are called "vm", so a name alone identifies no machine.
         self.own_names: dict[str, set[str]] = {}
-        self._full: dict[str, set[str]] = {}  # for each name, the longer names that it may stand for
+        self._full: dict[str, set[str]] = {}  # the short name of a machine, with all full names that begin with it
         self.users: set[str] = set()
-        self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
-        self.originals: dict[str, list[str]] = {}  # the originals of each published label, in order of appearance
+        self.variants: dict[str, int] = {}  # the number of each masked table of options; the first table that occurs has number 1
+        self.originals: dict[str, list[str]] = {}  # the original labels behind each published label, in order of appearance
         self.harmless = HarmlessTokens(may_hold_name)
         self._screening: tuple[int, Screening] | None = None
 
@@ -78,13 +79,13 @@ class KnownNames:
 
     def screening(self) -> Screening:
         """Return the screening for all names that were added so far."""
-        count = len(self.hosts) + len(self.users)  # Both sets only grow, so an equal count means that they have not changed.
+        count = len(self.hosts) + len(self.users)  # Names are only added. So if the count is the same, no name is new.
         if self._screening is None or self._screening[0] != count:
             self._screening = count, Screening(self.everywhere())
         return self._screening[1]
 
     def state(self) -> list[object]:
-        """Return all names, for the cache key of texts that are redacted with these names."""
+        """Return all names. They become a part of the cache key of redacted texts, because these texts depend on them."""
         own_names = {pseudonym: sorted(names) for pseudonym, names in self.own_names.items()}
         return [self.hosts, sorted(self._stated_hosts), own_names, sorted(self.users), sorted(self._keep)]
 
@@ -100,10 +101,10 @@ class KnownNames:
                     self.hosts[form] = self._pseudonym_of(form)
 
     def _pseudonym_of(self, form: str) -> str:
-        """Return the pseudonym of a name. It depends on which machines have which names, and not on the order of their runs.
+        """Return the pseudonym of a name. It depends only on the names of the machines, not on the order of their runs.
 
-        If several machines have the name, it identifies none of them. The pseudonym is then made from the pseudonyms of the machines, so that nobody
-        can check a guess of the name.
+        If several machines have the same name, the pseudonym is made from the pseudonyms of these machines. It is not made from the name, because
+        then a reader could guess a name and check the guess.
         """
         owners = sorted(pseudonym for pseudonym, names in self.own_names.items() if form in names)
         if owners:

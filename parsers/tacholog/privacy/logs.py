@@ -52,7 +52,7 @@ class OriginalLog(NamedTuple):
 
 
 class LineClasses(msgspec.Struct, frozen=True):
-    """The lines of a redacted log by class, as ranges of line numbers, and the withheld lines.
+    """The line numbers of each class of lines in a redacted log, as ranges. The withheld lines are ranges, too.
 
     ``cut`` is the number of lines that are shown only in part. ``prefix`` names the prefix that was removed from each line before it was read.
     """
@@ -120,7 +120,7 @@ class _LineRedactor:
         more = "" if is_whole else " [the rest of this line is not shown]"
         redacted = self._redactor.redacted_as_seen(text, lambda visible: self._redacted(visible, kind))
         if redacted != text and kind != "record" and (_HIDDEN.search(without_sequences(text)) or has_look_alikes(text)):
-            # Without its hidden characters, the line could look like a result that the original log does not have.
+            # The hidden characters were removed. Without them, the line could look like a result, although it is none in the original log.
             return f"{_HIDDEN_WITHHELD}\n".encode()
         published = written if redacted == text else redacted
         return (published + more).encode("utf-8", "surrogateescape") + end
@@ -139,12 +139,12 @@ class _LineRedactor:
     def _shown_text(self, text: str, kind: LineClass) -> str:
         if kind in ("record", "chatter") and self._is_native:
             return native_line(text, self._redactor)
-        # A result line consists of words and numbers of the tool. An unknown line is treated in the same way if the owner wants to show unknown
-        # lines. Any other line is free text.
+        # The tool itself writes the words and numbers of a result line. An unknown line is treated like a result line, because it is only shown if
+        # the owner wants this. Any other line is free text.
         return self._redactor.text(text) if kind in ("record", "unknown") else self._redactor.free(text)
 
     def closing(self) -> bytes:
-        """Return a last line that names the withheld lines. A line at the end does not change the numbers of other lines."""
+        """Return a line that states which lines are withheld. It becomes the last line, so that the numbers of all other lines stay the same."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
     def line_classes(self) -> LineClasses:
@@ -231,9 +231,10 @@ def _read_sha256(folder: Path, log: str) -> str | None:
 
 
 def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix | None]:
-    """Return the codes of the classes of all lines, and the prefix of the lines. The index of a code is the line number; code 0 is unknown.
+    """Return the class of each line as a code, and the prefix of the lines.
 
-    A code takes one byte, because a log may have millions of lines.
+    The code at index 12 is the class of line 12. Code 0 means that the class is not known. Each code takes only one byte, because a log may have
+    millions of lines.
     """
     codes = bytearray(1)
     if format_name is None:

@@ -34,7 +34,11 @@ _NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
 
 
 class _PublishedRun(NamedTuple):
-    """A redacted run: the folder of its redacted logs, its manifest and, by log, the withheld lines or the reason why the log is not shown."""
+    """A redacted run.
+
+    ``root`` is the folder of its redacted logs, ``manifest`` is its redacted manifest. ``withheld`` has the withheld lines of each shown log.
+    ``unshown`` has the reason why a log is not shown, for each such log.
+    """
 
     root: Path
     manifest: str
@@ -123,7 +127,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
             yield from _strings(inner, str(name))
     elif isinstance(value, list):
         if all(isinstance(inner, str) for inner in value):
-            yield " ".join(value)  # The list may be one command, such as `ssh`, `-l`, `NAME`.
+            yield " ".join(value)  # the list may be the words of a command, such as `ssh`, `-l`, `NAME`
         for inner in value:
             yield from _strings(inner, key)
     elif isinstance(value, str):
@@ -360,9 +364,9 @@ def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
 
 
 def _unread(data: Dataset) -> set[str]:
-    """Return the names of the host files that could not be read. Each is the name of a machine, so it must be redacted.
+    """Return the names of the host files that could not be read. These names must be redacted, because each is the name of a machine.
 
-    A host file is a TOML file whose problem is not the problem of a run.
+    Problems that belong to no run are searched. If such a problem names a TOML file, this is a host file.
     """
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
@@ -374,7 +378,7 @@ def published_hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: 
 
 
 def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
-    """Return a machine with its processor as its name, because the original name is often its name in the network."""
+    """Return a machine with a new name: the model of its processor. The original name is often the name of the machine in its network."""
     published = published_host(host, redactor)
     if privacy.hosts == "show" or name in privacy.keep:
         return published

@@ -46,8 +46,8 @@ class RedactedRun(msgspec.Struct, frozen=True):
 
     Attributes:
         logs: the redacted logs by their names.
-        manifest: the redacted manifest as JSON. Its labels may change in the next build, because they must differ from those of all other runs.
-        numbers: the numbers of the names in the logs and the manifest. The texts of the tables continue the numbering.
+        manifest: the redacted manifest as JSON. The redacted labels of different runs must differ, so they may change in the next build.
+        numbers: the numbers that replace names in the logs and in the manifest. Further names in the tables get the next numbers.
         without_results: the logs without results, according to the manifest.
         has_labels: whether the manifest has labels.
     """

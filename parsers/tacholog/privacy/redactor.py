@@ -20,7 +20,7 @@ from tacholog.privacy.settings import HOST_PSEUDONYM, Kind, host_pseudonym
 from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
-_LOOK_BACK = 12  # this number of characters before an address is searched for a word such as "version"
+_LOOK_BACK = 12  # a word such as "version" is searched for in this many characters before an address
 
 
 class Redactor:
@@ -45,11 +45,17 @@ class Redactor:
         self._numbers = numbers
 
     def variant(self, text: str) -> int:
-        """Return the number of a masked text, which is the same in all runs. Unlike a hash, a number cannot confirm a guess of the text."""
+        """Return the number of a masked text. A text has the same number in all runs.
+
+        A hash could show that a guess of the text is right. A number cannot.
+        """
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
     def distinct(self, text: str, original: str) -> str:
-        """Return the text that replaces an original. If the same text already replaces another original, in any run, a number is appended."""
+        """Return the text that replaces an original.
+
+        If this text already replaces another original, in any run, a number is appended to it.
+        """
         originals = self._names.originals.setdefault(text, [])
         if original not in originals:
             originals.append(original)
@@ -69,7 +75,7 @@ class Redactor:
         if visible == text:
             return redact(text)
         redacted = redact(plain(self._without_known(text)))
-        # A terminal's window title is inside a control sequence, so the title was not searched.
+        # The title of a terminal's window is inside a control sequence. It is not in `visible`, so no name was searched for in it.
         return text if redacted == visible and "\x1b]" not in text else redacted
 
     def text(self, text: str) -> str:
@@ -77,7 +83,10 @@ class Redactor:
         return text if self.is_harmless(text) else self.redacted_as_seen(text, self._text)
 
     def version(self, text: str) -> str:
-        """Redact a public text that begins with a version: four numbers at its start are not an address. The rest is redacted as in `text`."""
+        """Redact a public text that may begin with a version.
+
+        Four numbers at its start are a version, and not an address. The rest is redacted as in `text`.
+        """
         four = IPV4.match(text)
         return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known(four[0]) == four[0] else self.text(text)
 
@@ -105,7 +114,7 @@ class Redactor:
         return self._screening.harmless_by(rule)
 
     def identifier(self, text: str) -> str:
-        """Return the name of a run, a log or a key. Only known names and addresses in the text are replaced, so that links to it stay valid."""
+        """Redact the name of a run, a log or a key. Only known names and addresses in it are replaced, so that links to it stay valid."""
         return self.redacted_as_seen(text, self._identifier)
 
     def _identifier(self, text: str) -> str:

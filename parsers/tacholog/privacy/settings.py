@@ -22,8 +22,8 @@ Kind = Literal["host", "user", "address", "path", "secret"]
 class Privacy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings for names, and for text that is not known to be public.
 
-    ``unknown_lines`` are the lines of own logs that no format understands. ``free_text`` are the texts that people wrote into manifests, and the
-    words in own logs outside of results. ``keep`` lists words that are always shown, ``hide`` lists words that are always replaced.
+    ``unknown_lines`` is for the lines of own logs that their format does not know. ``free_text`` is for the texts that people wrote into manifests,
+    and for the words in own logs outside of result lines. ``keep`` lists words that are always shown, ``hide`` lists words that are always replaced.
     """
 
     hosts: Treatment = "pseudonym"

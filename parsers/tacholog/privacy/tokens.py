@@ -17,11 +17,11 @@ from tacholog.visible import ACCENTS, UNSEEN
 # Quotes and brackets enclose names; commas and semicolons separate them.
 DELIMITERS = " \t\r\n\v\f\"'`<>()[]{},;|"
 TOKEN = re.compile(rf"[^\s{re.escape(DELIMITERS.strip())}]+")
-LONGEST_TOKEN = 512  # A longer token is not a word. It is masked unless it consists of digits and signs.
+LONGEST_TOKEN = 512  # a longer token is no word; it is masked, unless it has only digits and signs
 PIECE = re.compile(r"[^\W_]+")
 SHAPE = str.maketrans({**dict.fromkeys("123456789", "0"), **dict.fromkeys(DELIMITERS, " ")})
 _MOST_SHAPES = 50_000
-# Bytes that are not valid UTF-8, as Python represents them. In Latin-1, most such bytes are letters.
+# Bytes that are not valid UTF-8: the characters that Python uses for them. They are read as Latin-1, where most of them are letters.
 _RAW_BYTES = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
 
 # Characters that look like ASCII characters: letterlike symbols, letters in circles, full-width and mathematical letters. Superscript digits are not
@@ -37,9 +37,9 @@ _LOOKS = re.compile(f"[{re.escape(''.join(map(chr, _LOOK_ALIKES)))}]")
 
 
 def plain(text: str) -> str:
-    """Return a text in normalized form, in which it is searched: without control sequences and invisible characters, and with each letter normalized.
+    """Return a text in the form in which names are searched for: without control sequences and invisible characters, and with normal letters.
 
-    Characters that look like ASCII become ASCII. Accents that do not combine with a letter are removed. Invalid bytes become characters.
+    Characters that look like ASCII become ASCII. An accent is removed if it cannot be combined with its letter. Invalid bytes become characters.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -68,7 +68,7 @@ class HarmlessTokens:
     """Recognises harmless texts quickly: every token of such a text has a shape that is known to be harmless."""
 
     def __init__(self, may_matter: Callable[[str], bool]) -> None:
-        """``may_matter`` tells whether a token of a given shape may be a part of a text that is replaced."""
+        """``may_matter`` takes the shape of a token. It returns whether such a token may belong to a text that must be replaced."""
         self._may_matter = may_matter
         self._harmless: set[str] = set()
         self._suspicious: set[str] = set()
@@ -98,7 +98,7 @@ class WordFinder:
 
     def __init__(self, words: Iterable[str]) -> None:
         """``words`` must be folded. Each word must contain a letter or a digit."""
-        # The names by their first group of letters and digits, each with the number of signs before this group. The longest name is first.
+        # The names, by their first group of letters and digits. Each comes with the number of signs before this group. Longer names are first.
         self._by_first_piece: dict[str, list[tuple[str, int]]] = {}
         for word in sorted(words, key=lambda word: (-len(word), word)):
             if piece := PIECE.search(word):

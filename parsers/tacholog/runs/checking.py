@@ -118,7 +118,7 @@ class _Records:
     Attributes:
         has_results: whether the log has results, and not only the use of resources.
         one_way_line: the first line with a latency between two clocks, if there is one.
-        violations: a sentence for each rule that records violate, by a name of the rule.
+        violations: a sentence for each broken rule, by the name of the rule.
     """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
@@ -215,7 +215,10 @@ def _problems_of_run(run: str, folder: RunFolder, manifest: Manifest, logs: Sequ
 
 
 def _violated(table: str, values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield a column and a sentence for each value that is too small. The code that makes records and manifests guarantees all other rules."""
+    """Yield a sentence for each value that is too small, with the name of its column.
+
+    No other rule needs a check, because the code that makes records and manifests enforces all of them.
+    """
     for name, column in TABLES[table].items():
         value = values.get(name)
         if not isinstance(value, int | float):
@@ -227,7 +230,7 @@ def _violated(table: str, values: Mapping[str, object]) -> Iterator[tuple[str, s
 
 
 def _same_text(run: str, logs: Sequence[_CheckedLog]) -> Iterator[str]:
-    """Yield a sentence for each text that several logs of a run contain. Its numbers would be counted several times."""
+    """Yield a sentence if several logs of a run have the same text. Without this check, its numbers would be counted several times."""
     digests: dict[str, dict[str, str]] = {}
     for log in logs:
         if log.head.size_bytes and log.head.text_sha256:

@@ -62,7 +62,9 @@ class _Report(NamedTuple):
 
 
 def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
-    """Return the largest possible difference between the clocks of the hosts, in nanoseconds: the larger one of the errors before and after the run.
+    """Return the largest possible difference between the clocks of the hosts, in nanoseconds.
+
+    It is computed from the reports before the run, and again from the reports after the run. The larger value counts.
 
     Args:
         text: the text of a ``clock.log``.
@@ -95,7 +97,7 @@ def _error_at(tools: Mapping[str, Mapping[str, Sequence[str]]], when: str) -> fl
 
 
 def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: _Report, second_addresses: Sequence[str]) -> bool:
-    """Whether the errors of two clocks are relative to the same reference."""
+    """Whether both clocks follow the same reference, so that their errors can be compared."""
     if first.kind != second.kind:
         return False
     if first.kind == "ptp":
@@ -106,7 +108,7 @@ def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: 
         return second.reference in first_addresses
     if second.is_reference:
         return first.reference in second_addresses
-    return True  # Both clocks follow servers, and the bound of chrony is the error of a clock relative to true time.
+    return True  # Each clock follows some server, and chrony limits the error of each clock relative to true time.
 
 
 def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report:
@@ -146,7 +148,8 @@ class Clocks(msgspec.Struct, frozen=True):
     """The clocks of a run.
 
     Attributes:
-        error_ns: the largest difference between the clocks; ``None`` if all processes shared one clock, or if the difference is unknown.
+        error_ns: the largest possible difference between the clocks. It is ``None`` if all processes shared one clock, or if the difference is not
+            known.
         refusal: the reason why one-way latencies of the run are not shown; ``None`` if they are shown.
     """
 

@@ -22,7 +22,7 @@ from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__
-#: Options that stand for a condition with another name. If an option has the name of a condition, it stands for this condition.
+#: The condition for which an option stands, if both have different names. An option with the name of a condition always stands for this condition.
 CONDITION_OF_OPTION = {
     "touch": "payload_touched",
     "duration_s": "planned_duration_s",
@@ -32,11 +32,11 @@ CONDITION_OF_OPTION = {
 }
 #: Conditions that may differ between compared runs, such as the duration and the warm-up of a campaign. A comparison names the differences.
 SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
-# Words of options that do not change the measurement. Such options identify the run, or name its files and endpoints.
+# An option does not change the measurement if its name has one of these words. Such an option identifies the run, or names its files or endpoints.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
-_ON = " on"  # this ending marks the name of a process that did not run on the host of the run
-_NEVER_COMPARED = ("definition",)  # Only the format knows it.
+_ON = " on"  # a process that did not run on the host of the run has the key "NAME on"
+_NEVER_COMPARED = ("definition",)  # only the format states it, never a manifest
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ def stated_conditions(manifest: Manifest) -> StatedConditions:
         try:
             from_options[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
-            continue  # The condition cannot have this value, so the option has another meaning. It still distinguishes the run.
+            continue  # the value is not possible for this condition, so the option means something else; it still distinguishes the run
     in_conditions = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
     return StatedConditions(**{**from_options, **in_conditions})
 
@@ -112,17 +112,18 @@ def first_contradictions(conflicts: Iterable[tuple[int, Iterable[Contradiction]]
 
 
 def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
-    """Return the options that distinguish this run from other runs, as a JSON object. Options that are among its conditions are left out.
+    """Return the options that distinguish this run from other runs, as a JSON object. An option is left out if the results state it as a condition.
 
-    The object also contains the machine of each process that did not run on the host of the run: with a server on another machine, it is another
-    measurement.
+    If a process did not run on the host of the run, the object also contains the host of this process. With a server on another machine, the
+    measurement is a different one.
 
     Args:
         manifest: the manifest of the run.
         measured: the size and the conditions of every result, except results of scope ``resources``.
 
     Returns:
-        ``{}`` if the conditions cover all options; ``None`` if the manifest has no options, so that the settings are not known.
+        The JSON object. It is ``{}`` if the conditions cover all options. The result is ``None`` if the manifest states no options, because then the
+            settings are not known.
     """
     results = list(measured)
     differing = {}
@@ -134,7 +135,7 @@ def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | No
         wanted = value if isinstance(value, list) else [value]
         # Most values are equal without conversion, so they are compared directly first.
         if in_results and all(result is not None and (result in wanted or any(_same(result, option) for option in wanted)) for result in in_results):
-            continue  # The conditions already contain this value.
+            continue  # the results already state this value as a condition
         differing[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order of the values does not change the measurement.
     hosts = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
     return json.dumps(differing | hosts, ensure_ascii=False) if manifest.options or hosts else None
@@ -152,15 +153,15 @@ def options_words(text: str, title: Callable[[str], tuple[str, str]] = lambda na
 
 
 def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tuple[str | None, Mapping[str, str]]:
-    """Split the result of `distinguishing_options`.
+    """Split the result of `distinguishing_options` into two parts.
 
     Args:
         text: the options, as JSON.
         soft: conditions that may differ between the compared sides.
 
     Returns:
-        The options that must not differ between the sides, as JSON; and the values of the options that stand for a soft condition, by the names of
-        these options.
+        First, the options that must be equal on both sides, as JSON. Second, the options that stand for a soft condition: their values, by their
+        names.
     """
     options: dict[str, Any] = json.loads(text) if text else {}
     may_differ = {name: value for name, value in options.items() if CONDITION_OF_OPTION.get(name, name) in soft}

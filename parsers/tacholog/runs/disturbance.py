@@ -74,7 +74,7 @@ def processor_time(text: str) -> ProcessorTime | None:
 
 
 def disturbance(before: ProcessorTime, after: ProcessorTime, own_s: float | None) -> Disturbance | None:
-    """Return the time that others took between two readings; ``None`` if no time passed, or if the number of processors changed.
+    """Return the processor time that others took between two readings. Return ``None`` if no time passed, or if the number of processors changed.
 
     Args:
         before: the first reading.

@@ -60,8 +60,8 @@ def _printed_here(root: Path) -> Properties:
 def stated_host(environment: Properties) -> dict[str, Host]:
     """Return the machine that a log describes. Its id is made from the whole description. The result is empty if the log describes no machine.
 
-    The number of processors becomes a part of the name only. The log does not state the sockets and cores, and an incomplete property would differ
-    from the complete property in a host file.
+    The number of processors is only added to the name of the machine. It is not a property, because a host file also states sockets and cores. The
+    log does not state these, so the property would look different.
 
     Args:
         environment: the environment that the log states, with the keys of `tacholog.schema.records.ENVIRONMENT`.
@@ -91,12 +91,12 @@ def pseudonym(host: Host) -> str:
 
 
 def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str | None = None) -> Properties:
-    """Return the properties that may change between two runs on one host, but that do not change during a run.
+    """Return the properties that stay the same during a run, but may differ in another run on the same host.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
         checkout: the repository whose revision is recorded with these properties.
-        affinity: for another machine, the processors on which its programs may run.
+        affinity: the processors on which programs may run, if the folder is from another machine.
     """
     properties = {
         "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
@@ -279,7 +279,8 @@ def _mitigations(root: Path) -> str | None:
     if not files:
         return None
     texts = [_text(file.parent, file.name) or "" for file in files]
-    vulnerable = sum("Vulnerable" in text for text in texts)  # This includes partly mitigated vulnerabilities: "Mitigation: ...; BHI: Vulnerable".
+    # "Mitigation: ...; BHI: Vulnerable" counts as vulnerable, although it is partly mitigated.
+    vulnerable = sum("Vulnerable" in text for text in texts)
     mitigated = sum(text.startswith("Mitigation") and "Vulnerable" not in text for text in texts)
     asked = re.search(r"\bmitigations=(\S+)", _text(root, "proc/cmdline") or "")
     return f"{mitigated} mitigated, {vulnerable} vulnerable" + (f" (mitigations={asked[1]})" if asked else "")

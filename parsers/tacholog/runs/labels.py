@@ -76,6 +76,9 @@ def labels_asked(words: Iterable[str], option: str) -> tuple[tuple[str, str], ..
 
 
 def has_labels(text: str | None, asked: Iterable[tuple[str, str]]) -> bool:
-    """Whether a run, given as its text in the column ``labels``, has the requested labels. ``not stated`` requests runs without the label."""
+    """Whether a run has the labels that the user asked for. ``text`` is the run's text in the column ``labels``.
+
+    The value ``not stated`` asks for runs without this label.
+    """
     labels = labels_of(text)
     return all(labels.get(field, NOT_STATED) == value for field, value in asked)

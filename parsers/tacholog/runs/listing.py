@@ -14,7 +14,7 @@ from tacholog.runs.problems import UNREADABLE, Row, add_unlisted_folder, folder_
 
 
 class RunFolder(NamedTuple):
-    """The folder of a run, and the names of all files in it. If runs have files with the same names, they share one tuple."""
+    """The folder of a run, and the names of all files in it. If several runs have files with the same names, they share one tuple of names."""
 
     path: Path
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ def list_runs(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]
                 problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
-            if run in folders_of_runs:  # The name belongs to the run in the other folder, so the problem names no run.
+            if run in folders_of_runs:  # this name already belongs to the run in the other folder, so the problem is stored without a run
                 reason = f"{folder}: not read, because the run {run} is in {folders_of_runs[run].path} too; give one of the two folders another name"
                 problems.append(problem("", run, 0, UNREADABLE, "", reason))
                 continue

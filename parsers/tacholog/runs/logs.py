@@ -164,7 +164,7 @@ class _Reader:
 
     def _read_results(self, text: LogText) -> Account:
         if self._manifest.status not in (None, "ok"):
-            self.kind_if_lost = "failed"  # If a run failed, the file may not be a log. The manifest states the failure.
+            self.kind_if_lost = "failed"  # the log of a failed run may be unreadable; the manifest already states the failure
         scan = Scan(text, self._entry.format)
         self.format = scan.format_name
         for batch in scan.batches():
@@ -190,7 +190,7 @@ class _Reader:
         return account
 
     def _before_reading(self, count: int) -> None:
-        """Check the limits and report the progress, before this number of bytes of text is read."""
+        """Check the limits and report the progress. The caller then reads ``count`` bytes of text."""
         self.text_bytes += count
         self._check_limits()
         if self._progress:
@@ -221,9 +221,11 @@ class _Reader:
 
 
 def run_ending(manifest: Manifest, logs: Sequence[LogHead], *, has_results: bool) -> tuple[Status | None, str | None]:
-    """Return how a run ended, and the reason: the worst ending that its manifest or one of its logs states. ``None`` if no ending is stated.
+    """Return how a run ended, and the reason.
 
-    If any of its logs has results, the run is not empty: in many runs, only one side prints results.
+    If its manifest and its logs state different endings, the worst one counts. Both values are ``None`` if no ending is stated.
+
+    A log may be empty although the run is not, because in many runs only one side prints results.
     """
     in_logs = [(log.status, log.reason) for log in logs] or [("empty", "the run has no log")]
     if has_results:

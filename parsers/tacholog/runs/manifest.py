@@ -29,7 +29,8 @@ PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
 RENAMES_FILE = "renames.toml"  # This file and the next file are in the folder that contains the folders of runs.
 REQUIREMENTS_FILE = "requirements.toml"
-#: The system name of perftest in control runs (`tacholog.campaign.floor`) and in commands. The measured program may be another build of perftest.
+#: The name of perftest in control runs (`tacholog.campaign.floor`), as their system and in their commands. The other runs of a campaign may measure
+#: another build of perftest.
 FLOOR = "perftest-floor"
 
 _SHA256 = r"^[0-9a-f]{64}\Z"
@@ -263,7 +264,8 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
     return manifest
 
 
-_NAMES = ("system", "release", "tool", "session", "campaign")  # These names get one Unicode form. The host keeps the form of its file.
+# These names are normalised to one Unicode form; the host is not, because it must equal the name of a file.
+_NAMES = ("system", "release", "tool", "session", "campaign")
 
 
 def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
@@ -323,7 +325,7 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
 
 
 class ListedFolder(NamedTuple):
-    """A folder, with the sorted names of its files, and of its named pipes, sockets and devices. Hidden entries are left out."""
+    """A folder, with two sorted lists of names: its files, and its named pipes, sockets and devices. Hidden entries are in neither list."""
 
     folder: str
     files: list[str]
@@ -378,7 +380,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def _may_be_read(entry: os.DirEntry[str]) -> bool:
     """Whether a file can be opened without blocking. This is true for a broken link, so that opening the link reports the error."""
     try:
-        if entry.is_file():  # The listing of the folder contains the answer, so no system call is needed.
+        if entry.is_file():  # the listing of the folder already states this, so the system is not asked
             return True
         entry.stat()
     except OSError:
@@ -390,7 +392,7 @@ def as_toml(content: Manifest | Host) -> str:
     """Return a manifest or a host file as the text of its file."""
     fields: dict[str, Any] = msgspec.to_builtins(content)
     if isinstance(content, Manifest):
-        fields = {"schema": content.schema, **fields}  # even the default value is written: a later version must know it
+        fields = {"schema": content.schema, **fields}  # written even with its default value, because a later version must know it
     return tomli_w.dumps(fields, multiline_strings=True)
 
 
@@ -433,7 +435,7 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
     if encoding := utf16_of(content):
         raise UnreadableInput(f"{path}: {UTF16_REFUSED.format(encoding)}")
     content = content.removeprefix(UTF8_MARK)
-    # Counting dots is much faster than the regular expression, and a folder may have thousands of manifests.
+    # The dots are counted first, because the regular expression is much slower, and a folder may have thousands of manifests.
     crowded = content.count(b".") >= _DEEPEST and any(line.count(b".") >= _DEEPEST for line in content.split(b"\n"))
     if crowded and (long := _LONG_KEY.search(content)):
         line = content.count(b"\n", 0, long.end()) + 1
@@ -457,7 +459,7 @@ def _unfit(value: object, depth: int = 0) -> str | None:
     if inner and depth >= _DEEPEST:
         return _TOO_DEEP
     for item in inner:
-        # Most values are texts, which need no check, so they are skipped first.
+        # Most values are texts. They need no check, so they are skipped first.
         if not isinstance(item, str) and (trouble := _unfit(item, depth + 1)):
             return trouble
     return None
@@ -465,7 +467,8 @@ def _unfit(value: object, depth: int = 0) -> str | None:
 
 _DEEPEST = 32
 _TOO_DEEP = f"tables and lists are nested more than {_DEEPEST} deep"
-# A key with too many parts (``a.b.c``). The decoder stores each beginning of a key, so a key of 60 kB would take 4 GB of memory.
+# Matches a key with too many parts, such as ``a.b.c``. The decoder stores each part of a key with all parts before it, so a key of 60 kB would take 4
+# GB of memory.
 _KEY_PART = rb"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*"""
 _LONG_KEY = re.compile(rb"(?:^|[\[{,])[ \t]*" + _KEY_PART + rb"(?:\.[ \t]*" + _KEY_PART + rb"){%d}" % _DEEPEST, re.MULTILINE)
 _DIGITS_SHOWN = 24

@@ -23,8 +23,8 @@ CONTRADICTED = "contradicted"  # A condition that the manifest and the log state
 CLOCKS = "clocks"  # One-way latencies between machines without reports on their clocks.
 COPIED = "copied"  # A log of an own run that is also in another run: one measurement would be counted twice.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
-LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # If there is a problem of these kinds, the dataset lacks something that the user asked for.
-COINCIDENCE = 3  # Two logs with fewer figures may agree by chance, unless the figures are bounds.
+LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # After a problem of these kinds, the dataset lacks something that the user asked for.
+COINCIDENCE = 3  # If two logs have fewer figures than this, they may be equal by chance. Equal bounds always count as repeated.
 _ALTERED_REASON = re.compile(r"the log's SHA-256 is [0-9a-f]{64}, run\.toml says [0-9a-f]{64}")
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
@@ -119,7 +119,7 @@ def _is_log(folder: Path, name: str) -> bool:
 
 
 def manifest_problems(manifest: Manifest) -> list[Row]:
-    """Return the problem of a manifest whose ``start_time`` is no time, without the name of the run."""
+    """Return a problem if the ``start_time`` of a manifest is no time; otherwise an empty list. The caller adds the name of the run."""
     if manifest.start_time is None or is_moment(manifest.start_time):
         return []
     reason = f'start_time = {manifest.start_time!r} is not a time such as "2026-01-31T12:00:00Z", and was not used'
@@ -146,7 +146,7 @@ def copies(logs: Iterable[LogIdentity]) -> Iterator[Row]:
     for log in logs:
         other = first.setdefault(log.text_sha256, log)
         if other.run != log.run:
-            is_bare = Path(other.folder, other.log) == Path(other.run)  # a log without run.toml is a run with the name of the log
+            is_bare = Path(other.folder, other.log) == Path(other.run)  # without a run.toml, a run has the name of its log
             name = other.run if is_bare else f"{other.run}/{other.log}"
             what = "bytes" if log.sha256 == other.sha256 else "text"  # one of the files may be compressed
             reason = f"the same {what} as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
@@ -161,7 +161,7 @@ def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None)
         folders: the folder of each run.
     """
     if not row["run"] or row["kind"] == FORGOTTEN or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
-        return str(row["reason"])  # The reason names the file or folder, and the key in the file.
+        return str(row["reason"])  # this reason already names the file or folder, and the key in the file
     path = (folders or {}).get(row["run"], Path(row["run"])) / row["log"]
     line = f":{row['line']}" if row["line"] else ""
     text = f": {row['text']!r}" if row["text"] else ""

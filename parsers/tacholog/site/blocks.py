@@ -76,7 +76,7 @@ _TAG = re.compile(r"<[^>]*>")  # `<` and `>` in the content are escaped as well
 _BETWEEN_TAGS = re.compile(r">[^<]*")
 _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 _WORDS = frozenset({"releases", "machines", "schema", "marks", "metrics", "conditions", "definitions", "statistics"})  # tables of words
-_WITH_ANCHORS = 20  # The ids of this number of portions are on the page, so that links to them work. Of further portions, it has only links.
+_WITH_ANCHORS = 20  # this many portions have their ids on the page, so links to these ids work; every other portion has only a link
 
 
 def table(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
@@ -201,19 +201,22 @@ def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None
 
 
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Return how much of each round trip perftest itself took, in the sessions of the first numbers of a page; nothing if it was not measured."""
+    """Return a sentence: how much of each round trip perftest itself took. Return nothing if this was not measured.
+
+    The sessions are those of the runs whose numbers the page shows first.
+    """
     return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
 
 
 def rig_cost_of(page: Page, runs: Iterable[RunRow]) -> Html:
-    """Return how much of each round trip perftest itself took, in the sessions of these runs; nothing if it was not measured."""
+    """Return a sentence: how much of each round trip perftest itself took, in the sessions of these runs. Return nothing if this was not measured."""
     return rig_cost_words(rig_series(page.data.view, runs), page.links)
 
 
 def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, only_new: bool = False) -> Html:
-    """Return the different notes in the manifests of the runs. With ``only_new``, leave out the notes that `evidence` shows.
+    """Return the notes in the manifests of the runs, each note once. With ``only_new``, the notes that `evidence` shows are left out.
 
-    If ``releases`` are named, only their runs are considered.
+    If ``releases`` are named, only the runs of these releases count.
     """
     part = page.part(wanted)
     if releases:
@@ -251,7 +254,9 @@ def scripts(page: Page, wanted: Selection = EVERYTHING, *, best: bool = False) -
 
 
 def host(page: Page, name: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return the card of a machine. Without a name, return a card for each machine of the runs, beginning with that of the best evidence.
+    """Return the card of the machine with this name.
+
+    If the name is empty, return a card for each machine of the runs. The machine of the best evidence is first.
 
     Raises:
         TachologError: there is no such machine, or no run.
@@ -348,9 +353,9 @@ def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Htm
 
 
 def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return a list of older releases and further series. Each item is loaded when a reader opens it, and has a page of its own.
+    """Return a list of older releases and further series. The page loads an item when a reader opens it. Each item also has a separate page.
 
-    ``title`` is the title of the page. The titles of the items begin with it.
+    ``title`` is the title of this page. The titles of the separate pages begin with it.
     """
     part = page.part(wanted)
     items = [_portion(page, part, portion, wanted, title, has_anchors=number < _WITH_ANCHORS) for number, portion in enumerate(portions(part)[1:])]
@@ -360,7 +365,8 @@ def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
 def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title: str, *, has_anchors: bool) -> Html:
     words = f"release {portion.title}" if portion.is_release else portion.title
     name = page.part_name(words)
-    numbered = name.removeprefix(page.own_part_name(slug(words)))  # `1-RC` and `1-rc` are two releases, so their parts need two names.
+    # The names of the parts of `1-RC` and `1-rc` would be equal, so one of them gets a number.
+    numbered = name.removeprefix(page.own_part_name(slug(words)))
     suffix = f"{slug(portion.title)}-{numbered}" if numbered else slug(portion.title)
     content = portion_html(part, portion, wanted, page.links, suffix, page.table_part(part_of(name, RUNS)), page.number(wanted))
     body = join([content, portion_runs(part, portion, page.links, offered_log, _rest_of_runs(page, words))])
@@ -372,7 +378,10 @@ def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title:
 
 
 def _rest_of_runs(page: Page, portion_name: str) -> MoveRowsOut | None:
-    """Return a function that moves the end of a list of runs to a part with a page of its own."""
+    """Return a function that shortens a list of runs: it moves the last runs to a part of the page that has a separate page.
+
+    Return ``None`` if the project stores no parts.
+    """
     overflow = page.overflow(f"{slug(portion_name)}-more-runs")
     return (lambda words, content: overflow(f"{words} of {portion_name}", content)) if overflow else None
 

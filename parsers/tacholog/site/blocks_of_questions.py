@@ -97,7 +97,7 @@ def question_as_toml(_page: Page, asked: AskedQuestion) -> Html:
     lines += [f"by = [{', '.join(map(_quoted, question.by))}]"] if question.by else []
     lines += [f"metric = {_quoted(question.metric)}"]
     lines += [f"where = {{ {', '.join(f'{_quoted(name)} = {_quoted(value)}' for name, value in question.where.items())} }}"] if question.where else []
-    return code(drawn("\n".join(lines)), "none")  # No colours: they need an element for each word, and would split hostile text.
+    return code(drawn("\n".join(lines)), "none")  # without colours: coloured code has an element for each word, which would split a hostile text
 
 
 def question_as_command(_page: Page, asked: AskedQuestion) -> Html:

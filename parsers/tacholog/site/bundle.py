@@ -142,7 +142,7 @@ def _pack(npm: str, wanted: Packed, folder: Path, target: Path, timeout_s: float
 
 
 def _environment() -> dict[str, str]:
-    # Node has its own list of certificate authorities. Behind the proxy of a company, the system's list is needed.
+    # Node trusts its own list of certificates. Some companies have a proxy whose certificate is only in the list of the system.
     certificates = {"NODE_EXTRA_CA_CERTS": str(_CERTIFICATES)} if _CERTIFICATES.is_file() else {}
     return certificates | dict(os.environ)
 

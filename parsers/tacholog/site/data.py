@@ -130,7 +130,7 @@ def documents_of_site(folder: str | None) -> frozenset[str]:
 
 DOCUMENT = "requirements"
 LABELS = "label"
-_VOCABULARY = ("metric", "statistic", "unit", "size")  # `read_requirements` refuses all words that are not in the schema
+_VOCABULARY = ("metric", "statistic", "unit", "size")  # never redacted: `read_requirements` accepts only words of the schema here
 
 
 def find_requirements(roots: Sequence[Path]) -> Path | None:

@@ -92,7 +92,7 @@ def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, co
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
-    """Return an index for each row, and the list of distinct values to which the indices refer."""
+    """Return an index for each row, and a list. The values of the row are in this list, at this index. Each combination of values is listed once."""
     import pandas as pd
 
     codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
@@ -121,7 +121,7 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
 
 
 def _versions(view: View) -> dict[str, Html]:
-    """Return, for each system, the versions of its runs without a release."""
+    """Return the versions of each system. Only the versions of runs without a release are included."""
     versions_by_system: dict[str, set[str]] = {}
     for name in view.by_run:
         run = view.runs[name]
@@ -139,7 +139,7 @@ def _link(file: ReleaseFile) -> Html:
 
 
 def all_downloads() -> Html:
-    """Return links to the downloads for pages about other topics."""
+    """Return a paragraph with links to the downloads. It is for pages that are about something else."""
     parquet_link = tag("a", "Parquet", href=f"root:{ALL}", download=True)
     return tag(
         "p",

@@ -110,7 +110,7 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
         report = judge(newest(data, others) if others else chosen, file, releases_of_site(data))
         made = badges(report)
         files = {f"{BADGES}/{name}.svg": svg.encode() for name, svg in made.items()}
-        named = list(made)[1:]  # the first badge is that of all requirements together
+        named = list(made)[1:]  # left out: the first badge, which stands for all requirements together
         requirements = [
             LatestRequirement(name=drawn(result.name), limit=result.stated, verdict=result.verdict, badge=f"{BADGES}/{name}.svg")
             for result, name in zip(report.results, named, strict=True)
@@ -120,7 +120,10 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
 
 
 def _one_row_a_line(latest: Latest) -> bytes:
-    """Return the file with each row on one line. It is half as long as indented JSON, and a change of one row changes one line."""
+    """Return the file as JSON with one row on each line.
+
+    So a change of one row changes one line, and the file is half as long as with indentation.
+    """
     encoder = msgspec.json.Encoder()
     lists = [b",\n".join(map(encoder.encode, rows)) for rows in (latest.rows, latest.requirements)]
     head = (encoder.encode(latest.schema_), encoder.encode(latest.generated_by))
@@ -277,7 +280,8 @@ def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[Fee
             for change in history.changes:
                 if moment := moments.get((system, history.releases[change.release])):
                     entry = _change_entry(system, history, change, (moment, page))
-                    entries.setdefault(entry.key, entry)  # Two campaigns may show the same change. Only the clearest one gets an entry.
+                    # Two campaigns may show the same change. Only the clearest one gets an entry; it comes first.
+                    entries.setdefault(entry.key, entry)
     return sorted(entries.values(), key=lambda entry: entry.updated, reverse=True)[:_CHANGES]
 
 
@@ -291,7 +295,7 @@ def _change_entry(system: str, history: SystemHistory, change: HistoryChange, mo
 
 
 def _key(*words: str) -> str:
-    """Return the words as one text. Different lists of words give different texts."""
+    """Return a text for a list of words. Different lists have different texts."""
     return msgspec.json.encode(words).decode()
 
 

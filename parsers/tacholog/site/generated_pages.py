@@ -1,7 +1,7 @@
 """The pages of the data and of logs, which Sphinx collects. Each is made from one template, together with its parts.
 
-The theme renders the pages of the data. The thousands of pages of parts and logs are instead written into a frame: a page without content, with the
-header, the footer and the policy of the site, which the theme renders only once.
+The theme renders each page of the data. It would be slow to render the thousands of pages of parts and logs. So the theme renders one page without
+content, the frame, with the header, the footer and the policy of the site. Each page of a part or log is a copy of the frame with other content.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ _FRAME = f"{LOGS}/frame"
 _ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")  # The match starts at the first blank of a stretch, so that a long stretch is scanned only once.
+# Several blanks are matched from the first one on. No match starts later among them, so they are scanned only once.
+_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 
@@ -288,7 +289,7 @@ class GeneratedPages:
 def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     """Remove inline scripts, and let the page be shown before its scripts run.
 
-    There are thousands of pages without menus, so these pages also lose the files that they do not use.
+    A page without menus also loses the files that it does not use, because there are thousands of such pages.
     """
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     for file in context["script_files"]:
@@ -331,7 +332,10 @@ def _to(section: Heading) -> Html:
 
 
 class PageFrame:
-    """A page that is split at its content. Its addresses are those of a page one folder below the top."""
+    """A page without content, as the text before the content and the text after it.
+
+    Its links are those of a page in a folder at the top of the site.
+    """
 
     def __init__(self, page: Path) -> None:
         """Read the page without content.

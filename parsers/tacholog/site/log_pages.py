@@ -40,8 +40,8 @@ from tacholog.view.results import LogRow, ProblemRow, ResultRow, RunRow
 from tacholog.view.views import View, log_document, manifest_of
 
 SHOWN_LINES = 5000
-LINKED_LINES = 20_000  # the largest number of further lines that are shown because numbers or problems link to them
-_PLACES = 100  # the number of lines of a withheld range that have anchors, besides the first line
+LINKED_LINES = 20_000  # numbers and problems link to lines after the first SHOWN_LINES; at most this many of these lines are shown
+_PLACES = 100  # a withheld range of lines has an anchor for its first line and for this many further lines
 WHOLE_CHARACTERS = 800  # A line with more characters is cut.
 SHOWN_CHARACTERS = 240  # A cut line shows this number of characters.
 BARE_CHARACTERS = 160  # A result line without linked numbers, such as a histogram, shows fewer characters: a site has thousands.
@@ -175,14 +175,14 @@ def _needed(wanted: Iterable[int]) -> set[int]:
 
 
 def _counted(text: LogText, last: int | None) -> Iterator[Line]:
-    """Yield the lines up to ``last``. The lines after it were added by the redaction."""
+    """Yield the lines of a log up to line ``last``. The redaction added all further lines."""
     return (line for line in text.lines() if last is None or line.number <= last)
 
 
 class _Classes(NamedTuple):
     """The class of each line, as ranges of line numbers, and the ranges of withheld lines.
 
-    ``spans`` are the positions of numbers in their lines, by anchor, if the format states them.
+    ``spans`` has the positions of numbers in their lines, by anchor. It is empty if the format does not state positions.
     """
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()
@@ -192,7 +192,7 @@ class _Classes(NamedTuple):
 
     @classmethod
     def of_shown(cls, line_classes: logtext.LineClasses) -> _Classes:
-        """Return the classes that were stored when the log was redacted, because its format cannot read the redacted text."""
+        """Return the classes of a redacted log. They were stored during the redaction, because the format cannot read the redacted text."""
         ranges = sorted((first, last, kind) for kind, ranges_of_kind in line_classes.kinds.items() for first, last in ranges_of_kind)
         counts: Counter[LineClass] = Counter()
         for first, last, kind in ranges:
@@ -205,7 +205,10 @@ class _Classes(NamedTuple):
 
 
 def _taken_off(prefix: str | None) -> Html:
-    """Return a note on the prefix of the lines; empty if they have none."""
+    """Return a note about the prefix of all lines of a log.
+
+    It states that the prefix was removed before the lines were read. If there is no prefix, the note is empty.
+    """
     return tag("p", f"Each line begins with {prefix}, which was taken off before the line was read.", class_="tl-note") if prefix else NOTHING
 
 
@@ -244,9 +247,12 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
 
 
 class _Additions(NamedTuple):
-    """Additions to lines: labels for lines that hold only a number, the numbers by their anchors, and formulas of computed numbers.
+    """Everything that is added to the lines of a log.
 
-    ``spans`` are the positions of numbers, by anchor, if the format states them.
+    ``labels`` are for lines with only one number. ``numbers`` has the numbers of each line, by anchor. ``formulas`` are the formulas of computed
+    numbers.
+
+    ``spans`` has the positions of numbers in their lines, by anchor. It is empty if the format does not state positions.
     """
 
     labels: Mapping[int, str]
@@ -325,7 +331,10 @@ def _characters(text: str, numbers: Mapping[str, ResultRow], stated_spans: Mappi
 
 
 def labels_of(results: Iterable[ResultRow]) -> dict[int, str]:
-    """Return a label for each line that contains only one number of a record, as in tables extracted from documents, with one cell per line."""
+    """Return a label for each line that consists of one number.
+
+    Such lines are in logs from documents: the tables of the document were extracted with one cell per line.
+    """
     words_by_line: dict[int, list[str]] = {}
     for result in results:
         if result.value_line is not None and result.last_line not in (None, result.line):

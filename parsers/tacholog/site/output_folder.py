@@ -60,19 +60,21 @@ def only_one_build(work: Path) -> Iterator[None]:
 
 
 def not_there(*paths: Path) -> list[Path]:
-    """Return the paths and their parent folders that do not exist yet, the deepest first."""
+    """Return those of these paths and of their parent folders that do not exist yet. The deepest path is first."""
     missing = {path for wanted in paths for path in (wanted, *wanted.parents) if not path.exists()}
     return sorted(missing, key=lambda path: len(path.parts), reverse=True)
 
 
 @contextmanager
 def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
-    """Remove the files and folders of a build that is refused before it writes a page, for example because there is no run.
+    """Remove what a refused build has created. If the folder of the site contains pages, nothing is removed.
+
+    A build is refused, for example, if there is no run.
 
     Args:
         site: the folder of the site.
-        made: files and folders that this build creates before it reads anything, with the content of each folder before the folder itself. A folder
-            is not removed if it contains other files.
+        made: the files and folders that this build creates before it reads the data. The content of a folder comes before the folder. A folder stays
+            if it contains other files.
     """
     try:
         yield
@@ -85,10 +87,12 @@ def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
 
 
 def take_over(made: Path, site: Path, reused: Collection[str] = ()) -> None:
-    """Make a site equal to a new one in another folder. A file that did not change is not touched; files that belong to no site stay.
+    """Replace the files of a site by those of a new site, which is in another folder.
 
-    New files are moved first, with the first page after all others, and old files are deleted last. If this is interrupted, readers still find every
-    page.
+    An equal file is not written again. Files that are not part of a site stay.
+
+    First, the new files are moved; the first page of the site is the last of them. Then the old files are deleted. In this order, readers find every
+    page, even after an interruption.
 
     Args:
         made: the folder of the new site. Its files are moved.
@@ -148,9 +152,11 @@ def _below(site: Path) -> Iterator[str]:
 
 
 def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each folder with its folders and its other files, as `os.walk` does. Names that the caller removes are skipped.
+    """Yield each folder with the names of its folders and of its other files, as `os.walk` does.
 
-    `os.walk` also asks the system whether each folder is a link, although the entry of the folder states it. These calls take a third of its time.
+    If the caller removes a folder's name, this folder is skipped.
+
+    `os.walk` takes longer, because it asks the system whether each folder is a link. The entry of the folder already states this.
     """
     to_do = [top]
     while to_do:

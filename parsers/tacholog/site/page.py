@@ -40,7 +40,7 @@ _SCRIPT = re.compile(r'tachologPart\("[^"]+", "([^"]+)"\);\n')
 _MOST_BYTES = 2**28  # the limit for the pieces of one script
 _DRAWN_FROM = re.compile(r'<script type="application/json" class="tl-spec">[^<]*</script>')
 _FIGURE = re.compile(r'<figure(?= class="tl-figure")')
-#: The part of a page (or of another part) with its large tables of single runs.
+#: The part for large tables of single runs. A page can have it, and so can another part.
 RUNS = "runs"
 
 
@@ -81,7 +81,7 @@ class Page:
         self.documents, self.links, self.feeds, self.keeps_parts = documents, Links(logs), feeds or {}, keeps_parts
         self.parts: dict[str, LoadedPart] = {}
         self.sections: list[Heading] = []
-        self.says_costs = False  # whether the page has already explained the numbers of a table of costs
+        self.says_costs = False  # whether the page already explains the numbers in its tables of costs
         self._numbers, self._ids, self._slugs = SelectionNumbers(), set[str](), set[str]()
 
     @property
@@ -96,21 +96,27 @@ class Page:
         return self._data
 
     def part(self, wanted: Selection) -> View:
-        """Return a part of the data. Its selection always gets a number, so that all pages number the selections alike."""
+        """Return the part of the data that is selected.
+
+        The selection also gets a number here, even if it is not used. So all pages give the same numbers to the selections.
+        """
         view = self.data.view.only(wanted)
         self.number(wanted)
         return view
 
     def number(self, wanted: Selection) -> int:
-        """Return a number that makes the ids of a selection unique, if other selections of the page have the same name in ids."""
+        """Return the number of a selection. It distinguishes the ids of selections that otherwise have the same name in ids."""
         return self._numbers.number(wanted)
 
     def anchor(self, subject: str, wanted: Selection) -> str:
-        """Return an id made from the selection, so that links to it stay valid."""
+        """Return the id of an element. It is made from the selection, so that old links to the element stay valid."""
         return page_anchor(subject, *wanted.values(), number=self.number(wanted))
 
     def links_beside(self, wanted: Selection, test: str | None) -> Links:
-        """Return the links of a table. If the tables with all numbers of its test are on the same page, it links to them."""
+        """Return the links of a table.
+
+        The table links to the tables with all numbers of its test, if these are on the same page.
+        """
         others = msgspec.structs.replace(wanted, test=None)
         stands_beside = test and wanted.system and wanted.transport and not wanted.run
         return Links(self.links.logs, numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
@@ -126,7 +132,7 @@ class Page:
     # Parts
 
     def own_part_name(self, name: str) -> str:
-        """Return the name of a part of this page."""
+        """Return the full name of a part of this page. ``name`` is the name of the part within the page."""
         return part_of(PurePosixPath(self.document).name, name)
 
     def part_name(self, words: str) -> str:
@@ -169,7 +175,10 @@ class Page:
         return tag("details", tag("summary", summary), tag("div", link, *anchors), class_=class_, data_part=f"{part.name}.js", id=f"{part.name}-here")
 
     def overflow(self, name: str, class_: str = "tl-release") -> Callable[[str, Html], Html] | None:
-        """Return a function that moves the end of a list to its own part, and returns a link to it; ``None`` if the project stores no parts."""
+        """Return a function for the end of a long list; ``None`` if the project stores no parts.
+
+        The function moves this end to a part of the page, and returns a link to the part.
+        """
         if not self.keeps_parts:
             return None
 
@@ -182,13 +191,13 @@ class Page:
     # Sections
 
     def section(self, level: int, title: str, anchor: str = "", *, caller: Callable[[], Html]) -> Html:
-        """Return a section with the same ids as in Sphinx and MyST, so that links to pages of other versions of the site stay valid.
+        """Return a section of the page. Its ids are those that Sphinx and MyST would make, so that links to other versions of the site stay valid.
 
         Args:
             level: the level of its heading.
             title: the text of the heading.
             anchor: an additional id, before the others.
-            caller: the function that returns the content; a template passes it in a call block.
+            caller: the function that returns the content of the section. In a template, the content is in a call block.
         """
         of_title, of_words = make_id(title), github_slugify(title)
         if not of_title or of_title in self._ids:
@@ -227,17 +236,24 @@ def _free(name: str, sign: str, used: Collection[str]) -> str:
 
 
 def places_of(content: Html) -> list[Html]:
-    """Return empty elements with the ids of a part that is loaded later. A link to one of these ids opens the part."""
+    """Return an empty element for each id in a part. The page has these elements until the part is loaded. A link to such an id opens the part."""
     return [tag("span", id=anchor, class_="tl-place") for anchor in _PLACE.findall(str(content))]
 
 
 def part_of(name: str, part: str) -> str:
-    """Return the name of a part of a page, or of a part of a part. It is unique, because neither a page nor ``part`` has ``--`` in its name."""
+    """Return the name of a part. ``name`` is the name of a page, or of a part that contains this part.
+
+    The name is unique, because ``--`` is neither in the names of pages nor in ``part``.
+    """
     return f"{name}--{part}"
 
 
 class LoadedPart(msgspec.Struct):
-    """A part: the suffix of its name, its pieces by the ids of their elements, and the title of its own page, if it has one."""
+    """A part of a page that is loaded later.
+
+    ``name`` is the suffix of its name. ``pieces`` has its pieces of HTML, each by the id of the element into which it is put. ``title`` is the title
+    of its separate page; empty if it has none.
+    """
 
     name: str
     pieces: dict[str, str]
@@ -245,10 +261,13 @@ class LoadedPart(msgspec.Struct):
 
 
 def page_of_part(document: str, part: LoadedPart, content: str) -> str:
-    """Return the content of the page of a part, below its heading. ``content`` is the piece of the part, with the addresses of the page."""
+    """Return the HTML of a part's separate page, without the heading.
+
+    ``content`` is the piece of HTML of the part. Its links are already those of this page.
+    """
     link = tag("a", "The main page of these results", href=f"{PurePosixPath(document).name}.html")
     back = str(tag("p", link, " says how all of this was measured, and on which machines.", class_="tl-note"))
-    if "<h2" not in content:  # The end of a list has headings of a low level. On its own page, they come directly below the title.
+    if "<h2" not in content:  # the end of a list starts with headings of a low level; on its own page, these become the highest level below the title
         content = content.replace("<h4 ", "<h2 ").replace("</h4>", "</h2>")
     # The data of figures are in the script of the part, compressed. Readers without JavaScript see the static figure.
     return back + _FIGURE.sub(f'<figure data-part="{part.name}.js"', _DRAWN_FROM.sub("", content))
@@ -260,7 +279,7 @@ def sibling(document: str, name: str) -> str:
 
 
 def script_of(name: str, pieces: dict[str, str]) -> str:
-    """Return the script of a part, which passes the pieces of the part to the page that loads it."""
+    """Return the script of a part. When a page loads this script, the page gets the pieces of the part."""
     packed = base64.b64encode(zlib.compress(json.dumps(pieces, ensure_ascii=False).encode(), 9)).decode()
     return f"tachologPart({json.dumps(f'{name}.js')}, {json.dumps(packed)});\n"
 

@@ -39,7 +39,7 @@ from tacholog.view.side_by_side import DOCUMENT as SIDE_BY_SIDE
 from tacholog.view.views import TESTS, Selection, View, marked_of
 from tacholog.visible import drawn
 
-_FORMER_ANCHOR = "fastest-by-size-one-machine-after-the-other"  # Before version 0.5, the anchor of the page with medians by size.
+_FORMER_ANCHOR = "fastest-by-size-one-machine-after-the-other"  # Up to version 0.4, this was the anchor of the page with medians by size.
 # The pages that a site always or sometimes has: their titles, and whether a list of headings stands next to the page.
 _TITLES = {
     "systems": ("Systems and transports", False),
@@ -58,7 +58,7 @@ _OWN_FORMAT = "native"
 _COMPARED_WORDS = "vs, versus"
 _SHARED_MEMORY = re.compile(r"shm|iceoryx|aeron-ipc", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
-# Search words for a way of waiting, in addition to the words of the page.
+# Additional search words for each way of waiting, because the pages do not contain them.
 _WAITING_WORDS = {"busy-poll": "polls polling spins CPU", "spin-then-block": "polls polling spins sleeps CPU", "block": "sleeps sleeping blocks"}
 
 
@@ -109,7 +109,10 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
 
 
 def _side_by_side_pages(view: View, shared: dict[str, Any], of_search: str) -> Iterator[SitePage]:
-    """Yield a page for each size, and one for each statistic. The first of each kind has a fixed address. Only the very first has search words."""
+    """Yield a page for each size, and a page for each statistic.
+
+    The first size and the first statistic have fixed addresses. Only the first page of all has search words.
+    """
     for each in side_by_side_of(view, shared["pages"]).slices:
         is_first = each.document == SIDE_BY_SIDE
         title = "Side by side" if is_first else f"Side by side: {each.words}{'' if each.statistic is None else ', by size'}"
@@ -119,14 +122,17 @@ def _side_by_side_pages(view: View, shared: dict[str, Any], of_search: str) -> I
 
 
 def _is_by_size(view: View) -> bool:
-    """Whether several systems or transports were measured at several equal message sizes: only then is a figure of all of them over sizes useful."""
+    """Whether a figure of all systems and transports over message sizes is useful.
+
+    It is useful if at least two sizes were each measured for several systems or transports.
+    """
     measured = {(result.run.system, result.conditions.transport, result.payload_bytes) for results in view.by_run.values() for result in results}
     counts = Counter(payload_bytes for _, _, payload_bytes in measured)
     return sum(count > 1 for count in counts.values()) > 1
 
 
 def _question_pages(asked: Sequence[AskedQuestion], shared: dict[str, Any]) -> Iterator[SitePage]:
-    """Yield the page of each question, and a page that lists the questions of the site."""
+    """Yield a page that lists the questions of the site, and a page for each question."""
     if asked:
         yield SitePage(QUESTIONS, "questions.html.jinja", "Questions", shared)
     for each in asked:
@@ -144,7 +150,7 @@ def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:
 
 
 def _phrases(view: View, page: ResultPage) -> Iterator[str]:
-    """Yield kinds of transports for which readers search, although no text of the page contains the names."""
+    """Yield search words for the transports of a page, such as "shared memory". Readers search for them, although the page does not contain them."""
     if any(_SHARED_MEMORY.search(part.transport) for part in page.parts):
         yield "shared memory"
     if any(conditions.data_path == "zero-copy" for conditions in conditions_among(view.results)):
@@ -172,7 +178,7 @@ def _result_context(page_view: View, page: ResultPage) -> dict[str, Any]:
 
 
 def _common_labels(view: View, page: ResultPage) -> str:
-    """Return, in words, the labels that all runs of a page share and that its heading does not contain."""
+    """Return labels as words. All runs of the page have these labels, and the heading of the page does not contain them."""
     texts = {run.labels for run in view.runs.values()}
     values = [(field, {labels_of(text).get(field) for text in texts}) for field in label_fields(texts) if field not in page.fields]
     return joined([(field, next(iter(labels))) for field, labels in values if len(labels) == 1])
@@ -198,7 +204,10 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
 
 
 def _test_context(view: View, selection: Selection, first: Portion, test: str) -> dict[str, Any] | None:
-    """Return the content of a page for a test of its best evidence: its figures, and whether there are sentences and costs."""
+    """Return the template's values for a test: its figures, and whether the page has sentences and costs for this test.
+
+    ``first`` is the best evidence.
+    """
     of_test = view.only(Selection(test=test))
     series = first.series_of(test, of_test.series())
     if not series:
@@ -313,7 +322,7 @@ class _Argv(msgspec.Struct, frozen=True):
 
 
 class _Stated(msgspec.Struct, frozen=True):
-    """The fields of a manifest that the list of pages needs. All fields of all manifests would take much memory."""
+    """The fields of a manifest that this module needs. It keeps only these, because all fields of all manifests would take much memory."""
 
     system: str | None = None
     published: bool = False
@@ -330,7 +339,10 @@ def _short_manifests(view: View) -> Mapping[str, _Stated]:
 
 
 def _has_library(view: View) -> bool:
-    """Whether any log of an own run names a library as its system, while its manifest names another system."""
+    """Whether any own run measured a library through another system.
+
+    The log of such a run names the library as the system, and its manifest names another system.
+    """
     return any(not (run := view.runs[name]).published and run.system != manifest.system for name, manifest in _short_manifests(view).items())
 
 
@@ -400,7 +412,10 @@ def _diff_pages(view: View) -> Sequence[SitePage]:
 
 
 def _made_diff_pages(view: View) -> Iterator[SitePage]:
-    """Yield a page for each two consecutive releases, for each older release against the newest one, and for the history of each metric."""
+    """Yield the pages of comparisons.
+
+    There is a page for each pair of consecutive releases, for each older release with the newest release, and for the history of each metric.
+    """
     pairs, documents, order_notes = neighbours(view.runs.values()), diff_documents(view.runs.values()), _order_notes(view)
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs, "selection": Selection(system=system)}

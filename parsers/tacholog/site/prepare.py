@@ -93,9 +93,9 @@ def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: boo
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
-    """Copy the calibrations of single builds from the roots to the folder of the dataset, where the comparisons on the pages read them.
+    """Copy the bands of builds from the folders of runs to the folder of the dataset. The comparisons on the pages read them there.
 
-    Return a message for each calibration that is not a regular file.
+    Return a message for each file that cannot be copied, because it is not a regular file.
     """
     contents: dict[str, bytes] = {}
     refused: list[str] = []
@@ -137,7 +137,7 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
 
 
 def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
-    """Return which runs belong to a campaign, or to a campaign and a release.
+    """Return a flag for each run: whether it belongs to this campaign. If a release is stated too, the run must also belong to this release.
 
     Raises:
         UnreadableInput: no run does.

@@ -189,7 +189,7 @@ def _keep_raw_logs(before: Path, fresh: Path) -> None:
 
 
 def _raw_logs_named(versions: Path) -> set[str]:
-    """Return the addresses of the raw logs to which the pages of these versions link."""
+    """Return the addresses of raw logs. The pages of these versions link to these logs."""
     named: set[str] = set()
     for page in versions.rglob("*.html"):
         if page.is_file() and not page.is_symlink():
@@ -233,7 +233,8 @@ def _pages(version: Path) -> Iterator[Path]:
 
 def _redirect(address: str, label: str) -> str:
     link = tag("a", f"It is kept as it was in {label}.", href=quote(address))
-    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), f"{quote(address)}#kept")  # tacholog.js reads `#kept`
+    # The script tacholog.js reads `#kept`.
+    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), f"{quote(address)}#kept")
 
 
 def _index(labels: Mapping[str, str]) -> str:
@@ -277,7 +278,7 @@ def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False
 
 
 def _holds(target: Path, label: str, stamp: Stamp) -> bool:
-    """Return whether a folder has the content of a site at its root, and also contains this version."""
+    """Whether a folder contains this version, and has the files of this site at its root."""
     return (target / VERSIONS / label).is_dir() and all(sha256_of(target / name) == digest for name, digest in stamp.files.items())
 
 
@@ -318,7 +319,7 @@ def _git_folder_for(branch: str) -> Path:
         UnreadableInput: a branch cannot have this name, or the current folder is not in a repository.
     """
     short = not branch.startswith(("-", "refs/", "heads/", "remotes/", "tags/")) and branch not in ("HEAD", "@")
-    # With the full name, because `git check-ref-format --branch` accepts @{-1}, the previously checked out branch.
+    # The full name is checked: for a short name, git would also accept @{-1}, which means the previously checked out branch.
     if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:
         raise UnreadableInput(f"--branch {branch!r}: not a name for a branch (gh-pages is one)")
     answer = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
@@ -379,7 +380,10 @@ def replaced(folder: Path, owned: Sequence[str]) -> Iterator[Path]:
 
 
 def _staging_folder(folder: Path) -> Path:
-    """Return the path for the new content: next to the folder; inside the folder if that is a mount point or its parent is not writable."""
+    """Return the path of the folder for the new content. It is next to ``folder``, so that both can be swapped in one step.
+
+    It is inside ``folder`` if ``folder`` is a mount point, or if its parent folder is not writable.
+    """
     parent = folder.parent
     while not parent.exists():
         parent = parent.parent
@@ -418,7 +422,7 @@ def _locked(path: Path, what: str) -> int:
             raise UnreadableInput(f"{what}: another tacholog publish is writing to it; try again later") from None
         if _is_same_file(path, handle):
             return handle
-        os.close(handle)  # The previous process ended and deleted its file between our two calls.
+        os.close(handle)  # The process that held the lock ended between our two calls, and deleted the file.
 
 
 def _is_same_file(path: Path, handle: int) -> bool:
@@ -429,7 +433,7 @@ def _is_same_file(path: Path, handle: int) -> bool:
 
 
 def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
-    """Bring the owner's files and folders into the new folder: files are copied, folders are moved. `_recover` can undo the moves."""
+    """Bring the files and folders of the owner into the new folder. Files are copied, and folders are moved. `_recover` can move the folders back."""
     for name in owned:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             (folder / name).rename(fresh / name)

@@ -19,7 +19,8 @@ from tacholog.view.views import View
 
 #: The page that lists all questions.
 DOCUMENT = "questions"
-_TRANSPORT_BY_SIZE = (("system", "payload_bytes"), ("transport", "payload_bytes"))  # the subject and the axis of the pages of results
+# Pages of results answer these questions: each entry is a subject and an axis.
+_TRANSPORT_BY_SIZE = (("system", "payload_bytes"), ("transport", "payload_bytes"))
 _MOST_CHOICES = 3  # the number of fields for which a reader can choose another value
 _MOST_VALUES = 5  # the number of values that are offered for each field
 _MOST_DIVISIONS = 2
@@ -47,7 +48,9 @@ class AskedQuestion(NamedTuple):
 
 
 def questions_of(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
-    """Return the questions of a site in order: each stated or chosen question, then the questions on the values that its answer leaves out.
+    """Return the questions of a site, in the order of its list.
+
+    They are stated in ``site.toml`` or chosen by the data. Each is followed by further questions: these show the values that its answer leaves out.
 
     Raises:
         UnreadableInput: a question of ``site.toml`` has no answer; the message names it.
@@ -102,7 +105,11 @@ def _with_alternatives(
 
 
 def _further(question: Question, choice: ChosenValue) -> Iterator[tuple[str, Question]]:
-    """Yield further questions on a field: the metric over the field, then divided by the field, then for each other value of the field."""
+    """Yield further questions about a field, each with the words of its link.
+
+    The first shows the metric over the field, and the second has a panel for each value of the field. Then each other value of the field has a
+    question.
+    """
     field = choice.field
     if field.kind == "number" and len({*field.values} - {None}) > 1:
         yield f"over {field.title}", msgspec.structs.replace(question, over=field.name)

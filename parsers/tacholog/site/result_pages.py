@@ -1,8 +1,8 @@
 """The pages of results: how ``pages`` in ``site.toml`` divides the numbers into pages, and the parts of each page.
 
 There is one page for each combination of values of the fields in the list: ``["system", "label.plugin"]`` gives a page for each plugin of each
-system. The pages with the same value of the first field are in one folder, and are listed on one page. A field of system and transport that is not in
-the list divides a page into parts.
+system. The pages with the same value of the first field are in one folder, and are listed on one page. If system or transport is not in the list, a
+page has a part for each of its values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ResultPage(msgspec.Struct, frozen=True):
     document: str
     file: str
     parts: tuple[PagePart, ...]
-    names_transport: bool = True  # whether other pages of its group differ from it only in the transport
+    names_transport: bool = True  # whether another page of its group has the same values, except for the transport
 
     @property
     def selection(self) -> Selection:
@@ -89,7 +89,7 @@ class PageGroup(msgspec.Struct, frozen=True):
 
     @property
     def selection(self) -> Selection:
-        """The selection of the numbers that its pages show together."""
+        """The selection of all numbers that the pages of this group show."""
         return selection_of((self.field,), (self.value,))
 
 
@@ -177,7 +177,10 @@ def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
 
 
 def _order(fields: Sequence[str], values: Values) -> tuple[object, ...]:
-    """Return a sort key: names without regard to case, labels and releases also by the numbers in them, "not stated" last."""
+    """Return a key for sorting.
+
+    Upper and lower case are equal in it. Numbers in labels and releases are sorted by their value, and "not stated" is last.
+    """
     keys = [value.lower() if field in DEFAULT else (value == NOT_STATED, natural(value.lower())) for field, value in zip(fields, values, strict=True)]
     return (*keys, values)
 
@@ -187,7 +190,7 @@ def _pair_order(pair: tuple[str, str]) -> tuple[object, ...]:
 
 
 def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str]], document: str) -> tuple[PagePart, ...]:
-    """Return the parts of a page. The parts are in the order of the blocks of the page, so both assign the same numbers."""
+    """Return the parts of a page, in the same order as the blocks of the page. The order matters, because both number the selections."""
     numbers = SelectionNumbers()
     selections = [msgspec.structs.replace(selection_of(fields, values), system=system, transport=transport) for system, transport in pairs]
     return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)
@@ -213,7 +216,10 @@ def csv_names(pages: Collection[Values]) -> dict[Values, str]:
 
 
 def numbered(names: Collection[tuple[str, ...]]) -> dict[Values, str]:
-    """Return a file name for each list of values. If several lists would have the same name, all but the first get a number."""
+    """Return a file name for each list of values.
+
+    If several lists would get the same name, the first list gets this name, and the others get it with a number.
+    """
     file_names: dict[Values, str] = {}
     used: set[str] = set()
     for values in sorted(names):

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _NO_PROGRAM = re.compile(r"case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while|[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
-# Readers may change only the duration, for a short first try.
+# The script has a variable for the duration, and for nothing else: a first try may be shorter.
 _SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
 # Programs whose output has a format in Tacholog, and the servers of some of them. Other programs get a warning, because they may do anything.
 _KNOWN = re.compile(
@@ -54,12 +54,16 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
 
 
 def words_of(argv: Sequence[str]) -> str:
-    """Return the command line, quoted for a shell. ``{payload_bytes}`` and the duration of perftest become variables."""
+    """Return the command line with quotes for a shell.
+
+    ``{payload_bytes}`` becomes a variable of the script. The duration becomes a variable if the command runs perftest.
+    """
     is_ours = is_perftest(argv)
     duration = _duration_at(argv) if is_ours else None
     words = ["perftest", *argv[1:]] if is_ours and argv[0] == FLOOR else argv
     quoted = [f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(words)]
-    return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)  # After two quotes, the shell takes any word as a program.
+    # With two quotes before it, the shell takes any word as the name of a program.
+    return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)
 
 
 def is_perftest(argv: Sequence[str]) -> bool:
@@ -80,7 +84,7 @@ def _warning(words: Sequence[str]) -> list[str]:
 
 
 def _duration_at(argv: Sequence[str]) -> int | None:
-    """Return the index of the word that states the duration, if this word is a plain number."""
+    """Return the index of the word with the duration. Return ``None`` if no word is a plain number after ``--duration``."""
     indices = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
     return indices[0] if len(indices) == 1 else None
 
@@ -207,7 +211,8 @@ def _start(number: int, command: Command, hosts: Mapping[str, str], words: Words
     remote = _remote(command, hosts)
     line = words([*command.prefix, *command.argv])
     if command.host:
-        # The terminal (-tt) ends the process when the connection ends. A shell reads the words on the other machine, so they are quoted once more.
+        # With `-tt`, the process ends when the connection ends. On the other machine, a shell reads the words again, so they are quoted a second
+        # time.
         line = f'ssh -tt "${hosts[command.host]}" {shlex.quote(line)}'
     yield f"{line} </dev/null >{log} 2>{errors} &"
     yield f"pid_{number}=$!"

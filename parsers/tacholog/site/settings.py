@@ -43,10 +43,13 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The largest log that a site shows: megabytes of (uncompressed) text, and count of numbers. A larger log is named, but not shown.
+    """Limits for the logs of a site, and sizes for a warning.
 
-    ``file_mb`` and ``site_mb`` are not limits: a larger file or site is only listed before it is published. Hosters refuse files above 50 or 100 MB
-    and sites above 1 GB.
+    ``log_text_mb`` limits the uncompressed text of a log, and ``log_numbers`` the count of its numbers. A site names a larger log, but does not show
+    it.
+
+    ``file_mb`` and ``site_mb`` are the sizes for the warning: a larger file or site is listed before it is published, and is published nevertheless.
+    Hosters refuse files above 50 or 100 MB and sites above 1 GB.
     """
 
     log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # The upper bound excludes infinity.

@@ -138,7 +138,10 @@ def finished(site: Path) -> Stamp:
 
 @contextmanager
 def former_site_named(site: Path) -> Iterator[None]:
-    """If a build is refused, state in the error message what the folder contains: the finished site of an earlier build, or an unfinished site."""
+    """Add a sentence to the error message if a build is refused.
+
+    It states whether the folder still has the finished site of an earlier build, or an unfinished site.
+    """
     try:
         yield
     except UnreadableInput as error:
@@ -165,7 +168,7 @@ def changed_files(site: Path, stamp: Stamp) -> list[str]:
 
 
 def changed_since(site: Path, stamp: Stamp) -> list[str]:
-    """Return the same as `changed_files`, but faster: a file is not read again if nobody has written to it since a build read it."""
+    """Return the same as `changed_files`, but faster. A file is only read if somebody has written to it after a build read it."""
     return _differing(stamp, _there(site, digests_in(open_cache())))
 
 
@@ -243,7 +246,10 @@ def _sha256_of(path: str) -> str | None:
 
 
 def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> str:
-    """Return the digest of all inputs of a site: data and program. Files count by path, size and times."""
+    """Return the digest of all inputs of a site: the data and the program.
+
+    The content of the data is not read. A changed file is recognised by its path, its size and its times.
+    """
     return _digest([program_of(settings), *(line for root in roots for line in (str(root.resolve()), *_below(root)))])
 
 
@@ -278,9 +284,12 @@ def _below(folder: Path) -> Iterator[str]:
 
 
 def _file(path: str) -> str:
-    """Return the state of a file, and of the target if it is a link. The modification time alone is not enough, because it can be set back."""
+    """Return the state of a file as text. For a link, it includes the state of the target.
+
+    The modification time alone is not enough, because programs can set it to an earlier time.
+    """
     try:
-        status = os.lstat(path)  # Not with `Path`: there are thousands of files, and creating a `Path` takes as long as this call.
+        status = os.lstat(path)  # `Path` is not used: there are thousands of files, and creating a `Path` takes as long as this call
         states = [status, os.stat(path)] if stat.S_ISLNK(status.st_mode) else [status]  # noqa: PTH116 - as above
     except OSError:
         return f"{path} cannot be read"
@@ -322,7 +331,10 @@ class FormerSite:
         self.reused = set[str]()
 
     def has(self, name: str, *received: object) -> bool:
-        """Whether the folder already has this file, made from the same values ``received``. If so, the file stays; if not, the caller makes it."""
+        """Whether the folder already has this file, made from the same values. If so, the file stays. If not, the caller makes it.
+
+        ``received`` are all values from which the file is made.
+        """
         key = key_of(self._program, name, msgspec.json.encode(received, order="deterministic", enc_hook=str)).hex()
         self.keys[name] = key
         if self._former.get(name) != key:

@@ -34,11 +34,12 @@ from tacholog.view.page_index import DOWNLOADS, LOGS, STATIC
 from tacholog.view.views import view_of
 from tacholog.visible import drawn
 
-# The rules for the 2000 icons of the theme are removed: tacholog.css draws the icons that pages use.
+# Matches the rules for the 2000 icons of the theme. They are removed, because tacholog.css draws the icons that pages use.
 _ICON = re.compile(r'\.fa-[a-z0-9-]+(?:,\.fa-[a-z0-9-]+)*\{--fa:"[^"]*"\}')
-_FONT = re.compile(r"@font-face\{[^}]*/fa-(?:brands|regular)-[^}]*\}")  # The theme itself uses only icons of the third font.
+# Matches two of the three fonts for icons. The theme uses only the third font.
+_FONT = re.compile(r"@font-face\{[^}]*/fa-(?:brands|regular)-[^}]*\}")
 _NEVER_LOADED = ("**/*.map", "scripts/fontawesome.js*", "webpack-macros.html", "copybutton_funcs.js", "vendor/fontawesome/webfonts/fa-[br]*")
-_STEMMERS = "*-stemmer.js"  # No page needs these files: Sphinx also copies their content into language_data.js.
+_STEMMERS = "*-stemmer.js"  # not needed by pages: Sphinx also copies the content of these files into language_data.js
 LATEST_DIFF = f"{DOWNLOADS}/latest-diff.md"
 SCHEMA_FILE = f"{DOWNLOADS}/{SCHEMA.replace('/', '-')}.schema.json"
 
@@ -69,7 +70,7 @@ def build_whole(
     everything = prepare(roots, work, settings, progress, reading)
     terminal.status("planning the pages")
     view = view_of(everything)
-    # The frame of distributions needs more memory than all other data, and the view contains them packed.
+    # The distributions of the dataset need more memory than all other data. They are left out, because the view contains them in compressed form.
     data = SiteData((work / "dataset").resolve(), without_distributions(everything), view)
     del everything
     return_freed_memory()

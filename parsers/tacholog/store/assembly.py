@@ -42,8 +42,10 @@ if TYPE_CHECKING:
 
 _CLOCK_ERROR = ("clock_error", "max")
 _LARGE_CLOCK_ERROR = 0.1  # Above this share of a latency, the error of the clocks is large.
-_RESOURCES = "resources"  # The format of logs with resource usage. Such a log states no conditions, so its records get the conditions of the results.
-#: Called while a run is read. Its arguments: the index of the run, the name of the log, and the number of bytes of text that are read next.
+# The format of logs about the used resources. Such a log states no conditions. Its records get the conditions that the results of the run share.
+_RESOURCES = "resources"
+#: A function that reports progress while a run is read. It is called with the index of the run, the name of the log, and the number of bytes of text
+#: that are read next.
 RunProgress = Callable[[int, str, int], object]
 
 
@@ -230,7 +232,7 @@ def _histograms(log: LogEntry, clocks: Clocks) -> Iterator[tuple[str, int, int |
 
 
 def _shared(several: Collection[Conditions]) -> Conditions:
-    """Return the conditions that are equal in all results of a run, without the basis and the definition of latencies."""
+    """Return the conditions that have the same value in all results of a run. The basis and the definition of latencies are never included."""
     names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
     values: Mapping[str, set[Any]] = {name: {getattr(conditions, name) for conditions in several} for name in names}
     return StatedConditions(**{name: next(iter(different)) for name, different in values.items() if len(different) == 1})
@@ -272,10 +274,10 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
 
 
 def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | None, str | None], options: str | None) -> Row:
-    """Return the row of a run. If the manifest does not state a value, the first log that states the value is used.
+    """Return the row of a run. If the manifest does not state a value, it is taken from the first log that states it.
 
-    The system that a log names has priority over the system in the manifest: perftest names the library of a middleware, and the runs of one
-    campaign may measure many systems.
+    The system is an exception: the system in a log has priority over the system in the manifest. One campaign of perftest may measure many systems,
+    and each log names the library that was measured.
     """
     measured = next((f for f in facts if f.system), None)
     stated_version = next((f.system_version for f in facts if f.system_version), None)

@@ -41,13 +41,13 @@ PARTS = "tacholog-parts"
 _APPLICATION = 0x7AC40106  # The id of a cache in the header of its file. According to the list in the sources of SQLite, no other program uses it.
 _LAYOUT = 7  # The version of the tables. A file with other tables is replaced.
 _WAIT_S = 30
-_YOUNG_S = 86_400  # After a command has written a part, it writes the values that refer to this part within this time.
+_YOUNG_S = 86_400  # a command writes a part first, and then the values that refer to it, within this time
 _AT_ONCE = 500  # The number of keys in one query. SQLite allows at least 999.
 _PAGES_KIB = 1 << 14  # The size of SQLite's page cache. Keys are random, so they are spread over all pages of their table.
 _CHECKSUM_BYTES = 16
 _PLAIN, _ZSTANDARD, _ZLIB = b"\x00", b"\x01", b"\x02"
 _WORTH_PACKING = 256  # Values of fewer bytes are not compressed, because they would not become smaller.
-_WORTH_ZSTANDARD = 1 << 16  # Values of fewer bytes are compressed with zlib, because Zstandard takes long to start.
+_WORTH_ZSTANDARD = 1 << 16  # Smaller values than this are compressed with zlib, because Zstandard takes long to start.
 _LEVEL = 1
 _BROKEN_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _MAGIC = b"SQLite format 3\x00"
@@ -117,7 +117,10 @@ class Cache:
         return self.path.parent / PARTS if self.path and self._connection else None
 
     def clean(self) -> None:
-        """Delete old parts to which no value refers, and old files of processes that were killed. Another command may still need a young file."""
+        """Delete old parts to which no value refers, and old files of killed processes.
+
+        Recent files stay, because another command may still need them.
+        """
         named = self._ask(lambda connection: {part for (part,) in connection.execute(f'SELECT DISTINCT part FROM "{Kind.RUN}"')})  # noqa: S608 - our own words
         if named is not None and self.parts:
             _remove_parts(self.parts, named, time.time() - _YOUNG_S)
@@ -235,14 +238,13 @@ def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = m
 
 
 def is_of_others(path: Path) -> bool:
-    """Whether a file may be of another program. Only a file that is certainly of this program is changed or deleted.
+    """Whether a file may belong to another program. A file is only changed or deleted if it certainly belongs to this program.
 
-    TACHOLOG_CACHE may name any folder, and other programs also have files with the name cache.sqlite3. So the first bytes are read before SQLite
-    opens the file. If these bytes are damaged, the file may be of another program. Then the file is not changed, nothing is stored, and a message
-    reports this.
+    TACHOLOG_CACHE may name any folder, and other programs also use the name cache.sqlite3. So the first bytes are read before SQLite opens the file.
+    If these bytes are damaged, the file may belong to another program. Then the file stays as it is, nothing is stored, and a message reports this.
 
-    An empty file, or a database without tables and without the id of a program, counts as a file of this program: if a process is killed while it
-    creates a cache, it leaves such a file.
+    Two kinds of files count as files of this program, because a process leaves them if it is killed while it creates a cache: an empty file, and a
+    database without tables and without the id of a program.
 
     Raises:
         OSError: there is no such file, or it cannot be read.

@@ -56,7 +56,7 @@ class RecordArrays(NamedTuple):
 class NumberArrays(NamedTuple):
     """Arrays with one element for each number. If a value or a resolution is ``None``, its element is NaN.
 
-    If a number has no line of its own, its ``value_line`` is `NOT_STATED`.
+    If no separate line is known for a number, its ``value_line`` is `NOT_STATED`.
 
     ``record`` is an index in the columns of records, ``name`` in the list of names, ``bound`` in `BOUNDS`. ``marks`` are bits of `MARK_BITS`.
     """
@@ -80,8 +80,8 @@ class Columns(msgspec.Struct):
     Attributes:
         shapes: the shapes. The column ``shape`` of the records contains indexes of this list.
         names: the names. The column ``name`` of the numbers contains indexes of this list.
-        record_words: the 6 columns of the records, in the order of the results.
-        number_words: the 7 columns of the numbers, record after record. Floats are stored as their bits.
+        record_words: the 6 columns of the records. The records are in the order of the results.
+        number_words: the 7 columns of the numbers. The numbers of the first record come first. Floats are stored as integers with the same bits.
     """
 
     shapes: list[Shape]

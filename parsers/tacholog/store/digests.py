@@ -62,10 +62,10 @@ class FileDigests:
         self._fresh: dict[bytes, bytes] = {}
 
     def look_up(self, paths: Iterable[str]) -> list[FileStamp]:
-        """Return the stamps of files, with the digests from the cache. If a path is not a regular file, its stamp is empty.
+        """Return a stamp for each path, with the digest from the cache if it is there. The stamp is empty if the path is not a regular file.
 
         Args:
-            paths: the files. Links among their folders are followed, so the caller must not pass names that other people chose.
+            paths: the files. If a folder in a path is a link, the link is followed. So the paths must not contain names that strangers chose.
         """
         files = [_stamp_of(path) for path in paths]
         entries = self._cache.get(Kind.FILE, [file.key for file in files if file.key]) | self._fresh
@@ -147,8 +147,9 @@ def _stamp_of(path: str) -> FileStamp:
     return FileStamp(None, size_bytes, hashlib.sha256(absolute).digest(), state, max(modified_ns, changed_ns))
 
 
-#: The code that turns the logs of a run into the numbers of a part. The version of each format includes the code of all formats. To find only the
-#: modules of one format, all formats would have to be loaded. If a command finds all runs in the cache, this would take longer than everything else.
+#: The code that turns the logs of a run into the numbers of a part. The version of each format includes the code of all formats. Otherwise, all
+#: formats would have to be loaded only to find the modules of one format. This would be the slowest step of a command that finds all its runs in the
+#: cache.
 _READERS = (
     "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
@@ -175,7 +176,10 @@ def code_digest(*names: str) -> str:
 
 
 def is_code_changed() -> bool:
-    """Whether code was edited after its digest was computed. Then processes that were started later may have read logs with the new code."""
+    """Whether code was edited after its digest was computed.
+
+    Processes that were started after the edit may have read logs with the new code.
+    """
     return any(_state(path) != state for path, state in _READ_FILES.items())
 
 

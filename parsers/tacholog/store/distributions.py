@@ -84,10 +84,11 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
 
 
 def packed_bins(bins: NDArray[np.int64]) -> bytes:
-    """Return bins, an array of shape (n, 3), as bytes: the distances between consecutive bins, the widths and the counts.
+    """Return the bins of a distribution as bytes.
 
-    Most of these numbers are small. The lowest bytes of all numbers come first, then the next higher bytes, and so on. Most of the higher bytes are
-    0.
+    ``bins`` is an array of shape (n, 3). The bytes contain the distances between consecutive bins, their widths and their counts.
+
+    First come the lowest bytes of all numbers, then the next higher bytes, and so on. Most numbers are small, so most of the higher bytes are 0.
     """
     import numpy as np
 

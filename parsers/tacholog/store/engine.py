@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 #: The type of a column of each kind. If all words of a column are known in advance, its type is an ENUM, which is several times as fast as texts.
 TYPES: Mapping[Kind, str] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "true or false": "BOOLEAN", "list": "BIGINT"}
-_MEMORY = "1GB"  # Without this limit for memory, DuckDB takes up to 80 % of the memory of the machine.
-# Without the limit for dictionaries, a column of many different numbers gets a dictionary, which takes time and makes files larger. An ENUM always
-# has a dictionary.
+_MEMORY = "1GB"  # the limit for memory; without it, DuckDB takes up to 80 % of the memory of the machine
+# The limit for dictionaries is for columns with many different numbers: a dictionary would take time and make the file larger. A column of an ENUM
+# always has a dictionary.
 PARQUET = "FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 1000"
 _OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
@@ -80,7 +80,10 @@ def set_list(connection: duckdb.DuckDBPyConnection, name: str, type_: str, value
 
 
 def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], position: str) -> str:
-    """Return the SQL expression for the value at a position; the first position is 0. If all values are equal, it is a constant."""
+    """Return the SQL expression for the value at a position. ``position`` is an SQL expression too; the first position is 0.
+
+    If all values are equal, the expression does not contain ``position``.
+    """
     is_same = len({*values}) == 1
     listed = set_list(connection, f"values of {name}", type_, values[:1] if is_same else values)
     return f"{listed}[{1 if is_same else f'{position} + 1'}]"

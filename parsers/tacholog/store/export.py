@@ -35,7 +35,7 @@ _HDR_HEAD = (
     '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
 )
 _HOW: Mapping[FileKind, str] = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": PARQUET}
-_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # the texts that `no_formula` changes
+_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # true for the texts that `no_formula` changes
 #: The id of a number, as an SQL expression over its columns. `number_id` makes the same id.
 ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
 
@@ -48,7 +48,8 @@ def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str
 def with_ordinal(name: str, ordinal: int) -> str:
     """Return the name of a number.
 
-    If the line has several numbers with this name, the first number has the plain name, and the other numbers have their ordinals after it.
+    If several numbers of a line would have the same name, the first number gets this name. Each other number gets this name with its ordinal:
+    ``name~2``.
     """
     return name if ordinal == 1 else f"{name}~{ordinal}"
 
@@ -72,10 +73,10 @@ def results_table(data: Dataset) -> pd.DataFrame:
 
 
 def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKind) -> Iterator[str]:
-    """Yield the expression for the values of each column, as a file contains them.
+    """Yield an SQL expression for each column. It returns the values in the form in which the file contains them.
 
-    If a spreadsheet would interpret a text as a formula, the text gets an apostrophe before it in CSV. The CSV that users copy from pages does the
-    same. Numbers are unchanged.
+    A spreadsheet may interpret a text as a formula. In CSV, such a text gets an apostrophe before it, as in the CSV that users copy from pages.
+    Numbers are unchanged.
 
     Args:
         kinds: for each column its kind, and the words that it may contain.
@@ -129,7 +130,8 @@ class TableFiles:
 
     def digests(self, *columns: str) -> dict[tuple[Any, ...], str]:
         """Return a digest for each combination of values of these columns. It is the digest of all rows with these values, in their order."""
-        # Words are hashed as texts. For an ENUM, the engine would hash the index of a word in the list of all words, which depends on other rows.
+        # Words are hashed as texts. The engine would hash the word of an ENUM as its index in the list of all words, and this index depends on other
+        # rows.
         values = ", ".join(f"{quoted(name)}::VARCHAR" if kind == "text" else quoted(name) for name, (kind, _) in self._kinds.items())
         names, groups = text(" ".join(self._kinds)), ", ".join(map(quoted, columns))
         digest = f"sha256({names} || string_agg(hash({values})::VARCHAR, ' ' ORDER BY rowid))"

@@ -181,7 +181,8 @@ class RunFetcher:
                 raise TachologError(f"{self._folder}: the numbers of the logs cannot be written there; make room")
         for run, record in zip(runs, records, strict=True):
             run.stored = self._stored(run, self.used[-1], part, record)
-        if len(self.used) == 1 and not is_code_changed():  # Changed code may have read the runs; their keys contain the old code.
+        # If the code has changed, processes may have read the runs with the new code, but the keys are made from the old code. So nothing is stored.
+        if len(self.used) == 1 and not is_code_changed():
             entries = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
             self._cache.put(Kind.RUN, {run.key: _encode(_IndexEntry(part, record)) for run, record in entries}, part)
 
@@ -350,9 +351,9 @@ def _is_as_seen(run: _PendingRun, record: RunRecord) -> bool:
 
 
 def _key(run: _PendingRun) -> bytes:
-    """Return the key of a run; empty if a log cannot be read, or if its format does not exist. A problem states the reason later.
+    """Return the key of a run. It is empty if a log cannot be read, or if its format does not exist; the reason is reported later, as a problem.
 
-    If the manifest does not name the format of a log, the format is detected, so the key depends on the code of all formats.
+    If the manifest does not name the format of a log, the format is detected. Then the key depends on the code of all formats.
     """
     listed = run.listed
     try:

@@ -70,7 +70,7 @@ class Dataset(msgspec.Struct, frozen=True):
 
 def without_distributions(data: Dataset) -> Dataset:
     """Return a copy of the dataset without the bins of distributions."""
-    none = data.histograms.iloc[:0].copy()  # Without the copy, pandas would keep all bins in memory.
+    none = data.histograms.iloc[:0].copy()  # a view, instead of this copy, would keep all bins in memory
     return msgspec.structs.replace(data, histograms=none)
 
 
@@ -268,7 +268,7 @@ def read_table(folder: Path, table: str, without: Collection[str] = (), *, wante
     import pandas as pd
 
     path = folder / f"{table}.parquet"
-    path.open("rb").close()  # The error that this call raises states the reason better than the error of the engine.
+    path.open("rb").close()  # if the file cannot be opened, this call raises an error with a clearer reason than the engine
     declared = {name: column for name, column in TABLES[table].items() if name not in without}
     source = f"read_parquet({text(str(path))}){'' if wanted else ' LIMIT 0'}"
     with connected() as connection:

@@ -88,7 +88,7 @@ class _LogColumns(ColumnBuilder):
         super().__init__()
         self.histograms: list[HistogramHead] = []
         self._entry, self._manifest_conditions = entry, stated_conditions(manifest)
-        self._bins: list[list[Integers]] = []  # the parts of each distribution
+        self._bins: list[list[Integers]] = []  # for each distribution, the bins of its histograms
 
     def add_histogram(self, histogram: Histogram) -> None:
         """Store a histogram. It belongs to the previous record. Several histograms of one record are the parts of one distribution."""

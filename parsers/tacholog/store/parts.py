@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _READ_BYTES = 1 << 20
 _OF_RECORDS = ("line", "payload_bytes", "payload_bytes_high", "samples")
 _OF_SHAPES = ("scope", "test", "side", "participant")
-#: Columns that a part has in addition to the columns of the results: the number of the run in the part, a hash of the record's shape, and the ordinal
-#: of a number among the numbers with the same name on its line.
+#: The additional columns of a part: the number of the run in the part, a hash of the record's shape, and the ordinal of a number. The ordinal counts
+#: the numbers with the same name on one line.
 RUN, SETTING, ORDINAL = "run_number", "setting", "ordinal"
 #: The usual values of columns. If all rows have the usual value, a part does not contain the column.
 DEFAULTS = {"marks": "0", ORDINAL: "1", "last_line": "line"}
@@ -134,7 +134,7 @@ def write_part(folder: Path, columns: Columns, logs: Sequence[tuple[int, str]], 
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequence[tuple[int, str]], log_of: Integers, path: Path) -> None:
-    """Write one row for each number. If a column has no value in any row, it is left out."""
+    """Write the table of a part, with one row for each number. A column without any value is left out."""
     records, numbers, shapes, names = columns.records, columns.numbers, columns.shapes, columns.names
     record = numbers.record
     table = _PartTable(connection)
@@ -171,9 +171,9 @@ class _PartTable:
         self._words: dict[str, list[str | None]] = {}
 
     def add_coded(self, codes: Integers, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Add columns that are encoded by the same codes.
+        """Add columns that use the same codes.
 
-        The code of a row is an index: it selects the value of the row from the list of each column.
+        Each column has a list of values. The code of a row is an index in these lists: it selects the value of the row.
 
         Args:
             codes: the code of each row.
@@ -223,7 +223,10 @@ def _kind(name: str) -> Kind:
 
 
 class _About(msgspec.Struct, array_like=True):
-    """The metadata of a part: the number of its runs, its columns, and the different words of each column, with ``None`` if some row has no word."""
+    """The metadata of a part: the number of its runs, its columns, and the words of each column.
+
+    Each word occurs once. The list of a column contains ``None`` if any row has no word in this column.
+    """
 
     runs: int
     columns: list[str]
@@ -237,7 +240,7 @@ class Contents(NamedTuple):
         runs: the number of runs of each part.
         columns: the columns that at least one part has.
         words: the words of each column of words.
-        everywhere: the columns in which all rows of all parts have the same word, each with this word.
+        everywhere: the columns that have only one word, which is the same in all rows of all parts. Each comes with this word.
     """
 
     runs: Mapping[str, int]

@@ -103,8 +103,8 @@ def _begin() -> None:
 class Cluster:
     """Executes tasks on the workers of a Dask cluster.
 
-    If a task ends its worker, Dask tries the task on a few other workers. After that, the task has an exception. The other tasks that waited on these
-    workers have an exception, too, and the caller must submit them again.
+    If a worker ends because of a task, Dask tries the task on a few other workers. If these end too, the task fails with an exception. Other tasks
+    that waited for these workers also fail with an exception. The caller must submit these tasks again.
     """
 
     is_remote = True
@@ -161,7 +161,7 @@ class Cluster:
             # If the scheduler is lost, all tasks that waited for it are cancelled. It is not queried then, because that takes long.
             is_lost = type(raised).__name__.endswith("CancelledError") or not self._has_workers()
             error = PoolLost(str(raised)) if is_lost else raised
-        with self._lock:  # The future stays until here, because `_give_up` completes it if its result is lost.
+        with self._lock:  # the future is only removed here, because if its result is lost, `_give_up` completes it
             if self._waiting.pop(answer, None) is None:
                 return
         if error is None:
@@ -264,9 +264,9 @@ class Work:
         self._pools = {}
 
     def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False, are_alone: bool = False) -> Pool | None:
-        """Return the pool that reads logs of this number and size; ``None`` if this process reads them.
+        """Return the pool that reads these logs; ``None`` if this process reads them itself.
 
-        This process reads the logs if there are only few logs, or only one run, which cannot affect other runs.
+        This process reads small and few logs itself. It also reads the logs of a single run itself: if reading them fails, no other run is affected.
 
         Args:
             logs: the number of logs.

@@ -26,12 +26,12 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LOSS_LIMIT = 0.01
-TIMEOUT_NS = (99.9e6, 100.2e6)  # The tool gives up an answer after 200 ms. As a latency, this is half of 200 ms, plus a small delay.
+TIMEOUT_NS = (99.9e6, 100.2e6)  # The tool stops waiting for an answer after 200 ms. As a half round trip, this is 100 ms, plus a small delay.
 OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which may both have used a whole CPU.
 DELIVERY_MARGIN = 1.05  # Rounding changes the figures by at most 2 %, so a difference of 5 % has another cause.
-NO_MEMORY_BIT_PER_S = 1e12  # A higher goodput moved no bytes: one core reads memory at less than half of this rate.
+NO_MEMORY_BIT_PER_S = 1e12  # above this goodput, no bytes were moved: even one core reads memory at less than half of this rate
 STEPS_OF_CLOCK = 10  # If a latency has fewer steps of the clock, one step is more than 10 % of it.
-GROWTH = 2  # The ratio of the medians at the largest and at the smallest size. Noise causes a smaller ratio, copying bytes a larger ratio.
+GROWTH = 2  # at the largest size, the median is this many times the median at the smallest size if bytes are copied; noise causes a smaller ratio
 MIDDLES = ("p50", "mean", "typical", "min")
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 _MAIN_METRICS = ("latency", "goodput", "message_rate", "sustained_rate")
@@ -121,7 +121,8 @@ class _RuleTable:
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
         result = np.full(len(self.records.line), np.nan)
-        positions = self.positions(metric, statistic)[::-1]  # In reverse order: if a record has two numbers with one name, the first is used.
+        # Reversed: if a record has two numbers with this name, the first one is written last, so it counts.
+        positions = self.positions(metric, statistic)[::-1]
         result[self.numbers.record[positions]] = column[positions]
         return result
 
@@ -184,13 +185,13 @@ class _RuleTable:
 
 
 def samples_at_most(table: _RuleTable) -> Floats:
-    """Return the number of samples of each latency record: the number that the record states, or else the largest possible number.
+    """Return the number of samples of each latency record.
 
-    NaN if both are unknown.
+    If the record does not state it, return the largest possible number; NaN if this is unknown too.
 
-    In a closed loop, only one message is outstanding. So the number of samples is at most ``planned_duration_s`` divided by the mean round trip. If
-    latency is measured only for each nth message, the number of messages of this size in the run also limits the number of samples. Another log may
-    state the number of messages.
+    In a closed loop, a message is only sent after the previous message was answered. So the number of samples is at most ``planned_duration_s``
+    divided by the mean round trip. If the latency of only each nth message is measured, there is a second limit, which follows from the number of
+    messages of this size in the run. Another log of the run may state this number.
     """
     of_closed_loops = [conditions.planned_duration_s if conditions.load_mode == "closed" else None for conditions in table.conditions]
     planned = table.of_shapes(of_closed_loops, "float64")
@@ -212,7 +213,7 @@ def _undersampled(table: _RuleTable) -> None:
     fewest = float(np.fmin.reduce(samples, initial=np.inf))
     for statistic in percentiles:
         share = 1 - float(statistic[1:]) / 100
-        if fewest * share < enough:  # Otherwise all records have enough samples for this percentile.
+        if fewest * share < enough:  # if not, all records have enough samples for this percentile
             positions = table.positions("latency", statistic)
             table.mark_positions("undersampled", positions[samples[table.numbers.record[positions]] * share < enough])
 
@@ -253,7 +254,10 @@ def _clock(table: _RuleTable) -> None:
 
 
 def _near_resolution(table: _RuleTable) -> None:
-    """Mark latencies of fewer than ten steps of the clock. Only numbers whose resolution is not finer than the stated step are marked."""
+    """Mark each latency that is shorter than ten steps of the clock.
+
+    A latency with a finer resolution than the step of the clock is not marked.
+    """
     step = table.of_contexts(lambda context: context.clock_resolution_ns or None, "float64")
     if np.isfinite(step).any():
         steps = step[table.numbers.record]
@@ -287,7 +291,7 @@ def _overload(table: _RuleTable) -> None:
 
 
 def _offered_bit_per_s(table: _RuleTable, lost: Floats) -> Floats:
-    """Return the offered rate in bit/s: the goodput that there would be if no message had been lost."""
+    """Return the offered rate in bit/s. It is the goodput that would have been measured if no message had been lost."""
     received = table.value("messages_received", "total")
     with np.errstate(divide="ignore", invalid="ignore"):
         offered = table.value("goodput", "mean") * (received + lost) / received
@@ -314,8 +318,8 @@ def _failed(table: _RuleTable) -> None:
 def _growing(table: _RuleTable) -> None:
     """Replace the mark ``reference_only`` by ``grows_with_size`` if a latency grows with the size.
 
-    Handing over a reference takes the same time for any size. If the latency grows, the bytes were written, read or copied. Only all sizes of a
-    series together show this.
+    It takes the same time to hand over a reference, whatever the size is. If the latency grows with the size, the bytes were written, read or copied.
+    To see this, all sizes of a series are compared.
     """
     numbers, reference, grows = table.numbers, MARK_BITS["reference_only"], MARK_BITS["grows_with_size"]
     positions = np.flatnonzero(numbers.marks & reference)

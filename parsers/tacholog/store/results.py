@@ -1,6 +1,6 @@
 """The numbers of runs, read from their parts: as a frame, or as a file for other tools.
 
-One mark depends on several releases, so a query sets it.
+The numbers get one more mark here. It depends on several releases, so it cannot be stored in a part.
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ class _Scan:
     """The order in which the files are read, and the runs in these files.
 
     Attributes:
-        files: the files. If a run is wanted several times, its file is read several times.
+        files: the files, in the order of reading. If a run is wanted several times, its file is listed several times.
         starts: for each file, the number of runs in all earlier files.
-        positions: for each run in the files, its position among the wanted runs; ``None`` if the run is not wanted.
+        positions: for each run in the files, its position in the list of wanted runs; ``None`` if it is not in this list.
         is_in_order: whether the files contain the wanted runs in the wanted order.
     """
 
@@ -148,7 +148,8 @@ def _are_several(releases: Sequence[tuple[str | None, str | None]]) -> bool:
     return len(systems) > len({*systems})
 
 
-# All numbers that a release of a system publishes under the same conditions, as a list. Another release with an equal list repeats these numbers.
+# Collects the numbers that a release of a system publishes under the same conditions, as a list. If another release has an equal list, it repeats
+# these numbers.
 _REPEATED = f"""
 WITH releases AS (
     SELECT "group", label, {SETTING}, metric, statistic, bool_and(bound <> '=') AS are_bounds, list(DISTINCT figure ORDER BY figure) AS figures

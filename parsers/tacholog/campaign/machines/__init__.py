@@ -9,5 +9,5 @@ from tacholog.campaign.machines.local import LocalMachine, LocalProcess
 from tacholog.campaign.machines.remote import RemoteMachine, RemoteProcess
 
 Machine = LocalMachine | RemoteMachine
-#: A started process. Only its method ``collect`` blocks.
+#: A started process. Its method ``collect`` waits; all other methods return immediately.
 RunningProcess = LocalProcess | RemoteProcess

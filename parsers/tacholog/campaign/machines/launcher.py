@@ -27,7 +27,7 @@ import sys
 import time
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals, and without this list, child processes would ignore them too
+_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals. They are reset, because child processes would ignore them too.
 _POLL_S = 0.005
 _KILL_S = 5.0
 
@@ -75,7 +75,10 @@ def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) ->
 
 
 def _children() -> list[int]:
-    """Return the child processes of this process, including orphans of its children, because this process is a subreaper."""
+    """Return the child processes of this process.
+
+    This process is a subreaper: if a child ends before its own children, they become children of this process. They are returned too.
+    """
     children, own_pid = [], os.getpid()
     for name in os.listdir("/proc"):  # noqa: PTH208 - as below
         if name.isdigit():
@@ -93,7 +96,7 @@ def _send(pids: list[int], number: int) -> None:
     for pid in pids:
         try:
             os.kill(pid, number)
-        except OSError:  # the process has ended, or belongs to another user
+        except OSError:  # the process has ended, or it belongs to another user
             continue
 
 
@@ -105,7 +108,10 @@ def _send_to_group(group: int, number: int) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether the process has ended. An ended process stays a zombie, so that the kernel does not reuse its number for another process group."""
+    """Whether the process has ended.
+
+    The process is not reaped: it stays a zombie. So the kernel cannot give its number to another process group.
+    """
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -121,7 +127,7 @@ def _wait(pid: int, stdin: int) -> bool:
     """Sleep until the process has ended or standard input closes. Return whether the process ended by itself."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     _signal.set_wakeup_fd(writer)
-    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)  # without a handler, Python would not write into the pipe when a child ends
+    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)  # without this handler, Python would write nothing into the pipe when a child ends
     watched = select.poll()
     watched.register(reader, select.POLLIN)
     watched.register(stdin, select.POLLIN | select.POLLHUP)

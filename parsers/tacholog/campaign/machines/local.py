@@ -36,18 +36,18 @@ from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-# These limits are only for programs that hang, not for slow programs: with 20 busy processes, the launcher needed 20 seconds to start
-# (a virtual machine with 2 CPUs, 2026-11-28).
+# These limits only stop programs that hang. A slow program must not reach them: with 20 busy processes, the launcher needed 20 seconds to start (a
+# virtual machine with 2 CPUs, 2026-11-28).
 _ASK_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 300.0
 _END_TIMEOUT_S = GRACE_S + 60.0  # the launcher waits for GRACE_S, and then ends the children
 _FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor, so its counts are inexact
 _LISTENING = {"0A", "07"}  # the states of a listening TCP socket, and of an unconnected UDP socket
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-# With these prefixes, a daemon runs the process, and the kernel counts only the resources of the client of the daemon.
+# These prefixes let a daemon run the process. Then the kernel counts only the resources of the daemon's client, not of the process.
 _HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
 _READ_BYTES = 64 * 1024
-_FIND = 'command -v -- "$1"'  # A shell behind the prefix runs it, because the prefix may lead into another mount namespace.
+_FIND = 'command -v -- "$1"'  # a shell behind the prefix runs this, because the prefix may lead into another mount namespace
 
 
 class LocalMachine:
@@ -68,7 +68,10 @@ class LocalMachine:
             self._check_prefix()
 
     def _check_prefix(self) -> None:
-        """Refuse a prefix that leads to another machine, because the run would get the description and the clock of the wrong machine."""
+        """Refuse a prefix whose commands run on another machine.
+
+        Such a run would be recorded with the description and the clock of this machine, and both would be wrong.
+        """
         boot_id = self.ask(["cat", _BOOT_ID])
         words = " ".join(self._prefix)
         if boot_id is None:
@@ -193,7 +196,7 @@ class LocalProcess:
                     stderr=errors,
                     env=os.environ | {"LC_ALL": "C"},  # some tools print numbers in the locale of the user
                     pass_fds=(writer,),
-                    start_new_session=True,  # so that Ctrl-C in a terminal reaches only the harness, which then ends the processes in order
+                    start_new_session=True,  # Ctrl-C in a terminal reaches only the harness; it then ends the processes in order
                 )
         finally:
             os.close(writer)
@@ -224,7 +227,7 @@ class LocalProcess:
         self._is_closed = not part
 
     def _report(self) -> list[str]:
-        """Return the words of the last complete line that the launcher reported."""
+        """Return the last line that the launcher reported completely, as a list of words."""
         return (self._text.decode("ascii", "replace").rpartition("\n")[0].splitlines() or [""])[-1].split()
 
     def fileno(self) -> int:
@@ -286,7 +289,7 @@ class LocalProcess:
 
 
 def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
-    """Return the end of the process, as the launcher reported it. The process is ``lost`` if the last report is not an end."""
+    """Return how the process ended, from the last report of the launcher. If this report does not state an end, the process is ``lost``."""
     if words[:1] != ["ended"]:
         return ProcessEnd(exit_status=None, by="lost")
     status = words[1]
@@ -312,7 +315,7 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the process has written this text since the last call. The beginning of the text may be older."""
+        """Whether this text has been completed since the last call. The beginning of the text may have been written before that call."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()

@@ -29,7 +29,7 @@ class HostEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
 
 class ReadyCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The condition for the start of the next process. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
+    """When a process counts as ready, so that the next process is started. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
 
     Attributes:
         output: the process has printed this text.
@@ -52,13 +52,13 @@ class Program(msgspec.Struct, frozen=True):
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The resources that a process and its children used, as the kernel counted them. ``None``: unknown.
+    """The resources that a process and its children used, as the kernel counted them. ``None`` means unknown.
 
     Attributes:
         duration_ns: the time from the start to the end of the process.
         max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel also counted the program that started it.
-        cpu_resolution_ns: the resolution of the processor time, if a shell measured it. In this case, memory and switches were read before the end,
-            so the true values may be higher. ``None`` if the kernel reported all values at the end.
+        cpu_resolution_ns: the resolution of the processor time, if a shell measured it. Then peak memory and context switches were read before the
+            process ended, so their true values may be higher. ``None`` if the kernel reported all values when the process ended.
     """
 
     duration_ns: int | None = None

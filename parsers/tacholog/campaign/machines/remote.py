@@ -32,13 +32,13 @@ from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 from tacholog.visible import drawn_in_line
 
-_TICK_NS = 10_000_000  # the resolution of the processor time in dash and busybox; that of bash is finer, but the same value is used for all hosts
+_TICK_NS = 10_000_000  # the resolution of the processor time in dash and busybox; bash has a finer one, but all hosts use this value
 _SECONDS = re.compile(r"([0-9]{1,9})m([0-9]{1,9}(?:[.,][0-9]{1,9})?)s")
 _COUNTER = re.compile(r"/proc/(\d+)/task/(\d+)/status:(\w+):")
 _END_TIMEOUT_S = 15.0  # the wait after SIGKILL, for a process that the kernel cannot end immediately
 _BLOCK_BYTES = 2**18
 _LARGEST_LOG_BYTES = 2**32
-_SIGNAL_BASE = 128  # if a signal ended a process, its exit code in a shell is this number plus the number of the signal
+_SIGNAL_BASE = 128  # if signal N ended a process, a shell reports the exit code 128 + N
 _KORN_SIGNAL_BASE = 256
 _LAST_SIGNAL = 64
 _ASK_TIMEOUT_S = 20.0
@@ -100,7 +100,7 @@ class RemoteProcess:
     """A process on a host that is reached over ssh."""
 
     def __init__(self, machine: RemoteMachine, connection: Connection, job: Job | None, number: str) -> None:
-        """Prepare for a process that will be started. ``job`` is ``None`` for a command that is not a process of the run."""
+        """Create the process, which is started later. ``job`` is ``None`` for a short command that is not part of the run."""
         self.number = number
         self._machine, self._connection, self._job = machine, connection, job
         self._pid = ""
@@ -111,7 +111,7 @@ class RemoteProcess:
         self._is_killed = False
         self._check: Check | None = None
         self._collected: ProcessEnd | None = None
-        # The reader becomes readable when the writer is closed: when the process has ended or is lost.
+        # The writer is closed when the process has ended or is lost. Then the reader becomes readable.
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC)
         self._lock = threading.Lock()
 
@@ -145,7 +145,10 @@ class RemoteProcess:
         return self._ended
 
     def is_ready(self, ready: ReadyCondition) -> bool:
-        """Whether the process has printed the text, or a process listens on the port. At most one request is pending at a time."""
+        """Whether the process has printed the text, or whether a process listens on the port.
+
+        The host is asked only if it has answered the previous question.
+        """
         if self._check is not None and not self._check.done():
             return False
         if self._check is not None and self._check.result() == 0:
@@ -348,7 +351,7 @@ class RemoteMachine:
         return self.exit_code(self.listening(port)) == 0
 
     def listening(self, port: int) -> list[str]:
-        """Return a command that succeeds if a TCP socket listens on the port (0A), or if an unconnected UDP socket uses the port (07)."""
+        """Return a command that succeeds if the port is in use: by a listening TCP socket (state 0A), or by an unconnected UDP socket (state 07)."""
         line = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ (0A|07) "
         return [*self._prefix, "grep", "-s", "-q", "-E", line, *SOCKET_FILES]
 

@@ -56,7 +56,8 @@ class HostFacts(msgspec.Struct, frozen=True):
         """Return the properties that may change between two runs."""
         with self.tree() as root:
             properties = host.environment(root, affinity=_single_numbers(self.answers.get("affinity", "")))
-        return {name: text for name, text in properties.items() if name != "tacholog_python"}  # the Python of this machine, not of the host
+        # Left out, because it is the version of Python on this machine, not on the host.
+        return {name: text for name, text in properties.items() if name != "tacholog_python"}
 
     def moment(self) -> host.Moment:
         """Return the properties that change from second to second."""
@@ -82,7 +83,7 @@ class HostFacts(msgspec.Struct, frozen=True):
         for path in sorted(self.folders):
             (root / path).mkdir(parents=True, exist_ok=True)
         for path, name in self.drivers.items():
-            # Only the name of the target of the link is read.
+            # `tacholog.runs.host` reads only the name of the folder to which the link leads.
             (drivers / name).mkdir(parents=True, exist_ok=True)
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).symlink_to(drivers / name)
@@ -119,7 +120,7 @@ def facts_from(text: str) -> HostFacts:
 
 
 def _single_numbers(ranges: str) -> str | None:
-    """Return a list of processors such as ``0-2,5`` as single numbers, ``0,1,2,5``; ``None`` if it is not such a list."""
+    """Return a list of processors, such as ``0-2,5``, with each number written out: ``0,1,2,5``. Return ``None`` if the text is no such list."""
     numbers: list[int] = []
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part)

@@ -33,7 +33,7 @@ _FIRST_BEAT_S = 1.0  # if a process runs longer than this, its resources are sam
 _CONNECT_TIMEOUT_S = 10
 _OPEN_TIMEOUT_S = 40.0  # long enough for the login, and for a slow start of the login shell
 _CLOSE_TIMEOUT_S = 6.0
-_STREAM_END_TIMEOUT_S = 3.0  # how long to wait for the rest of the output after ssh has ended
+_STREAM_END_TIMEOUT_S = 3.0  # after ssh has ended, the rest of its output is awaited this long
 _LONGEST_LINE = 2**20  # the largest length of a line of an answer, in bytes; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # the wait for the answer to a request, or for the next part of a chunk, if the host still answers beats
@@ -46,9 +46,9 @@ _NUMBER = re.compile(r"[0-9]{1,15}")  # with at most 15 digits, a number of KiB 
 _OPTIONS = (
     *("-T", "-x", "-a"),
     *("-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_TIMEOUT_S}"),
-    # ssh itself also ends a dead connection, in case the harness was killed. This causes no traffic while answers arrive.
+    # ssh itself also ends a dead connection, because the harness may have been killed. While the host answers, this sends nothing.
     *("-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=2"),
-    # Forwarded ports of the user's configuration would already be in use at the second connection.
+    # If the user's configuration forwards a port, a second connection could not use the same port. So nothing is forwarded.
     *("-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"),
 )
 
@@ -72,7 +72,10 @@ def check_destination(name: str, destination: str) -> None:
 
 
 def whole_number(word: str) -> int | None:
-    """Return the number in an answer; ``None`` if it is not a number. ``isdigit`` would also accept characters such as a superscript 2."""
+    """Return the number in an answer; ``None`` if the answer is no number.
+
+    ``str.isdigit`` is not used, because it accepts other digits too, such as a superscript 2.
+    """
     return int(word) if _NUMBER.fullmatch(word) else None
 
 
@@ -102,7 +105,7 @@ class Connection:
         self._errors = b""
         self._writing = threading.Lock()
         self._expected_bytes = 0  # the size of the next chunk
-        self._is_waiting = False  # whether a thread waits for the answer to a request
+        self._is_waiting = False  # whether a thread is waiting for an answer
         self._progress = 0.0  # the time of the request, or of the last part of its answer
         self._reason: str | None = None
         self._is_closing = False
@@ -116,7 +119,7 @@ class Connection:
         self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
         os.set_blocking(self._stdin.fileno(), False)  # a beat must never wait for the host
         self._error_reader = self._thread(self._read_errors)
-        self._reader = self._thread(self._read_answers)  # this thread is started last: before it ends, it waits for the other thread
+        self._reader = self._thread(self._read_answers)  # started last, because before it ends, it waits for the other thread
         try:
             self._open()
         except BaseException:
@@ -145,13 +148,16 @@ class Connection:
 
     def _open(self) -> None:
         self._expect("connected")
-        self._write(self._script())  # not before the answer, because a start file of the login shell might read a part of the text
+        self._write(self._script())  # not sent before "connected" arrives, because a start file of the login shell might read a part of it
         self._expect("watching")
         self.beat_soon()
         self._thread(self._watch)
 
     def beat_soon(self) -> None:
-        """Send the next beat in about a second: a process has just started, and the host samples the resources of its processes at each beat."""
+        """Send the next beat in about a second.
+
+        The host samples the resources of its processes at each beat, and a process has just started.
+        """
         self._beats_at = time.monotonic() + _FIRST_BEAT_S
 
     def send(self, *words: str) -> None:
@@ -197,7 +203,7 @@ class Connection:
             self._lose(f"no answer within {timeout_s:g} s")
         self._is_waiting = False
         if answer is None:
-            self._answers.put(None)  # the next request must fail too
+            self._answers.put(None)  # wakes the thread of the next request, which fails too
             raise ConnectionLost(self.reason)
         return answer
 
@@ -216,7 +222,7 @@ class Connection:
         self._ssh.wait()
         self._reader.join(_STREAM_END_TIMEOUT_S)
         for thread, stream in ((self._reader, self._stdout), (self._error_reader, self._stderr)):
-            # A running thread means that a program started by ssh still uses the stream, such as the master of a shared connection.
+            # If the thread still runs, another program still uses the stream. For example, ssh may have started the master of a shared connection.
             if not thread.is_alive():
                 stream.close()
 
@@ -225,7 +231,7 @@ class Connection:
             self._stdin.close()
 
     def _write(self, text: bytes) -> None:
-        """Write the whole text, unless the connection ends in the meantime."""
+        """Write the whole text. If the connection ends meanwhile, the rest of the text is not written."""
         with self._writing, contextlib.suppress(BrokenPipeError):  # ssh has ended; its error output states the reason
             while text and not self._stdin.closed:
                 select.select([], [self._stdin], [])
@@ -285,12 +291,12 @@ class Connection:
                 self._answers.put(words)
 
     def _read_chunk(self) -> None:
-        """Read the requested chunk in small parts, because over a slow network, each part shows that the host still answers."""
+        """Read the requested chunk in small parts. Each received part shows that the host still answers, even over a slow network."""
         chunk = b""
         while len(chunk) < self._expected_bytes and (part := self._stdout.read(min(_READ_BYTES, self._expected_bytes - len(chunk)))):
             chunk += part
             self._last_answer = self._progress = time.monotonic()
-        if len(chunk) == self._expected_bytes:  # if the chunk is incomplete, the connection has ended
+        if len(chunk) == self._expected_bytes:  # otherwise the connection has ended before the chunk was complete
             self._expected_bytes = 0
             self._answers.put(chunk)
 

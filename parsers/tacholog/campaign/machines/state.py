@@ -42,7 +42,7 @@ _DRIVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 IDLE_S = 0.2  # how long the load of other programs is measured, before each run and after the last run of a campaign with limits
 _LONGEST_LINE = 400
 _MOST_LINES = 200
-# If their service does not run, chronyc and pmc wait long, so `timeout` ends them. It is in coreutils and in busybox.
+# `timeout` ends chronyc and pmc: they wait long if their service does not run. `timeout` is part of coreutils and of busybox.
 _REPORT = r"""
 limit=$(command -v timeout >/dev/null && echo timeout 5)
 { ip -o addr show 2>/dev/null || true; } | while read -r number device family address rest; do echo "address ${address%%/*}"; done
@@ -141,7 +141,7 @@ def device_in_table(table: str, address: str) -> str | None:
 
 
 def _may_be_reference(address: str) -> bool:
-    """Whether the clock of another host may be synchronised to the clock at this address."""
+    """Whether another host may synchronise its clock to this address. It cannot do this if the address is only valid on one machine or link."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -150,7 +150,10 @@ def _may_be_reference(address: str) -> bool:
 
 
 class ClockReports:
-    """Reports on the clocks of the machines of a run, if they have several clocks. `tacholog.runs.clocks` reads the log of the reports."""
+    """Reports on the clocks of a run's machines. No reports are made if all machines share one clock.
+
+    `tacholog.runs.clocks` reads the log of these reports.
+    """
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         """``machines``: the machines of a run, by their names. The log calls the machine without a name ``harness``."""
@@ -189,7 +192,10 @@ class ClockReports:
 
 
 def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
-    """Return each machine once, with the prefix of its keys in the environment. The first machine is the host of the run and has no prefix."""
+    """Return each machine once, with a prefix for its keys in the environment, such as ``b.``.
+
+    The first machine is the host of the run. Its prefix is empty.
+    """
     distinct: dict[str, tuple[str, Machine]] = {}
     for name, machine in machines.items():
         distinct.setdefault(machine.boot_id or f"unknown {name}", (f"{name or 'harness'}." if distinct else "", machine))
@@ -206,7 +212,10 @@ def read_environment(machines: Mapping[str, Machine]) -> dict[str, str]:
 
 
 class ProcessorTimes(NamedTuple):
-    """The processor times so far: of each machine by its prefix in the environment, and of the harness with its children in seconds."""
+    """The processor times so far.
+
+    ``machines`` has the times of each machine, by the prefix of its keys. ``harness_s`` is the time of the harness and its children, in seconds.
+    """
 
     machines: Mapping[str, ProcessorTime | None]
     harness_s: float
@@ -225,7 +234,7 @@ def read_moment(machines: Mapping[str, Machine], when: str) -> tuple[dict[str, s
 
 
 def load_while_idle(machines: Mapping[str, Machine], when: str) -> dict[str, str]:
-    """Return the load of other programs on each machine while the campaign runs no process. This takes `IDLE_S` seconds."""
+    """Return how much other programs load each machine. The campaign must not run a process meanwhile. This takes `IDLE_S` seconds."""
     begin = read_moment(machines, when)[1]
     time.sleep(IDLE_S)
     return load_of_others(machines, (begin, read_moment(machines, when)[1]), {}, when)
@@ -248,7 +257,8 @@ def load_of_others(
         by_name = [used_s.get(name, 0.0) for name, other in machines.items() if (other.boot_id or name) == (machine.boot_id or name)]
         run_s = None if None in by_name else sum(used or 0 for used in by_name)
         if run_s is not None and isinstance(machine, LocalMachine):
-            run_s = max(run_s, late.harness_s - early.harness_s)  # the processes of the run are children of the harness
+            # The harness starts the processes of the run, so their time is included in that of the harness.
+            run_s = max(run_s, late.harness_s - early.harness_s)
         begin, end = early.machines[prefix], late.machines[prefix]
         if begin and end:
             environment |= _prefixed(prefix, as_environment(disturbance(begin, end, run_s), when))

@@ -25,7 +25,7 @@ _SHOWN_RUNS = 10
 
 
 def list_words(command: str) -> str:
-    """Return a sentence: the output of a command that --plan does not run decides which variants are left out."""
+    """Return a sentence about variants that may be left out. It cannot name them, because the command that lists the names has not been run."""
     return f"There are fewer if `{command}`, which runs at the start, does not list all of them."
 
 
@@ -61,7 +61,7 @@ def preview_words(preview: Preview) -> list[str]:
 
 
 def left_out_words(left_out: Mapping[str, str]) -> list[str]:
-    """Return a line for each name that a variant needs, but that the output of ``only_if_listed`` does not contain."""
+    """Return a line for each name that is left out. A variant needs this name, but the command of ``only_if_listed`` does not list it."""
     return [f"Left out: {name}{f' ({reason})' if reason else ', which is not listed'}." for name, reason in left_out.items()]
 
 
@@ -77,7 +77,9 @@ def expected_gap_words(expected: ExpectedGaps) -> list[str]:
 
 
 def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iterator[str]:
-    """Yield a line for each condition that certainly neither a log nor the campaign file will state. It has the words to add to that file.
+    """Yield a line for each certain gap: neither a log nor the campaign file will state this condition.
+
+    The line also tells the user what to add to the campaign file.
 
     Args:
         gaps: the gaps of a campaign.
@@ -150,7 +152,7 @@ def _variants(alike: Sequence[Gap]) -> tuple[str, ...]:
 
 
 def _choice(gap: Gap) -> str:
-    """Return a text about the value to add: the other possible values, or its meaning."""
+    """Return a text for parentheses after the proposed value: the other allowed values, or what the value means."""
     if len(gap.allowed) > 1:
         return " (or " + ", ".join(f'"{word}"' for word in gap.allowed[1:]) + ")"
     return " (0: batching is off)" if gap.condition == "batch_bytes" else ""
@@ -179,13 +181,15 @@ def _program(program: ProgramOnHost) -> str:
 
 
 def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequence[str]], again: str) -> list[str]:
-    """Return a line that states whether a campaign kept its limits, and a line for each of the first runs that exceeded them.
+    """Return lines about the limits of a campaign.
+
+    The first line states whether all runs kept the limits. Each further line names a run that exceeded them; only the first such runs are named.
 
     Args:
         limits: the limits of the campaign.
         runs: the number of its runs.
         disturbed: the runs that exceeded the limits, with the reasons.
-        again: the command that measures them again.
+        again: the command that repeats these runs.
     """
     if limits is None:
         return []
@@ -199,7 +203,10 @@ def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequen
 
 
 class Pace:
-    """The ratio of the real to the expected duration of runs. Each kind of run has its own ratio, because tools differ in their start-up time."""
+    """How much longer runs take than expected, as a ratio.
+
+    Each kind of run has a separate ratio, because some tools start more slowly than others.
+    """
 
     def __init__(self) -> None:
         """Create an estimate without finished runs."""
@@ -268,14 +275,17 @@ class _FirstLogCheck:
             return []
         self._checked.add(_kind(task))
         report = inspect_run(task.folder, task.run)
-        # The plan may have printed the gap for all rows of a test ("throughput"), and the log may show it for a part ("throughput at max-rate").
+        # The plan may have printed the gap already, but for more rows: for "throughput", while the log shows it for "throughput at max-rate".
         new = [gap for gap in report.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._printed]
         self._printed |= {(gap.condition, gap.rows) for gap in new}
         return first_log_words(task.label, report, new)
 
 
 def _kind(task: Task) -> Hashable:
-    """Return the variant and the side of a run. Runs of one kind take about the same time, and their logs state the same conditions."""
+    """Return the kind of a run: its side and its variant.
+
+    Runs of one kind take about the same time, and their logs state the same conditions.
+    """
     return task.folder, task.run.variant
 
 

@@ -39,7 +39,7 @@ def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) ->
 
     Args:
         per_source: the problems of each side or dataset.
-        bare: whether some logs have no run.toml. ``tacholog check`` does not read such logs.
+        bare: whether some logs have no run.toml. Then ``tacholog check`` is not recommended, because it does not read such logs.
     """
     complaints = list(per_source)
     unread = list(dict.fromkeys(line for complaint in complaints for line in complaint.unread))
@@ -60,7 +60,10 @@ def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) ->
 
 
 def mention_order(runs: pd.DataFrame) -> None:
-    """Print the newest release of each system whose own releases are ordered by their names, because this order may be wrong."""
+    """Print the newest release of each system whose releases are ordered by their names. This order may be wrong.
+
+    Only own releases are considered, not published figures.
+    """
     from tacholog.view.history import newest_by_name
 
     own_runs = runs.loc[~runs["published"].astype(bool), ["system", "release", "start_time"]].astype(object)
@@ -82,7 +85,7 @@ class Progress:
         """Start with a progress of zero."""
         self._read_bytes, self._runs, self._log = 0, "", ""
         self._lock = threading.Lock()  # Each process that reads logs has a thread here, which calls this object.
-        self._began: tuple[float, int] | None = None  # when the first runs were finished, and how many there were
+        self._began: tuple[float, int] | None = None  # the time when the first runs were finished, and the number of these runs
         self._shown_s = 0.0
         terminal.status("looking for runs")
 

@@ -22,7 +22,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and (not path.is_file() or path.is_symlink()):  # A file must not take the place of /dev/stdout, wherever that leads.
+        # /dev/stdout and similar entries stay; the output goes to the place to which they lead.
+        if path.exists() and (not path.is_file() or path.is_symlink()):
             with path.open("wb") as stream:
                 yield stream
             return

@@ -1,7 +1,7 @@
 """Facts in files next to the logs, such as ``experiment_config.json`` or ``params.yaml`` in the folder of each run.
 
-A key that is the name of a field states that field. Any other key is a label if its values differ between runs. If its value is the same in all runs,
-the key is an option, so that the names of rows contain no constant labels.
+If a key is the name of a field, its value is the value of this field. Any other key becomes a label if its value differs between runs. If its value
+is the same in all runs, it becomes an option: as a label, it would only make the names of rows longer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SidecarFacts:
         return path in self._contents
 
     def of_log(self, path: str) -> dict[str, Any]:
-        """Return the fields that the file of facts of a log states, by their full names.
+        """Return the fields that belong to a log, from its file of facts. The keys are the full names of the fields.
 
         Raises:
             ValueError: a field cannot hold its value; the message says what it can hold.

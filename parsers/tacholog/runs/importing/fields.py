@@ -20,7 +20,7 @@ from tacholog.visible import is_blank, one_form
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
-#: Fields that identify a log within its run. They do not distinguish runs.
+#: These fields distinguish the logs of one run. They do not distinguish runs.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
 #: Fields that distinguish the repetitions of a run.
@@ -84,7 +84,7 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
     """
     result = _typed(name, one_form(value) if isinstance(value, str) else value)
     if isinstance(result, int) and not -(2**63) <= result < 2**63:
-        raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # A larger number would make run.toml unreadable.
+        raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # no program could read a run.toml with a larger number
     if name == REPETITION and result < 0:
         raise ValueError(f"{name} = {result} is negative")
     return result
@@ -147,10 +147,10 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
 
 
 def _size(text: str) -> str:
-    """Return a size in bytes; the unchanged text if it is no size.
+    """Return a size, converted to bytes. If the text is no size, return it unchanged.
 
     Raises:
-        ValueError: the prefix of the unit may mean 1000 or 1024.
+        ValueError: the unit is not clear, because its prefix may mean 1000 or 1024.
     """
     match = _SIZE.fullmatch(text)
     if not match:

@@ -44,8 +44,8 @@ _UNCLEAR = (
 class ImportedLog(NamedTuple):
     """A log to import: its path, the fields that the user states, and its content.
 
-    ``file_time`` is the modification time of the log's file. It is only known if the user asked for it, and if neither the log nor the user states a
-    start time.
+    ``file_time`` is the modification time of the log's file. It is ``None`` if the log or the user states a start time, or if the user did not ask
+    for times of files.
     """
 
     path: str
@@ -65,12 +65,12 @@ class ImportedRun(NamedTuple):
     Attributes:
         folder: the folder of all repetitions of the run, relative to the data folder.
         repetition: the number of the repetition.
-        is_counted: whether Tacholog assigned the number of the repetition, because no path states it.
+        is_counted: whether Tacholog counted the repetitions itself, because no path states the number.
         key: all fields of the run except the repetition, as one text.
         manifest: its manifest.
         logs: its logs, in the order of the manifest.
         hosts: machines that its logs describe.
-        overruled: a sentence for each value of ``--set`` that a log of this run contradicts. The manifest does not contain such a value.
+        overruled: a sentence for each value of ``--set`` that is not used, because a log of this run states another value.
     """
 
     folder: str
@@ -157,7 +157,10 @@ def _add_runs(made: Sequence[ImportedRun | Problem], order: str | None, grouping
 
 
 def _by_start_and_number(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Group the logs into runs by start time and repetition, in this order; ``None`` if this does not show which logs are one run."""
+    """Return the logs of each run, sorted by start time and repetition.
+
+    Logs with the same start time and the same repetition are one run. Return ``None`` if this rule does not fit all logs.
+    """
     parts: dict[tuple[datetime, int], list[ImportedLog]] = defaultdict(list)
     for log in logs:
         start, number = _moment(log.fields.values.get(START)), log.fields.values.get(REPETITION)
@@ -172,7 +175,7 @@ def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
 
 
 def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Group the logs into runs with `_runs_of`, but logs for which the user states different start times are never one run."""
+    """Return the logs of each run, as `_runs_of` groups them. Logs are never one run if the user states different start times for them."""
     starts: dict[str | None, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         starts[log.fields.values.get(START)].append(log)
@@ -255,9 +258,11 @@ def _file_time(logs: Sequence[ImportedLog]) -> str | None:
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of a run without the fields that its logs state, and a sentence for each contradiction between them.
+    """Return the stated fields of a run, and sentences.
 
-    Only the start time and the conditions in ``--set`` are removed: ``--set`` is only for values that the logs do not state.
+    Fields that the logs state, too, are left out. If a log states another value, a sentence reports this.
+
+    Only the start time and the conditions of ``--set`` can be left out, because ``--set`` is for values that the logs do not state.
     """
     values, overruled = dict(logs[0].fields.values), []
     if stated_start := min(filter(None, (log.fields.values.get(START) for log in logs)), default=None):
@@ -332,8 +337,8 @@ def by_variant(runs: Iterable[ImportedRun]) -> Mapping[str, list[ImportedRun]]:
     return variants
 
 
-# The folder's name contains these fields even if no path states them. It contains other fields only if a path states them. Host and session are not
-# in this list, because they are private, and the name becomes an address on a site.
+# These fields become parts of the folder's name, even if no path states them. Any other field becomes a part only if a path states it. Host and
+# session are private, so they are not listed here: the folder's name is also an address on a site.
 _ALWAYS = ("release", "campaign", "system", "system_version")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]+")
 _RESERVED = (HOSTS_FOLDER, "same-build")  # In a data folder, folders with these names have another meaning.
@@ -386,10 +391,10 @@ def _part(name: str, value: str) -> str:
 def log_names(logs: Sequence[tuple[str, str | None]]) -> list[str]:
     """Return the names of the logs of a run within the folder of the run.
 
-    A log keeps its name. If logs from different folders have the same name, their names get a prefix.
+    Usually, a log keeps its name. If several logs have the same name, because they are from different folders, each of these names gets a prefix.
 
     Args:
-        logs: the path of each log, with a word that distinguishes the log, such as ``pub0``.
+        logs: for each log, its path and a word for the prefix, such as ``pub0``.
     """
     names = [path.rpartition("/")[2] for path, _ in logs]
     for attempt in range(2):

@@ -42,7 +42,7 @@ class BenchmarkHistory(NamedTuple):
     entries: int
 
     def rules(self, user: Rules) -> Rules:
-        """Return the rules for the logs that `split_history` wrote. ``user`` has the values of ``--set``."""
+        """Return rules that import the logs of this history. ``user`` contains the values of ``--set``."""
         rules = []
         for number, suite in enumerate(self.suites):
             values = {_SUITE: typed(_SUITE, suite)} if len(self.suites) > 1 else {}

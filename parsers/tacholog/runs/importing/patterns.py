@@ -1,8 +1,8 @@
 """Patterns that read fields from the path of a log: ``{label.plugin}/test-{repetition}/perf-{role}{participant}.log``.
 
-A pattern is compared with the whole path, folder by folder. No field contains a slash. A field of text matches at least one character. From left to
-right, each field of text matches as few characters as the later text of the folder's or file's name allows. ``{repetition}`` and ``{participant}``
-match all digits at their position, ``{role}`` matches one of `ROLES`. ``{{`` and ``}}`` stand for braces.
+A pattern is compared with the whole path, folder by folder. No field contains a slash. A field of text matches at least one character. The fields are
+matched from left to right. Each field of text matches as few characters as possible, so that the rest of the name still fits. ``{repetition}`` and
+``{participant}`` match all digits at their position, ``{role}`` matches one of `ROLES`. ``{{`` and ``}}`` stand for braces.
 
 A pattern is compiled to one regular expression. Paths come from untrusted archives, so the matching time must not grow polynomially with the path's
 length. Therefore a field of text and the text after it, up to the next field of text, form an atomic group: the matcher never tries a second match of
@@ -101,8 +101,8 @@ class Pattern(NamedTuple):
     Attributes:
         text: the pattern as the user wrote it.
         segments: the tokens of each folder and of the file.
-        expressions: two expressions. If a field occurs again in a later folder, the first expression requires the same value there, and the second
-            expression does not.
+        expressions: two expressions. They differ if a field occurs in several folders. The first expression then requires the same value in all of
+            them; the second expression also accepts different values.
     """
 
     text: str
@@ -234,7 +234,10 @@ def _check_form(name: str, form: str, where: str) -> None:
 
 
 def _unclear(first: Token, second: Token) -> str | None:
-    """Return the reason why it is not clear where the first of two neighbouring tokens ends; ``None`` if it is clear."""
+    """Return a sentence if two neighbouring tokens have no clear boundary, so that the end of the first token is unknown.
+
+    Otherwise return ``None``.
+    """
     if isinstance(first, PatternField) and isinstance(second, PatternField):
         both_text, both_digits = first.is_text and second.is_text, first.name in DIGITS and second.name in DIGITS
         if both_text or both_digits:
@@ -249,7 +252,10 @@ def _unclear(first: Token, second: Token) -> str | None:
 
 
 def _unit_behind(name: str, unit: str) -> str:
-    """Return the reason why a unit must not follow the field of a size: the unit would be constant text, and 64k would be read as 64 bytes."""
+    """Return the reason why a pattern must not have a unit after the field of a size.
+
+    The unit would be constant text: 64k would be read as 64 bytes.
+    """
     if unit in ("KiB", "MiB"):
         return f"{unit} follows {{{name}}}, so the number would be read as bytes; leave out {unit}: the field reads the unit with the number"
     return (

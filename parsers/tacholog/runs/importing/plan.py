@@ -22,7 +22,7 @@ from tacholog.schema.conditions import StatedConditions
 
 _RUNS_OF_A_TIME = 2  # If there are more runs for each file time, the files were probably copied.
 
-# Fields of a manifest that do not identify a run. The same run may have other values of these fields from an earlier import.
+# Fields of a manifest that do not identify a run. They may differ between two imports of the same run.
 _OF_LOGS = ("logs", "host", "notes", "start_time", "status", "reason", "environment", "commands", "order_index", "seed", "repetition")
 
 
@@ -44,9 +44,9 @@ class Decisions(NamedTuple):
     """The decision on each run of an import.
 
     Attributes:
-        new: runs to write; their folders and repetitions are final.
+        new: the runs to write. Their folders and the numbers of their repetitions will not change any more.
         present: runs that are already in the data folder, each with its folder.
-        relabelled: present runs whose fields differ from this import, each with the names of these fields.
+        relabelled: present runs that have other fields in this import. Each comes with the names of the fields that differ.
         problems: runs that are not written, because their folder holds other logs.
     """
 
@@ -89,7 +89,7 @@ def decide(runs: Iterable[ImportedRun], existing: ExistingRuns) -> Decisions:
     """Decide which runs are new. If no repetition is stated for a run, it gets a number after the numbers of the present runs."""
     final: list[ImportedRun] = []
     for folder, members in by_variant(runs).items():
-        # From another import, a folder with this name may contain runs with other fields.
+        # An earlier import may have written runs with other fields into a folder of this name.
         own_folder = folder if _is_ours(folder, members, existing) else with_hash(folder, members[0].key)
         final += [run._replace(folder=own_folder) for run in _numbered(own_folder, members, existing)]
     decisions = Decisions([], [], [], [])
@@ -131,8 +131,8 @@ def _fields(manifest: Manifest) -> dict[str, Any]:
 def _numbered(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> Iterator[ImportedRun]:
     """Yield runs with their final numbers.
 
-    If a path states the number, it is final. If Tacholog counted the number, and the run is already present, the run keeps the number that it has
-    there. New runs with counted numbers get numbers after all other numbers.
+    A number that a path states does not change. All other runs are counted by Tacholog: a run that is already in the data folder keeps its number
+    from there, and a new run gets a number after all other numbers.
     """
     present = existing.variants.get(folder, [])
     waiting: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -214,7 +214,7 @@ def _changed(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterat
 
 
 class LogContradiction(NamedTuple):
-    """A difference between a log and the fields stated by its path, its rule or ``--set``."""
+    """A contradiction: a log states another value than its path, its rule or ``--set``."""
 
     path: str
     text: str
@@ -225,7 +225,7 @@ class ImportPlan(NamedTuple):
 
     Attributes:
         decisions: which runs are new, and which are already present.
-        order: for each folder, the order in which its runs were numbered, if no path states their numbers.
+        order: the order in which the runs of a folder were numbered, by folder. It contains only folders whose runs have no number in their paths.
         refused: files that are not imported although they look like logs, with the reason.
         unmatched: logs whose paths no pattern matches.
         left_alone: other files whose paths no pattern matches.

@@ -69,7 +69,7 @@ class LogFields(NamedTuple):
         role: the role in the path or rule, such as ``server``.
         participant: the digits of the participant in the path or rule.
         format: the format that the rule states.
-        results: whether the log may hold results.
+        results: whether the log may contain results. It is false if the rule states that there are none.
     """
 
     values: dict[str, Any]
@@ -137,7 +137,7 @@ class Rules(NamedTuple):
         return "; ".join(reasons) or None
 
     def _complete(self, path: str, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
-        """Return the fields of the path, completed by the fields that the rule, the file of facts and ``--set`` state."""
+        """Return all fields that the user states for a log. They come from the path, the rule, the file of facts and ``--set``."""
         for name, value in rule.values.items():
             if of_path.get(name, value) != value:
                 return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"

@@ -53,7 +53,7 @@ _SYSTEMS = re.compile(
     r"(?:rmw_)?(?:fast(?:rtps|dds)|cyclonedds|connext(?:dds)?|gurumdds|opensplice|opendds|zenoh(?:pico)?|iceoryx2?|ecal(?:_(?:dynamic|proto))?|zeromq|zmq|nng|mqtt|nats|lcm)(?:_cpp)?",
     re.IGNORECASE,
 )
-_SEPARATORS = ("_@-+,= ", "_@", "_")  # Names are split at the separators of the first set for which this is possible.
+_SEPARATORS = ("_@-+,= ", "_@", "_")  # sets of separators; names are split with the first set that is possible
 _SHORTEST_WORD = 2
 _KEY = re.compile(r"([A-Za-z]+)[-_=]\Z")
 _PATTERN_TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]+\}|[A-Za-z]+|[0-9]+|.")
@@ -112,7 +112,10 @@ def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> l
 
 
 def _suggestions(paths: Sequence[str], stated_sizes: StatedSizes) -> list[Suggestion]:
-    """Return the patterns for paths with the same depth and the same file extension. If some names lack a part (``-SIZE-800``), there are several."""
+    """Return the patterns for paths with the same depth and the same file extension.
+
+    Usually this is one pattern. There are several if some names lack a part, such as ``-SIZE-800``.
+    """
     suggestion = _suggestion(paths, stated_sizes)
     by_shape: dict[str, list[str]] = defaultdict(list)
     for path in paths:
@@ -130,7 +133,10 @@ def _shape(text: str) -> str:
 
 
 def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
-    """Remove one part, with a word in it, from the name of the file, so that the pattern fits all these paths; ``None`` if this is not possible."""
+    """Return the pattern after one part of the file's name was removed, so that it fits all these paths. The removed part contains a word.
+
+    Return ``None`` if no such part exists.
+    """
     folder, slash, name = pattern.rpartition("/")
     tokens = _PATTERN_TOKEN.findall(name)
     for start, end in sorted(combinations(range(len(tokens) + 1), 2), key=lambda part: (part[1] - part[0], -part[0])):
@@ -157,7 +163,7 @@ def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
-    except UnreadableInput:  # There is no text between two fields, so each name that differs becomes one field.
+    except UnreadableInput:  # There is no text between two fields. So each name of a folder or file that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
     values_of = _values_of(pattern, paths)
     size = _size_field(pattern, values_of, stated_sizes)
@@ -184,7 +190,10 @@ def _values_of(pattern: str, paths: Iterable[str]) -> dict[str, Mapping[str, str
 
 
 def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> str | None:
-    """Return the label that is the payload size in all paths; ``None`` if there is no such label, or if the pattern already has the size."""
+    """Return the label whose values are the payload sizes of all paths.
+
+    Return ``None`` if no label fits, or if the pattern already has a field for the size.
+    """
     names = list(dict.fromkeys(name for values in values_of.values() for name in values))
     for name in () if "payload_bytes" in names else names:
         path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # the first path with each number
@@ -199,7 +208,7 @@ def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated
 
 
 def _is_contradicted(values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> bool:
-    """Whether a log states another size than its path. Then the number in the path is, for example, the size of packets."""
+    """Whether a log states another size than its path. If so, the number in the path has another meaning, such as the size of packets."""
     path_of = {values["payload_bytes"]: path for path, values in [*values_of.items()][::-1] if values.get("payload_bytes", "").isdecimal()}
     return any(stated_sizes(path) not in (frozenset(), {int(text)}) for text, path in [*path_of.items()][:_LOGS_READ])
 
@@ -209,7 +218,10 @@ def _is_usual_size(number: int) -> bool:
 
 
 def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Keep one role, because a path has one role: the last word for a role that differs, such as the last ``sub`` in ``pub_01-sub_05/log-sub``."""
+    """Keep only one role, because a path has only one. All other words for roles become text.
+
+    The last role that differs between paths is kept, such as the last ``sub`` in ``pub_01-sub_05/log-sub``.
+    """
     roles = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "role"]
     changing = [(depth, index) for depth, index in roles if len(drafts[depth].parts[index][1]) > 1]
     roles_left = {*changing[-1:]} if len(roles) > 1 else {*roles}
@@ -220,7 +232,7 @@ def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
 
 
 def _fixed(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Treat a word for a role as text: constant text if the word is the same in all names, otherwise text that differs."""
+    """Return a word for a role as text. If it is the same in all names, it is constant text; otherwise it is text that differs."""
     return ("literal" if len(part[1]) == 1 else "text", part[1])
 
 
@@ -294,11 +306,10 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
     head = next((index for index in range(shortest) if not _alike([name[index] for name in names])), shortest)
     tail = next((index for index in range(shortest - head) if not _alike([name[-1 - index] for name in names])), shortest - head)
     if head + tail == shortest and any(len(name) > shortest for name in names):
-        # If all other names contain one name, at least one piece must remain for the text that differs.
+        # One name is contained in all other names. At least one piece must be left for the text that differs.
         head, tail = (head - 1, tail) if head else (head, tail - 1)
     if any(len(name) > head + tail for name in names):
-        # If a number that differs is next to text that differs, as in Array1k and PointCloud512k, they are joined, because a pattern cannot separate
-        # them.
+        # A pattern cannot separate a number from the text next to it if both differ, as in Array1k and PointCloud512k. Such pieces are joined.
         while head and _part([name[head - 1] for name in names])[0] != "literal":
             head -= 1
         if tail and _part([name[len(name) - tail] for name in names])[0] == "number":
@@ -312,9 +323,9 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
 
 
 def _between(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the structure of the middle of names, where they differ.
+    """Return the structure of the middle part of names, in which they differ.
 
-    It is split at the separators that all names have in common, or else it is one text.
+    If all names have the same separators there, the middle part is split at these. Otherwise it is one text.
     """
     for separators in _SEPARATORS:
         split = [_segments(name, separators) for name in names]
@@ -345,7 +356,7 @@ class _NameColumn(NamedTuple):
 def _joined(columns: Sequence[_NameColumn]) -> list[tuple[str, tuple[str, ...]]]:
     """Return the structure of all columns.
 
-    If the texts of neighbouring segments always change together, as in europe-west2 and asia-east1, they become one text.
+    If two neighbouring segments always change together, they become one text. In europe-west2 and asia-east1, for example, both segments change.
     """
     joined = [columns[0]]
     for column in columns[1:]:
@@ -373,7 +384,10 @@ def _segments(name: Sequence[Piece], separators: str) -> tuple[list[list[Piece]]
 
 
 def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the common structure of one segment. If there is no text between two parts that differ, the segment becomes one text."""
+    """Return the common structure of one segment of all names.
+
+    Two differing parts need text between them. Without it, a pattern could not separate them, so the whole segment becomes one text.
+    """
     different = [*{"".join(piece.text for piece in name): name for name in names}.values()]
     parts = _draft(different).parts
     if any(first != "literal" and second != "literal" for (first, _), (second, _) in pairwise(parts)):
@@ -382,7 +396,7 @@ def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...
 
 
 def _alike(pieces: Sequence[Piece]) -> bool:
-    """Whether the pieces of all names at one position can become one piece of a pattern."""
+    """Whether one piece of a pattern can match these pieces. They are at the same position in all names."""
     kinds, texts = {piece.kind for piece in pieces}, {piece.text for piece in pieces}
     return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "day", "number"})
 
@@ -397,7 +411,8 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
     """Return each column as a part of a pattern, with field names."""
     repetition = _repetition(drafts)
     days = {(depth, index): len(texts) for depth, draft in enumerate(drafts) for index, (kind, texts) in enumerate(draft.parts) if kind == "day"}
-    start = max(days, key=days.__getitem__, default=None)  # the day with the most values: it is the day of a run, not of the whole experiment
+    # The day with the most values is the day of a run; another day may be the day of the whole experiment.
+    start = max(days, key=days.__getitem__, default=None)
     numbers = [(draft, index) for draft in drafts for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
     is_size_varying = any(_number_name(draft, index, is_repetition=False) == "payload_bytes" for draft, index in numbers)
     columns, number = [], 0
@@ -435,9 +450,10 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 
 
 def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
-    """Return the position of the likely repetition: a number after a word such as ``test``, or else the last number that counts from 1.
+    """Return the position of the number that is probably the repetition.
 
-    Return ``None`` if no number is likely: if a size or a number of streams were used as the repetition, different measurements would be mixed.
+    It is a number after a word such as ``test``, or else the last number that counts from 1. Return ``None`` in case of
+    doubt. If a size, for example, were used as the repetition, different measurements would be mixed.
     """
     all_numbers = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
     numbers = [(depth, index) for depth, index in all_numbers if _number_name(drafts[depth], index, is_repetition=False) is None]
@@ -457,10 +473,10 @@ def _is_count(texts: Sequence[str], first: int) -> bool:
 
 
 def _is_count_from_0(draft: _Draft, index: int) -> bool:
-    """Whether these numbers count from 0, follow a separator, and stand at the end of the name.
+    """Whether these numbers are a count from 0. They must follow a separator and be at the end of the name.
 
-    Other numbers may be settings, as in ``loss_0`` and ``nodelay0``. If 0 and 1 are the only numbers after a word, as in ``keyed_0`` and ``keyed_1``,
-    they are a setting, too.
+    Other numbers may be settings, as in ``loss_0`` and ``nodelay0``. If only 0 and 1 follow a word, as in ``keyed_0`` and ``keyed_1``, they also
+    count as a setting.
     """
     texts = draft.parts[index][1]
     before = draft.parts[index - 1][1][0] if index else "_"

@@ -26,7 +26,7 @@ from tacholog.schema.records import Facts, Record
 #: File extensions that a log never has.
 NOT_LOGS = (".toml", ".md")
 _CHUNK_BYTES = 1 << 20
-_MOST_KINDS = 1000  # the largest number in one log; usually, a log has a few kinds of records for each size
+_MOST_KINDS = 1000  # the most kinds of records in one log; usually, a log has only a few kinds for each size
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 

@@ -52,7 +52,9 @@ def without_unit(name: str, text: str) -> str:
 
 
 def unit_at_start(name: str, text: str) -> str | None:
-    """Return the unit at the beginning of a text, if this unit changes the value of the number before the text; otherwise ``None``.
+    """Return the unit at the beginning of a text.
+
+    Return ``None`` if there is no unit, or if the unit does not change the value of the number before it.
 
     Args:
         name: the name of the condition, with or without ``conditions.``.

@@ -133,7 +133,8 @@ def _link(root: Path, path: str, target: Path) -> str:
     """Make a hard link to the opened log, even if another file has its path now. Return the SHA-256 of the log's bytes."""
     with open_evidence(root, path) as source:
         try:
-            # linkat() can follow the link in /proc. Python calls it only if src_dir_fd is given. The path is absolute, so any descriptor is right.
+            # linkat() can follow the link in /proc, but Python calls it only if `src_dir_fd` is given. With an absolute path, the value of
+            # `src_dir_fd` does not matter.
             os.link(f"/proc/self/fd/{source.fileno()}", target, src_dir_fd=source.fileno(), follow_symlinks=True)
         except OSError as error:
             way_out = "; without --link, logs are copied" if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK) else ""

@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
     from tacholog.store.frames import Dataset
 
-#: Columns that are not compared here: values are compared by id, and marks depend on machines and other runs, of which a site offers only a part.
+#: These columns are not compared here. Values are compared by their ids. Marks depend on machines and on other runs, and a site does not offer all of
+#: these.
 _NOT_COMPARED = ("id", "value", "marks")
 _ENDING = "status"
 _KINDS: Mapping[str, FileKind] = {".csv.gz": "csv", ".jsonl.gz": "json"}
-_LEAST_ROWS = 100_000  # the number of rows that any table may have; each further byte of the file allows one more row
-_LEAST_TEXT, _MOST_TEXT_TIMES = 1 << 26, 1000  # The bytes of text that any table may have, and the additional bytes for each byte of its file.
+_LEAST_ROWS = 100_000  # a table may have this number of rows, and one more row for each byte of its file
+_LEAST_TEXT, _MOST_TEXT_TIMES = 1 << 26, 1000  # A table may have this many bytes of text, and this many more for each byte of its file.
 _FIXED_SIZES = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE"}
 _SHOWN_CHARACTERS = 120
 
@@ -83,7 +84,9 @@ def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
 
 
 def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes: int) -> None:
-    """Refuse a table that is far larger than its file: a value that all rows share takes no space in the file, but space for each row in memory.
+    """Refuse a table that would need far more memory than its file has bytes.
+
+    If all rows have the same value, it takes almost no space in the file. In memory, it takes space for each row.
 
     Raises:
         UnreadableInput: the table has more rows or bytes than the size of its file allows.
@@ -108,13 +111,13 @@ def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 
 
 def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Callable[[str, str], bool]) -> Iterator[Mismatch]:
-    """Yield values in other columns that differ from the logs: one mismatch for each log and column.
+    """Yield the differences between the site and the logs in all columns except the values: at most one mismatch for each log and column.
 
     Args:
         offered: the numbers that the site offers.
         again: the numbers that were read again from its logs.
-        is_masked: a function that returns whether any text of a log is masked or withheld, by run and name. Such text may have stated the status of
-            the run.
+        is_masked: a function that is called with the run and the name of a log. It returns whether any text of the log is masked or withheld. This
+            text may have stated the status of the run.
     """
     yield from (Mismatch(place=ALL, reason=f"the column {name} is not there") for name in OFFERED if name not in offered)
     offered_rows, logged_rows = _by_id(offered), _by_id(again)
@@ -198,7 +201,7 @@ def newest_compared(site: Path, again: Dataset, left_out: Collection[str]) -> It
         yield Mismatch(place=LATEST, reason=f"it cannot be read: {error}")
         return
     logged = msgspec.json.decode(latest_files(again, None)[LATEST], type=_LatestRows)
-    # Redacted logs differ from those that were read, which sets a mark. Therefore marks are not compared, as in the Parquet file.
+    # A redacted log differs from the original, so its numbers may have another mark. Therefore marks are not compared here, nor in the Parquet file.
     for row in (*offered_rows.rows, *logged.rows):
         row.pop("marks", None)
     offered_counts, logged_counts = (
@@ -219,7 +222,10 @@ class _LatestRows(msgspec.Struct, frozen=True):
 
 
 def _kept_from_older(site: Path) -> tuple[set[str], list[Mismatch]]:
-    """Return the files at the root of a published site that only older versions have. Their addresses are kept, but no page shows their rows."""
+    """Return the files at the root of a published site that belong only to older versions, and problems.
+
+    These files keep their addresses, but no page of the newest version shows their rows.
+    """
     versions = [path for path in (site / VERSIONS).glob("*") if path.is_dir() and not path.is_symlink()]
     if not versions:
         return set(), []
@@ -246,7 +252,10 @@ def _rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
 
 
 def _by_id(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table by id. Earlier versions gave several numbers of a line the same id, so these also get their index."""
+    """Return a table with the id of each number as its index.
+
+    Earlier versions of Tacholog gave the same id to several numbers of a line. So the index also contains a count.
+    """
     return table.set_index([table["id"].astype(str).rename("number"), table.groupby("id", observed=True).cumcount().rename("place")])
 
 

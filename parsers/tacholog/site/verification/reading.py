@@ -1,7 +1,7 @@
-"""Numbers that are on their log line, although the reader of the offered log does not find them any more.
+"""Accept a number that is on its log line, although the reader of the offered log does not find it.
 
-The meaning of a number may be stated elsewhere in its log, for example in the heading of its table. If privacy masks or withholds this text, the
-reader finds no result, although the site is correct. Therefore such a number is accepted if its own lines, as offered, contain its value.
+The meaning of a number may be stated on another line, for example in the heading of its table. If the redaction has masked or withheld this heading,
+the reader finds no result, although the site is correct. So the number is accepted if its own lines in the offered log contain its value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def number_texts(text: str) -> list[str]:
 
 
 def reads(text: str, value: float) -> bool:
-    """Whether a text is this value, rounded, in any of the units of pages."""
+    """Whether a text shows this value. The text may be rounded, and may have any of the units that pages use."""
     half = 0.5 * 10.0 ** -len(text.partition(".")[2])
     return any(abs(float(text) * scale - value) <= half * scale * (1 + _NEAR) for scale in _SCALES)
 
@@ -57,7 +57,9 @@ class OfferedLogs:
         return self._are_masked[key]
 
     def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
-        """Return the ids of numbers in logs with masked text, by run and log. Readers do not find these numbers, but their lines contain them.
+        """Return the ids of accepted numbers, by run and log.
+
+        No reader finds these numbers, because their logs have masked text. But their lines contain their values.
 
         Args:
             offered: the numbers that the site offers.
@@ -84,7 +86,7 @@ class OfferedLogs:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as stream:
         for line in LogText(stream).lines():
-            yield line.number, line.shown  # The prefix of the lines may be withheld, so it is not compared.
+            yield line.number, line.shown  # without the prefix, which may be withheld
 
 
 _MOST_READ = 2**28  # The limit in bytes for a file that is read as a whole, such as a page.

@@ -15,7 +15,7 @@ from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
 
 _WRONG = ("altered", "unreadable", "contradicted")
-_REASONS = 3  # the number of reasons in one line; check lists all of them
+_REASONS = 3  # the most reasons in one line; `tacholog check` lists all of them
 
 
 class Mismatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -149,7 +149,10 @@ def _changed(site: Path) -> tuple[list[Mismatch], list[str]]:
 
 
 def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[str, str], list[Mismatch]]:
-    """Read the offered logs of these runs. Return the dataset, the original name of each run in it, and the problems."""
+    """Read the offered logs of these runs again. Return the dataset, the runs, and the problems.
+
+    In the dataset, each run has a number as its name. The second value has the original name of each run, by its number.
+    """
     names, missing = {}, []
     for number, run in enumerate(runs):
         terminal.status(f"unpacking run {number + 1} of {len(runs)}, {run}")
@@ -164,7 +167,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
         names[str(number)] = run
         for entry in manifest.logs:
             reason = _unpacked(site, log_document(LOGS, run, entry.file), folder / entry.file)
-            # A log without results may be withheld, but an offered log must be complete.
+            # A log may be withheld if it has no results. An offered log must be complete, even without results.
             if reason and (entry.results or (folder / entry.file).exists()):
                 missing.append(Mismatch(place=f"{run}/{entry.file}", reason=reason))
     terminal.status("reading the logs again")
@@ -269,7 +272,8 @@ def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | No
     position = f"{path.as_posix()}: {number.id}"
     texts = number_texts(number.text)
     if number.id in all_logged and not logged and not texts:
-        return None  # The log contains this number without a value, such as a percentile of one sample, and the page states this in words.
+        # The log has this number, but without a value, because it is a percentile of one sample, for example. The page states this in words.
+        return None
     if not logged:
         return Mismatch(place=position, reason="the log has no such number", shown=number.text)
     if texts and not any(reads(texts[0], value) for value in logged):
@@ -280,7 +284,7 @@ def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | No
 
 
 class _Cell:
-    """A cell of a table, or the text outside of all cells: the value by which it is sorted, and its links."""
+    """A cell of a table: the number by which it is sorted, and its links. The text outside of all cells also counts as a cell."""
 
     def __init__(self, value: float | None) -> None:
         self.value = value
