@@ -90,6 +90,6 @@ def test_number_can_state_its_line_if_its_record_has_several_lines(number: kit.N
     assert number.line == 7
 
 
-def test_kit_still_has_the_names_that_packages_for_version_0_4_0_import() -> None:
+def test_kit_still_has_the_names_of_version_0_4_0() -> None:
     assert (kit.Found, kit.FoundMany, kit.Taken, kit.found_on) == (kit.Finding, kit.BulkFinding, kit.BulkStep, kit.finding_on)
     assert kit.JsonObject("jobs/[]", {}, ()).place == "jobs/[]"

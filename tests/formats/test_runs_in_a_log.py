@@ -1,4 +1,4 @@
-"""Several runs in one log, to which a shell appended them with `>>`: a statement of one run does not apply to the other runs."""
+"""One log has several runs, because a shell appended them with `>>`. A statement of one run does not apply to the other runs."""
 
 from __future__ import annotations
 
