@@ -57,7 +57,7 @@ others = st.sampled_from(
 
 
 def steady(low: int, count: int) -> list[str]:
-    """Return lines of latencies whose minimum falls and whose maximum rises, as in a real log."""
+    """Return lines of latencies. From line to line, the minimum falls and the maximum rises, as in a real log."""
     return [answer(max(low - index // 3, 0), index % 3, low + index, index / 7) for index in range(count)]
 
 

@@ -25,7 +25,7 @@ def summaries(log: Log) -> list[Record]:
 
 
 def values(record: Record, metric: str) -> dict[str, float | None]:
-    """Return the values of a metric by statistic."""
+    """Return the values of one metric. The key is the statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 

@@ -32,7 +32,7 @@ def iperf3_word(name: str, value: object, true: Mapping[str, object], change: st
     if name == "participant":  # A row such as "[  5] 0.00-1.00 sec ..." names its stream, unless earlier lines state that only one stream exists.
         more = {*str(value).split(", ")} - {*str(true.get(name)).split(", ")}
         return more <= {word for word in str(value).split(", ") if "stream" in word}
-    return name == "definition" and value == "iperf3-either-side"  # The row lost its header, which states the side.
+    return name == "definition" and value == "iperf3-either-side"  # The header of the row states the side. It is lost.
 
 
 def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:

@@ -46,7 +46,7 @@ def test_each_repetition_becomes_a_record_with_a_mean() -> None:
 def test_aggregates_are_not_read_if_the_report_has_their_repetitions() -> None:
     log = read(GOOGLE / "moveit-service-client.json")
 
-    assert len(log.records) == 3  # Not read: the mean of 4.19 s, the deviation of 0.298 s, and 'cv', which is printed as 0.0712 ns.
+    assert len(log.records) == 3  # The mean (4.19 s), the deviation (0.298 s) and 'cv' (printed as 0.0712 ns) are not read.
     assert (log.problems, log.account.lines["unknown"]) == ([], 0)
 
 

@@ -37,7 +37,7 @@ Test_hdrhistogram_in_microseconds = format_tests(
 
 
 def numbers(log: Log) -> dict[str, tuple[float | None, float | None]]:
-    """Return the value and the resolution of each statistic of the only summary."""
+    """Return the value and the resolution of each statistic. The log has only one summary."""
     (record,) = (record for record in log.records if record.scope == "summary")
     return {number.statistic: (number.value, number.resolution) for number in record.numbers}
 

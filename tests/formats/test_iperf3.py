@@ -31,7 +31,7 @@ def summaries(log: Log) -> list[Record]:
 
 
 def values_of(record: Record) -> dict[tuple[str, str], float | None]:
-    """Return the numbers of a record by metric and statistic."""
+    """Return the values of the numbers of a record. The key is the metric and the statistic."""
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
@@ -387,7 +387,7 @@ def test_json_member_sum_sent_with_received_data_is_broken() -> None:
 
 
 def sum_changed(name: str, old: str, new: str) -> Log:
-    """Return a sample log with a change only in the sum of the first interval. The stream of this interval states the same number of bytes."""
+    """Read a sample log after a change in the first sum. The stream of the same interval still states the old number of bytes."""
     before, mark, after = (LOGS / name).read_text().partition('"sum":')
     assert old in after
     return read_text(before + mark + after.replace(old, new, 1), "iperf3")
@@ -898,7 +898,7 @@ def test_json_of_a_run_in_which_no_message_arrived_has_lost_all_messages() -> No
 
 
 @pytest.mark.parametrize("name", ["tcp-sorted-keys.json", "tcp-wrapped.json", "tcp-one-line.json"])
-def test_json_gives_the_same_records_if_it_is_sorted_or_inside_another_document_or_on_one_line(name: str) -> None:
+def test_sorted_or_nested_or_single_line_json_gives_the_same_records(name: str) -> None:
     log = logged(name)
 
     assert sorted(anywhere(log.records), key=repr) == sorted(anywhere(logged("tcp.json").records), key=repr)
@@ -959,7 +959,7 @@ def test_line_that_describes_the_test_is_read_even_if_it_lacks_the_type_of_servi
     assert log.unknown == []
 
 
-def test_debug_output_is_known_chatter_and_its_json_does_not_change_the_status_of_the_run() -> None:
+def test_debug_output_is_recognised_as_chatter_and_does_not_change_the_status_of_the_run() -> None:
     log = logged("tcp-debug.log")
 
     sent, received = summaries(log)
@@ -967,7 +967,7 @@ def test_debug_output_is_known_chatter_and_its_json_does_not_change_the_status_o
     assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
 
 
-def test_line_with_the_block_size_before_verbose_udp_output_is_known_chatter() -> None:
+def test_line_with_the_block_size_before_verbose_udp_output_is_recognised_as_chatter() -> None:
     text = "Setting UDP block size to 32768\n" + (LOGS / "udp.log").read_text(encoding="utf-8")
 
     log = read_text(text, "iperf3")
@@ -976,7 +976,7 @@ def test_line_with_the_block_size_before_verbose_udp_output_is_known_chatter() -
 
 
 def test_more_lost_datagrams_than_sent_datagrams_are_impossible(changed: Changed) -> None:
-    log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", "0.002 ms  17179869184/0 (-2.5e-39%)")  # See esnet/iperf issue 1554.
+    log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", "0.002 ms  17179869184/0 (-2.5e-39%)")  # Such a log is in esnet/iperf issue 1554.
 
     received = summaries(log)[1]
     number = received.number("messages_lost", "total")

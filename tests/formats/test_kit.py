@@ -26,7 +26,7 @@ READING = {
     "testing",
     "validity",
     "waiting",
-}  # The modules of the package that are not formats.
+}  # These modules of the package are not formats.
 OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path.relative_to(FORMATS).parts[0].removesuffix(".py") not in READING)
 
 

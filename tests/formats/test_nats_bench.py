@@ -25,7 +25,7 @@ def values(record: Record) -> dict[tuple[str, str], float | None]:
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
-def test_rates_of_publishers_and_of_subscribers_become_records_but_their_common_sum_does_not() -> None:
+def test_rates_of_publishers_and_of_subscribers_become_records_but_the_sum_of_both_does_not() -> None:
     publisher, subscriber = logged("0.1-one-to-one.log")
 
     assert values(publisher) == {("offered_rate", "mean"): 3517660, ("offered_goodput", "mean"): pytest.approx(53.68 * MEBIBYTE, abs=1)}

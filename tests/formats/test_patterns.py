@@ -80,16 +80,16 @@ def texts_of(item: Any) -> Text:
         return texts(value)
     if kind is codes.BRANCH:
         return frozenset().union(*(texts(branch) for branch in value[1]))
-    return frozenset()  # Anchors, lookarounds, and back-references.
+    return frozenset()  # Anchors, lookarounds and back-references count as items without characters.
 
 
 def fits(sequence: Any, within: Text) -> bool:
-    """Return whether a sequence can match a text of only these characters, including the empty text."""
+    """Return whether a sequence can match the empty text, or a text that has only these characters."""
     return all(item_fits(item, within) for item in sequence)
 
 
 def item_fits(item: Any, within: Text) -> bool:
-    """Return whether an item can match a text of only these characters."""
+    """Return whether an item can match the empty text, or a text that has only these characters."""
     kind, value = item
     if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
         return value[0] == 0 or fits(value[2], within)
@@ -181,7 +181,7 @@ def sample(characters: Text) -> str:
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """Yield each compiled pattern of the modules with its name."""
+    """Yield the name and the pattern, for each compiled pattern of the modules."""
     for package in (tacholog.formats, tacholog.privacy):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".testing" in module.name:

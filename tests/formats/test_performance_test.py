@@ -24,7 +24,7 @@ def rows(log: Log, test: str, scope: str = "interval") -> list[Record]:
 
 
 def values(record: Record) -> dict[str, float | None]:
-    """Return the value of each number of a record, by the name of the number."""
+    """Return the values of the numbers of a record. The key is the name of the number."""
     return {number.key: number.value for number in record.numbers}
 
 
@@ -40,7 +40,7 @@ def test_latencies_of_a_row_are_milliseconds_with_four_significant_digits() -> N
     ]
 
 
-def test_row_has_rates_and_counts_that_are_computed_from_these_rates() -> None:
+def test_counts_of_a_row_are_computed_from_the_rates_of_the_row() -> None:
     (counts,) = rows(read(LOGS / "layout.log"), "throughput")
 
     assert values(counts) == {

@@ -1,4 +1,4 @@
-"""The resources of processes: one record for each process, with the counts of the kernel."""
+"""Logs of resources. Each process gives one record, with the resources that the kernel counted."""
 
 from __future__ import annotations
 

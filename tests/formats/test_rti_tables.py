@@ -15,7 +15,7 @@ NANOSECONDS = "Length (Bytes), Ave (ns), Std (ns), Min (ns), Max (ns), 50% (ns),
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """Return the values of one metric, by statistic."""
+    """Return the values of one metric. The key is the statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
@@ -114,7 +114,7 @@ def test_rows_saved_by_a_spreadsheet_keep_their_printed_resolution() -> None:
     assert summary.samples == 6_750_000
 
 
-def test_share_of_loss_truncated_to_0_by_a_spreadsheet_is_below_a_hundredth_of_a_percent() -> None:
+def test_loss_that_a_spreadsheet_truncated_to_0_is_below_a_hundredth_of_a_percent() -> None:
     text = (LOGS / "csv-saved-anew-sub.csv").read_text(encoding="utf-8").replace("180,0,0,,", "180,12,0,,")
 
     summary = read_text(text, "rti").records[1]

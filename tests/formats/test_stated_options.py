@@ -22,7 +22,7 @@ MACHINE, NAMED, ALSO, COUNTED = (
     "says how much was measured, which is counted",
 )
 CLOCK = "the step of the tool's clock, by which numbers are marked"
-#: Facts that are only environment, by format: a pattern of their keys, and the reason.
+#: For each format, the facts that are only environment. Each key is a pattern for the keys of facts. Each value is the reason.
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
     "emqtt_bench": {"emqtt_.*": COUNTED},

@@ -1,4 +1,4 @@
-"""Usual changes of a log do not change its numbers: foreign lines between its lines, and blanks that editors add, remove, or replace by tabs.
+"""Usual changes of a log change no number. These changes are foreign lines, and blanks that an editor adds, removes or replaces by tabs.
 
 Each sample log of each format is changed at a number of positions and read again. The numbers must be equal to the numbers of the unchanged log.
 """

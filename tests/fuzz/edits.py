@@ -1,4 +1,4 @@
-"""A folder of runs with the settings of its site, and edits as users make them: each edit is a function that returns its description."""
+"""A folder of runs with the settings of its site, and edits of it. Each edit is a function: it makes a change as a user would, and describes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Root:
     """A folder of runs, the settings of its site and its pseudonym key. ``dice`` is the random generator that chooses the changes of an edit."""
 
     def __init__(self, folder: Path, dice: random.Random) -> None:
-        """Make a few runs, and two releases with two runs each, so that there are pages on changes."""
+        """Copy two releases with two runs each, so that the site has pages on changes."""
         self.folder, self.data = folder, folder / "data"
         self.dice = dice
         self.settings: dict[str, Any] = {}
@@ -64,7 +64,7 @@ class Root:
         return self.data / above / f"{self.dice.choice(['r', 'run', 'R', 'index', 'zoe', ''])}{self.number()}"
 
     def name(self, path: Path) -> str:
-        """Return the path as it is printed in descriptions."""
+        """Return the path relative to the folder of the root, for descriptions."""
         return path.relative_to(self.folder).as_posix()
 
     def site_toml(self) -> Path:

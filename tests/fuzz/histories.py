@@ -171,7 +171,7 @@ def _dice(seed: int, when: object) -> random.Random:
 
 
 def _tell(seed: int, builds: int) -> bool:
-    """Run a history, print its result, and return whether there was no difference."""
+    """Run a history and print its result. Return whether no difference was found."""
     folder = FOLDER / str(seed)
     shutil.rmtree(folder, ignore_errors=True)
     history = run_history(seed, builds, folder)

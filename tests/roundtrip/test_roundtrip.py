@@ -54,7 +54,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def run(perftest: Path, tmp_path: Path) -> Callable[..., Log]:
-    """A function that runs perftest briefly with these options, and reads the log."""
+    """Return a function that runs perftest briefly with the given options, and returns the log."""
 
     def log_of(*options: str) -> Log:
         path = tmp_path / "native.log"
