@@ -263,7 +263,7 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_not_read() -> None
     ]
 
 
-def test_duration_of_a_receiver_is_its_end_time_if_its_printed_seconds_are_of_the_sender() -> None:
+def test_duration_of_a_receiver_is_its_end_time_if_the_log_states_the_seconds_of_the_sender() -> None:
     log = logged("tcp-eight-streams-late-receiver.json")
 
     assert not log.broken

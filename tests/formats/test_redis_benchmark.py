@@ -65,7 +65,7 @@ def test_number_of_samples_is_the_requested_number_even_if_more_requests_were_co
 def test_payload_printed_for_a_user_defined_command_is_not_read_as_the_size() -> None:
     (record,) = read(LOGS / "7.0-publish.log").records
 
-    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # They include the command.
+    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # The 39 bytes include the command.
     assert record.payload_bytes is None
 
 

@@ -118,7 +118,7 @@ def test_message_size_is_the_recommended_1472_bytes_if_the_log_prints_no_advice(
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_record_is_paced_and_has_a_range_of_sizes_if_the_note_states_both(changed: Changed) -> None:
+def test_rate_and_range_of_sizes_in_the_note_are_conditions_of_the_record(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records

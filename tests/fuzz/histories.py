@@ -140,7 +140,7 @@ def _written(folder: Path) -> dict[str, int]:
 
 
 def _content(folder: Path) -> dict[str, bytes]:
-    """Return the content of each file in a folder. A folder has empty content; it is included because a system may give it its name."""
+    """Return the content of each file in a folder. Subfolders have empty content. They are included, because their names can be names of systems."""
     found = (path for path in folder.rglob("*") if path.name not in NOT_COMPARED)
     return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
