@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def changed() -> Callable[[str, str, str], Log]:
-    """A function that reads a sample log, such as ``rti/page.txt``, in which the first occurrence of ``old`` is replaced by ``new``."""
+    """Return a function that changes and reads a sample log, such as ``rti/page.txt``. It replaces the first ``old`` in the log by ``new``."""
 
     def read_changed(sample: str, old: str, new: str) -> Log:
         text = (HERE / sample).read_text(encoding="utf-8")

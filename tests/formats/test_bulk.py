@@ -57,7 +57,7 @@ others = st.sampled_from(
 
 
 def steady(low: int, count: int) -> list[str]:
-    """Return lines of latencies whose minimum falls and whose maximum rises, as in a real log."""
+    """Return lines of latencies. From line to line, the minimum falls and the maximum rises, as in a real log."""
     return [answer(max(low - index // 3, 0), index % 3, low + index, index / 7) for index in range(count)]
 
 
@@ -125,7 +125,7 @@ def test_only_the_line_with_an_implausible_value_is_broken() -> None:
     assert scan.account.records == 299
 
 
-def test_minimum_that_is_printed_as_0_is_a_bound_even_if_lines_are_read_in_bulk() -> None:
+def test_minimum_printed_as_0_is_an_upper_bound_even_if_its_line_is_read_in_bulk() -> None:
     lines = [answer(0, 1, 100 + index, 1.5) for index in range(300)]
 
     all_events, _ = events("********** New data length is 64\n" + "\n".join(lines) + "\n", 2)

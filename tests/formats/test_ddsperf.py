@@ -25,7 +25,7 @@ def summaries(log: Log) -> list[Record]:
 
 
 def values(record: Record, metric: str) -> dict[str, float | None]:
-    """Return the values of a metric by statistic."""
+    """Return the values of one metric. The key is the statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
@@ -48,11 +48,11 @@ def test_interval_of_a_subscriber_has_the_rate_of_one_second_and_not_the_printed
     )
 
 
-def test_summary_of_a_subscriber_has_the_final_counts_and_the_mean_rate_without_the_first_second() -> None:
+def test_summary_of_a_subscriber_has_final_counts_and_a_mean_rate_that_excludes_the_first_second() -> None:
     (summary,) = summaries(read(LOGS / "sub.log"))
 
     assert (summary.payload_bytes, summary.samples, summary.side) == (1024, 2229576, "subscriber")
-    # The means of 200.60, 462.24, 831.63 and 468.65 kS/s, and of 1643.31, 3786.70, 6812.74 and 3839.19 Mb/s.
+    # Four seconds count. Their rates are 200.60, 462.24, 831.63 and 468.65 kS/s, and 1643.31, 3786.70, 6812.74 and 3839.19 Mb/s.
     assert values(summary, "message_rate") == {"mean": 490_780.0}
     assert values(summary, "goodput") == {"mean": 4020.485e6}
     assert values(summary, "messages_received") == {"total": 2229576}
@@ -70,17 +70,17 @@ def test_second_in_which_the_publisher_left_is_excluded_from_the_mean() -> None:
 def test_seconds_without_messages_count_as_zero_even_though_the_tool_prints_no_line_for_them() -> None:
     (summary,) = summaries(read(LOGS / "sub-publisher-stopped.log"))
 
-    # 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s for one second each, and 1.982 s without a line (between 5.018 s and 8.000 s).
+    # Six seconds have rates of 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s. Between 5.018 s and 8.000 s, the log has no line for 1.982 s.
     assert values(summary, "message_rate") == {"mean": pytest.approx(39_930 / 7.982)}
-    # 40.97, 40.95, 40.98, 20.48, 142.81 and 40.98 Mb/s
+    # The same six seconds have rates of 40.97, 40.95, 40.98, 20.48, 142.81 and 40.98 Mb/s.
     assert values(summary, "goodput") == {"mean": pytest.approx(327.17e6 / 7.982)}
     assert values(summary, "messages_received") == {"total": 44979}
 
 
-def test_late_report_of_a_publisher_is_weighted_with_its_actual_duration() -> None:
+def test_rate_in_a_late_report_is_weighted_by_the_time_that_the_report_covers() -> None:
     (summary,) = summaries(read(LOGS / "pub-stopped.log"))
 
-    # 5, 4.99 and 21.5 k/s for one second each, and 1.06 k/s from 3.029 s to 7.216 s.
+    # Three seconds have rates of 5, 4.99 and 21.5 k/s. The time from 3.029 s to 7.216 s has a rate of 1.06 k/s.
     assert values(summary, "offered_rate") == {"mean": pytest.approx((5000 + 4990 + 21_500 + 1060 * 4.187) / 7.187)}
 
 
@@ -94,7 +94,7 @@ def test_pause_between_two_publishers_is_excluded_from_the_mean() -> None:
     assert values(summary, "message_rate") == {"mean": 1000}
 
 
-def test_interval_of_a_ping_has_half_of_the_round_trip_time_to_one_peer() -> None:
+def test_interval_of_a_ping_states_half_round_trips_to_one_peer() -> None:
     first = intervals(read(LOGS / "ping.log"), "ddsperf-ping")[0]
 
     assert (first.payload_bytes, first.samples, first.participant) == (2048, 99, "peer 1")
@@ -103,7 +103,7 @@ def test_interval_of_a_ping_has_half_of_the_round_trip_time_to_one_peer() -> Non
     assert {number.resolution for number in first.numbers} == {1}
 
 
-def test_summary_of_a_ping_has_no_percentiles_and_its_mean_is_weighted_by_samples() -> None:
+def test_summary_of_a_ping_has_a_mean_weighted_by_samples_and_no_percentiles() -> None:
     (summary,) = summaries(read(LOGS / "ping-as-fast-as-possible.log"))
 
     assert (summary.payload_bytes, summary.samples, summary.participant) == (64, 46314 + 44660, "peer 1")
@@ -117,7 +117,7 @@ def test_summary_of_a_ping_has_no_percentiles_and_its_mean_is_weighted_by_sample
     }
 
 
-def test_percentiles_of_a_summary_are_unknown_and_marked_if_the_log_has_only_percentiles_of_single_seconds() -> None:
+def test_percentiles_of_a_run_are_unknown_if_the_log_states_percentiles_only_for_each_second() -> None:
     (summary,) = summaries(read(LOGS / "ping.log"))
 
     assert [(n.statistic, n.value, n.marks) for n in summary.numbers if n.statistic in ("p50", "p90", "p99")] == [
@@ -168,7 +168,7 @@ def test_summary_of_a_process_with_a_broken_line_is_marked_as_partial() -> None:
     assert all("partial" in number.marks for number in summary.numbers)
 
 
-def test_latency_from_source_timestamps_is_one_way_and_its_values_below_zero_are_impossible() -> None:
+def test_latency_from_source_timestamps_is_one_way_and_negative_values_are_impossible() -> None:
     text = "[7] 1.000  sublat vm:9 size 64 mean 1.500us min -2.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 20\n"
 
     record = intervals(read_text(text, "ddsperf"), "ddsperf-one-way")[0]
@@ -190,7 +190,7 @@ def test_rate_of_a_publisher_is_the_offered_rate_with_three_digits() -> None:
     assert summary.payload_bytes is None
 
 
-def test_resolution_of_a_rate_printed_as_80k_is_100_because_the_tool_omits_trailing_zeros() -> None:
+def test_rate_printed_as_80k_has_a_resolution_of_100_because_the_tool_omits_trailing_zeros() -> None:
     second = intervals(read(LOGS / "pub-with-pings.log"), "ddsperf-publisher")[1].numbers[0]  # "80k/s"
 
     assert (second.value, second.resolution) == (80_000, 100)
@@ -315,7 +315,7 @@ def test_line_without_received_messages_gives_no_record_and_is_not_broken() -> N
     assert (log.records, log.broken, log.unknown) == ([], [], [])
 
 
-def test_trace_lines_of_cyclone_dds_are_known_chatter() -> None:
+def test_trace_lines_of_cyclone_dds_are_recognised_as_chatter() -> None:
     log = read(LOGS / "trace-lines.log")
 
     assert (log.broken, log.unknown, log.account.status) == ([], [], None)

@@ -7,7 +7,7 @@ import pytest
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import detect, formats
 
-# The output of the examples of Cyclone DDS, from their sources and from eclipse-cyclonedds/cyclonedds issues 125 and 1632.
+# The example programs of Cyclone DDS print these texts. They are from the source code, and from eclipse-cyclonedds/cyclonedds issues 125 and 1632.
 CYCLONE_PUBLISHER = """payloadSize: 4096 bytes burstInterval: 0 ms burstSize: 1 timeOut: 0 seconds partitionName: Throughput example
 
 === [Publisher]  Waiting for a reader ...
@@ -63,7 +63,7 @@ def test_prose_that_quotes_a_tool_has_no_format() -> None:
         detect(QUOTES)
 
 
-def test_message_names_the_format_with_which_the_log_shares_several_consecutive_words() -> None:
+def test_message_names_the_format_that_has_several_consecutive_words_of_the_log() -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(IPERF_2)
 
@@ -72,7 +72,7 @@ def test_message_names_the_format_with_which_the_log_shares_several_consecutive_
 
 
 @pytest.mark.parametrize(("between", "quoted"), [("\t@ ", r"'Interval\t@ Transfer'"), (" " * 1000, "'Interval ... Transfer'")])
-def test_message_quotes_the_log_with_tabs_and_shortens_long_blanks(between: str, quoted: str) -> None:
+def test_message_keeps_tabs_and_shortens_long_blanks_in_quoted_words(between: str, quoted: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(f"[ ID] Interval{between}Transfer     Bandwidth\n")
 

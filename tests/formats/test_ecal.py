@@ -76,7 +76,7 @@ def test_message_size_below_one_kilobyte_is_unknown_and_not_zero() -> None:
     assert latencies(small) == [("mean", 33, "="), ("min", 7, "="), ("max", 180, "=")]
 
 
-def test_log_of_a_sender_states_exact_sizes_numbers_of_sent_messages_and_data_paths() -> None:
+def test_log_of_a_sender_states_exact_sizes_data_paths_and_counts_of_sent_messages() -> None:
     log = read(LOGS / "latency-6.2-sender.log")
 
     assert [r.payload_bytes for r in log.records] == [1024, 1024, 65536, 65536, 4194304, 4194304, 1024, 100]
@@ -134,7 +134,7 @@ def test_percentiles_of_single_latencies_are_exact() -> None:
     }
 
 
-def test_percentiles_of_very_many_latencies_are_rounded_and_state_the_rounding_as_resolution() -> None:
+def test_percentile_of_very_many_latencies_is_rounded_to_its_stated_resolution() -> None:
     (record,) = read_text("".join(f"{value}\n" for value in range(100_000)), "ecal").records
 
     assert record.number("latency", "max") == Number(metric="latency", statistic="max", value=99_999_000, resolution=1000)
@@ -186,7 +186,7 @@ def test_megabyte_of_a_published_table_is_2_to_the_power_of_20_bytes() -> None:
     assert [latencies(r) for r in last] == [[("mean", us, "=")] for us in (6642, 2471, 5880, 2078)]
 
 
-def test_numbers_of_runs_and_of_buffers_that_a_document_states_are_kept() -> None:
+def test_environment_has_the_numbers_of_runs_and_buffers_that_a_document_states() -> None:
     assert read(LOGS / "performance-5.12.rst").account.facts.environment == {"ecal_runs": "5000", "ecal_buffers": "1"}
 
 
@@ -209,7 +209,7 @@ def test_two_columns_for_the_same_platform_have_different_transports() -> None:
     ]
 
 
-def test_rows_of_a_table_that_has_two_columns_with_the_same_heading_are_broken() -> None:
+def test_all_rows_of_a_table_are_broken_if_two_columns_have_the_same_heading() -> None:
     text = (LOGS / "readme-5.5.2.md").read_text(encoding="utf-8")
     log = read_text("".join(line for line in text.splitlines(keepends=True) if "Iceoryx" not in line), "ecal")
 
@@ -283,7 +283,7 @@ def test_printed_latency_of_the_performance_samples_is_read_as_the_time_between_
     assert (sender.side, sender.number("message_rate", "mean")) == (None, None)
 
 
-def test_truncated_name_of_a_layer_is_not_read_as_zero_copy() -> None:
+def test_block_with_a_truncated_name_of_its_layer_gives_no_record() -> None:
     text = (LOGS / "pubsub-throughput.log").read_text().replace("LAYER: SHM ZERO-COPY\n", "LAYER: SHM ZERO-COP\n")
 
     assert [record.conditions.data_path for record in read_text(text, "ecal").records] == ["copy"]
@@ -334,11 +334,11 @@ def test_results_of_service_calls_and_of_several_topics_are_read() -> None:
         ("Message min latency           : 7 us @ 1\n", ""),  # A row is missing.
         ("Message min latency           : 7 us @ 1\n", "Message min latency           : 7 u\n"),  # A row is truncated.
         ("7 us @ 1", "9 us @ 1"),  # The minimum is now above the mean.
-        ("76 us @ 286", "76 us @ 300"),  # Message numbers of 300 messages end at 299.
-        ("64 kB", "128 kB"),  # A value of another block.
-        ("64 kB", "32 kB"),  # A value of another block.
-        ("8 us", "8 us us"),  # Two merged lines.
-        ("7 GB/s", "9 GB/s"),  # A value of another block.
+        ("76 us @ 286", "76 us @ 300"),  # Messages are numbered from 0, so the last of 300 messages has number 299.
+        ("64 kB", "128 kB"),  # The size is from another block.
+        ("64 kB", "32 kB"),  # The size is from another block.
+        ("8 us", "8 us us"),  # Two lines were merged.
+        ("7 GB/s", "9 GB/s"),  # The rate is from another block.
     ],
 )
 def test_block_with_missing_damaged_or_contradictory_rows_is_broken(what: str, instead: str) -> None:
@@ -375,7 +375,7 @@ def test_block_at_the_end_of_a_truncated_log_is_broken() -> None:
         ("service-and-topics.log", "calls/s"),
     ],
 )
-def test_last_block_with_a_truncated_last_row_is_read_if_no_needed_digit_is_missing(sample: str, end: str) -> None:
+def test_truncated_last_block_is_read_if_all_digits_of_its_record_are_complete(sample: str, end: str) -> None:
     text = (LOGS / sample).read_text(encoding="utf-8")
     cut = text[: text.rindex(end) + len(end)]
     complete = read_text(text[: text.index("\n", len(cut)) + 1], "ecal").records
@@ -404,7 +404,7 @@ def test_round_trip_at_the_end_of_a_log_is_read_only_if_its_unit_is_complete() -
 
 
 @pytest.mark.parametrize("end", ["7738 MB", ": 7 G", "76 us @ 28", "76 us @ 286"])
-def test_block_is_broken_if_a_row_that_its_record_needs_is_missing_or_truncated(end: str) -> None:
+def test_block_is_broken_if_a_needed_row_is_missing_or_truncated(end: str) -> None:
     log = read_text(RECEIVED[: RECEIVED.index(end) + len(end)], "ecal")
 
     assert log.records == []

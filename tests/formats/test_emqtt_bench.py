@@ -33,7 +33,8 @@ def test_summary_weights_each_line_by_its_duration_and_excludes_the_time_before_
     (record,) = of_scope(read(LOGS / "sub.log"), "summary")
     rate = record.number("message_rate", "mean")
 
-    # 45 messages in 10/9.95 + 10/10.02 + 10/9.56 + 10/10.26 + 5/4.98 seconds: the first line covers about 13 seconds of waiting.
+    # The first line is excluded, because it covers about 13 seconds of waiting. The other lines state 45 messages.
+    # They took 10/9.95 + 10/10.02 + 10/9.56 + 10/10.26 + 5/4.98 seconds.
     assert rate is not None
     assert rate.value == pytest.approx(8.9504, abs=1e-4)
     assert rate.marks == ("derived",)
@@ -49,7 +50,7 @@ def test_sent_messages_and_acknowledged_messages_have_separate_rates() -> None:
     assert log.facts.environment == {"emqtt_pub_overrun": "12"}
 
 
-def test_one_way_latency_is_the_mean_over_all_seconds_weighted_by_the_messages_in_each_second() -> None:
+def test_mean_latency_of_a_run_weights_each_second_by_its_number_of_messages() -> None:
     text = (LOGS / "sub-latency.log").read_text(encoding="utf-8").replace("6s publish_latency avg=1ms", "6s publish_latency avg=5ms")
     record = next(record for record in of_scope(read_text(text), "summary") if record.test == "latency")
     mean = record.number("latency", "mean")

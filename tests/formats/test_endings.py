@@ -10,7 +10,7 @@ from tacholog.formats.reading import read, read_text
 
 LOGS = Path(__file__).parent
 
-#: Logs that state the end of their run, with the text that states it.
+#: Each of these logs states how its run ended. The value is the text in the log that states this.
 CLOSING = {
     "rti/3.0.1-latency-pub.log": "Test ended.",
     "iperf3/tcp.log": "iperf Done.",

@@ -1,7 +1,7 @@
 """Properties of each format for changed logs. A new format is tested automatically. For unchanged logs, see test_samples.py.
 
-The tests are in `tacholog.formats.testing`; authors of other formats use the same tests. This file has the allowances of our formats: the errors in
-a changed log that a format cannot notice, each with its smallest example.
+The tests are in `tacholog.formats.testing`; authors of other formats use the same tests. Some errors in a changed log cannot be noticed by a format.
+This file allows these errors for our formats, and gives an example of each error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SMALL = {name: [path for path in paths if path.stat().st_size < 20_000] or paths
 
 
 def iperf3_word(name: str, value: object, true: Mapping[str, object], change: str) -> bool:
-    """Return whether a row of iperf3 may have this value if lines before the row are missing."""
+    """Return whether iperf3 may give a condition this value because lines before the row are missing."""
     if (
         name == "publishers"
     ):  # If the line "[  9] local 127.0.0.1 port ..." is missing before the first row, no other line shows that a stream is missing.
@@ -32,11 +32,11 @@ def iperf3_word(name: str, value: object, true: Mapping[str, object], change: st
     if name == "participant":  # A row such as "[  5] 0.00-1.00 sec ..." names its stream, unless earlier lines state that only one stream exists.
         more = {*str(value).split(", ")} - {*str(true.get(name)).split(", ")}
         return more <= {word for word in str(value).split(", ") if "stream" in word}
-    return name == "definition" and value == "iperf3-either-side"  # The row lost its header, which states the side.
+    return name == "definition" and value == "iperf3-either-side"  # The header of the row states the side. It is lost.
 
 
 def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the numbers of a row of iperf3 under the metrics that are used if the log does not show whether the data was sent or received."""
+    """Yield the numbers of a row of iperf3 under other metrics. These are used if the log does not show whether the data was sent or received."""
     unsaid = {"bit_per_s": "transfer_rate", "bytes": "bytes_transferred"}
     for metric, statistic, value, bound, resolution in claim.numbers:
         if METRICS[metric].unit in unsaid:
@@ -49,12 +49,12 @@ def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> 
 
 
 def google_word(name: str, _: object, __: Mapping[str, object], ___: str) -> bool:
-    """Return whether the value is a number of samples. It may be a number of repetitions if a repetition contains lines of an aggregate."""
+    """Return whether the value is a number of samples. If lines of an aggregate are within a repetition, it may be a number of repetitions."""
     return name == "samples"
 
 
 def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the times of aggregates, which are no results, but may be among the lines of a repetition."""
+    """Yield the times of aggregates. An aggregate is no result, but in a changed log, its lines may be within a repetition."""
     units = {"ns": 1.0, "us": 1e3}
     for path in SAMPLES["google_benchmark"]:
         for row in json.loads(path.read_text())["benchmarks"]:
@@ -65,16 +65,17 @@ def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, floa
 def action_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
     """Yield the values of the aggregates in the sample.
 
-    If all repetitions are broken, the mean is read as the result. The other aggregates are recognised only by the end of their names.
+    If all repetitions are broken, the mean is read as the result. The format recognises the other aggregates only by the end of their names; this end
+    may be missing in a changed log.
     """
     for value, decimals in ((221416733778.0, 0), (49606377327.67538, 5), (0.2240407781347386, 16)):
         yield "latency", "mean", value, "=", 10.0**-decimals
 
 
 def openmessaging_word(name: str, _: object, true: Mapping[str, object], change: str) -> bool:
-    """Return whether the value may differ because the figures of the delay were lost: the result then looks like a result of an old version.
+    """Return whether the value may differ because the figures of the delay were lost.
 
-    Results of old versions have another definition and no load mode.
+    Without these figures, the result looks like a result of an old version: it has another definition and no load mode.
     """
     return name in ("definition", "load_mode") and true.get("definition") == "omb-publish" and change != "none"
 
@@ -85,7 +86,7 @@ def rdma_word(name: str, value: object, _: Mapping[str, object], __: str) -> boo
 
 
 def rabbitmq_word(name: str, value: object, true: Mapping[str, object], _: str) -> bool:
-    """Return whether the value may differ because a rate was lost. Then the size is unknown, and the name of the scenario still contains it."""
+    """Return whether the value may differ because a rate was lost. Without this rate, the size is unknown and stays in the scenario name."""
     return name == "setting scenario" and str(value).startswith(str(true.get(name)))
 
 
@@ -103,7 +104,7 @@ ALLOWED = {
         mixed=Distance.LINES,
         is_same=google_word,
         also_says=google_numbers,
-        # The name of a benchmark that failed, and the iterations of an aggregate, may be among the lines of a result.
+        # In a changed log, a result may contain the name of a failed benchmark, or the iterations of an aggregate.
         extra_words=frozenset({("setting benchmark", "NoSubscriber"), ("samples", 5), ("samples", 6)}),
     ),
     # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". Each may be from another result.
@@ -124,26 +125,27 @@ ALLOWED = {
     "nats_bench": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     # The command states size and acks. It may stand before the results of another tool.
     "kafka": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
-    # A list of one document may stand in another document. Without the figures of the delay, a document looks like a document of an old version.
+    # A list of one document may be in another document. Without the figures of the delay, a result looks like a result of an old version.
     "openmessaging": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=openmessaging_word),
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
-    # Each number is on a line of its own.
+    # Each number is on a separate line.
     "rabbitmq_multi": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=rabbitmq_word),
     # The header of the compact columns states the meaning of each number.
     "rabbitmq_perftest": Allowances(moved=Distance.CONTEXT),
-    # Without the line of the connection, it is not known whether the bytes arrived. In JSON, each number is on a line of its own.
+    # If the line "Connection type" is lost, it is unknown whether the bytes arrived. In JSON, each number is on a separate line.
     "rdma_perftest": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=rdma_word, also_says=iperf3_numbers),
-    # Members of the JSON of RTI may be from different intervals: '"latency_max": 61,' from one interval, '"cpu": 12.88' from another interval.
-    # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of another log together state a paced load.
+    # In JSON, '"latency_max": 61,' may be from one interval, and '"cpu": 12.88' from another interval.
+    # If "Mode: THROUGHPUT TEST" is from one log and "Publication Rate: 1000 Samples/s" from another log, the load mode is read as paced.
     "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),
-    # "average latency: 26.000 [us]" may be from another block with this count.
+    # "average latency: 26.000 [us]" may be from another block with the same count of messages.
     "zeromq": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
     # The line "---> percentile 75.000 = 4.094" of one run may be among the lines of another run.
     "sockperf": Allowances(may_lack_size=True, mixed=Distance.LINES),
 }
-# In the first log, a row has no record because a cell is missing. The second log contains results of the other side, which are not read.
+# No lines are moved in these two logs. In the first log, a row gives no record because a cell is missing.
+# The second log also contains the results of the server, which are not read.
 NOT_MOVED = (HERE / "rti/cell-missing.txt", HERE / "iperf3/udp-two-streams-server-output.json")
 
 for one in NAMES:
@@ -158,5 +160,5 @@ for one in NAMES:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_each_format_with_allowed_errors_exists(name: str) -> None:
+def test_errors_are_allowed_only_for_formats_that_exist(name: str) -> None:
     assert name in NAMES

@@ -46,7 +46,7 @@ def test_a_run_that_was_refused_failed() -> None:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The module on the page, as pip installs it."""
+    """Return a folder with the module on the page. The folder has the files that pip would install."""
     folder = tmp_path_factory.mktemp("fio")
     (folder / "tacholog_fio.py").write_text(MODULE)
     information = folder / "tacholog_fio-0.1.0.dist-info"
@@ -57,7 +57,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(package: Path, cwd: Path, *words: str) -> str:
-    """Run a Python program in a folder with the package installed; return its output."""
+    """Return the output of a Python program that runs in a folder and can import the package."""
     path = os.pathsep.join(part for part in (str(package), os.environ.get("PYTHONPATH", "")) if part)
     environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "200"}
     done = subprocess.run(

@@ -19,7 +19,7 @@ IMPOSSIBLE = ("impossible",)
 
 
 def value(record: Record, metric: str, statistic: str = "mean") -> float | None:
-    """Return the value of a number that the record must have."""
+    """Return the value of a number. Fail if the record does not have this number."""
     number = record.number(metric, statistic)
     assert number is not None
     return number.value
@@ -49,7 +49,7 @@ def test_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
     )
 
 
-def test_table_with_tabs_is_read_until_a_row_continues_with_other_text() -> None:
+def test_table_with_tabs_is_read_up_to_a_row_with_text_after_its_last_cell() -> None:
     log = read(LOGS / "throughput-0.5.1.md")
 
     assert [(r.payload_bytes, r.conditions.demand) for r in log.records] == [
@@ -73,7 +73,7 @@ def test_recovery_time_in_a_banner_applies_to_the_rows_below_the_banner() -> Non
     assert log.broken == []
 
 
-def test_send_duration_that_excludes_the_waits_between_bursts_has_a_separate_definition() -> None:
+def test_definition_depends_on_whether_the_send_duration_includes_the_waits_between_bursts() -> None:
     text = (LOGS / "throughput-1.9.3.log").read_text()
     assert {r.conditions.definition for r in read(LOGS / "throughput-1.9.3.log").records[:99]} == {"fastrtps-demand-1.9.1"}
 
@@ -123,12 +123,12 @@ def test_rows_of_the_table_of_2014_become_records_of_the_publisher() -> None:
     ("what", "instead"),
     [
         ("17200", "17300"),  # The rates do not match 17300 samples.
-        ("137.901", "137.90"),  # Truncated.
-        ("137.901", "139.901"),  # A value of another row.
-        ("  100,", "  101,"),  # 17200 samples are not a multiple of 101.
+        ("137.901", "137.90"),  # The number is truncated.
+        ("137.901", "139.901"),  # The rate is from another row.
+        ("  100,", "  101,"),  # The demand is 101, but 17200 samples are not a multiple of 101.
         ("201,", "301,"),  # More samples were lost than sent.
-        ("1005207", "0"),  # A time of zero.
-        ("   1024,", "   0,"),  # A size of zero.
+        ("1005207", "0"),  # The time is zero.
+        ("   1024,", "   0,"),  # The size is zero.
         ("16996,", ""),  # A cell is missing.
     ],
 )
@@ -299,7 +299,7 @@ def test_file_of_one_message_size_has_minimum_and_average() -> None:
     )
 
 
-def test_file_is_broken_if_only_its_name_states_whether_its_values_are_minima_or_averages() -> None:
+def test_file_is_broken_if_minimum_or_average_is_stated_only_in_the_file_name() -> None:
     (broken,) = read(LOGS / "latency-average-2.9.1.csv").broken
 
     assert broken.startswith("latency-average-2.9.1.csv:2: only the file's name says whether these are minima or averages")
@@ -325,7 +325,7 @@ def test_table_with_fewer_rates_than_headings_is_broken() -> None:
 
 
 @pytest.mark.parametrize("heading", ["0 bytes; demand 200", "16 bytes; demand 0"])
-def test_heading_in_quotation_marks_with_zero_bytes_or_messages_is_broken(heading: str) -> None:
+def test_heading_in_quotation_marks_is_broken_if_it_states_zero_bytes_or_zero_messages(heading: str) -> None:
     log = read_text((LOGS / "throughput-all.csv").read_text().replace("16 bytes; demand 200", heading), "fastrtps")
 
     assert log.records == []
@@ -409,8 +409,8 @@ def test_truncated_last_row_keeps_its_complete_cells_in_each_version_of_the_thro
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("throughput-2.9.1-publisher.log", "201,     100964"),  # The last cell is needed for rate and definition.
-        ("throughput-0.4.log", "5.00698e+06, 500"),  # The demand may have been 5000: its last digits may be missing.
+        ("throughput-2.9.1-publisher.log", "201,     100964"),  # Without the last cell, rate and definition are unknown.
+        ("throughput-0.4.log", "5.00698e+06, 500"),  # The last digits of the demand may be missing: it may have been 5000.
         ("throughput-0.4.log", "5.00698e+06,"),
     ],
 )
@@ -423,7 +423,7 @@ def test_truncated_last_row_of_a_throughput_table_is_refused_if_its_complete_cel
     assert [broken.partition(": ")[2] for broken in log.broken] == ["a row of this table is cut short or garbled"]
 
 
-def test_table_with_decimal_commas_is_refused_even_if_a_spreadsheet_changed_the_heading_50_percent() -> None:
+def test_table_with_decimal_commas_is_refused_even_if_a_spreadsheet_changed_its_header() -> None:
     log = read(LOGS / "latency-decimal-commas-dual-host.csv")
 
     why = "a table with decimal commas: its cells cannot be separated; export it again with decimal points"
@@ -441,7 +441,7 @@ def test_both_sides_are_in_one_process_only_if_the_log_states_intraprocess() -> 
     assert (between.account.facts.conditions.reach, between.unknown) == (None, [1])
 
 
-def test_lines_that_publisher_and_subscriber_of_version_1_9_print_around_a_row_are_known() -> None:
+def test_lines_that_version_1_9_prints_before_and_after_a_row_are_known() -> None:
     text = """Performing test with 1 subscribers and 10000 samples
 PUBLISHER!
 Subscriber Data Sub Matched\x20

@@ -46,7 +46,7 @@ def test_each_repetition_becomes_a_record_with_a_mean() -> None:
 def test_aggregates_are_not_read_if_the_report_has_their_repetitions() -> None:
     log = read(GOOGLE / "moveit-service-client.json")
 
-    assert len(log.records) == 3  # Not read: the mean of 4.19 s, the deviation of 0.298 s, and 'cv', which is printed as 0.0712 ns.
+    assert len(log.records) == 3  # The mean (4.19 s), the deviation (0.298 s) and 'cv' (printed as 0.0712 ns) are not read.
     assert (log.problems, log.account.lines["unknown"]) == ([], 0)
 
 
@@ -104,9 +104,9 @@ def test_message_size_is_read_only_from_an_argument_with_a_name_such_as_size(nam
     [
         ("BM_Send/4096/real_time", 2.18896782105536e9, 4096, "BM_Send/real_time"),  # 534416.0 items a second.
         ("BM_Send/4096/8", 2.18896782105536e9, 4096, "BM_Send/8"),
-        ("BM_Send/4096", 4.37793564211072e9, None, "BM_Send/4096"),  # Each item has 8192 bytes, unlike the argument.
-        ("BM_Send/4096/4096", 2.18896782105536e9, None, "BM_Send/4096/4096"),  # Only one of two equal arguments is the size.
-        ("BM_Send/size:64/4096", 2.18896782105536e9, 64, "BM_Send/4096"),  # The named argument has precedence over the rates.
+        ("BM_Send/4096", 4.37793564211072e9, None, "BM_Send/4096"),  # By the rates, each item has 8192 bytes: the argument is not the size.
+        ("BM_Send/4096/4096", 2.18896782105536e9, None, "BM_Send/4096/4096"),  # Either of the two equal arguments may be the size.
+        ("BM_Send/size:64/4096", 2.18896782105536e9, 64, "BM_Send/4096"),  # The argument named size is the size, although the rates match 4096.
     ],
 )
 def test_argument_without_a_name_is_the_size_only_if_it_equals_the_bytes_per_item(
@@ -152,7 +152,7 @@ def test_entry_of_github_action_benchmark_states_its_commit_and_its_start_time()
     assert (facts.build, facts.start_time) == ("2d4a2469515123655e673fda9a1c85e3eb7e88bb", "2024-08-22T16:32:36Z")
 
 
-def test_only_times_of_go_benchmarks_become_records() -> None:
+def test_value_of_a_go_benchmark_becomes_a_record_only_if_it_is_a_time() -> None:
     (record,) = read(ACTION / "layout-go.json").records
 
     assert (record.numbers[0].value, record.samples, record.payload_bytes) == (412.5, 2911232, 64)

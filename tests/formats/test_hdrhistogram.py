@@ -37,7 +37,7 @@ Test_hdrhistogram_in_microseconds = format_tests(
 
 
 def numbers(log: Log) -> dict[str, tuple[float | None, float | None]]:
-    """Return the value and the resolution of each statistic of the only summary."""
+    """Return the value and the resolution of each statistic. The log has only one summary."""
     (record,) = (record for record in log.records if record.scope == "summary")
     return {number.statistic: (number.value, number.resolution) for number in record.numbers}
 
@@ -57,7 +57,7 @@ def test_unit_after_the_name_of_the_format_is_the_unit_of_the_values(unit: str, 
 
 
 def test_percentile_that_the_table_lists_is_the_value_in_its_row() -> None:
-    # The row is "15.000 0.500000000000 10". A bucket is at most as wide as 1/1024 of its value.
+    # The row is "15.000 0.500000000000 10". The resolution is the largest width of a bucket: 1/1024 of its value.
     assert numbers(read_text(TABLE, "hdrhistogram:us"))["p50"] == (15000.0, round(15000 / 1024, 6))
 
 
@@ -95,7 +95,7 @@ def test_unknown_unit_is_refused_and_the_message_lists_the_known_units() -> None
         format_named("iperf3:us")
 
 
-def test_format_name_with_a_unit_belongs_to_the_same_package_as_the_name_without_a_unit() -> None:
+def test_package_of_a_format_is_found_even_if_its_name_is_followed_by_a_unit() -> None:
     states = states_of("hdrhistogram:us")
 
     assert package_of("hdrhistogram:us") == package_of("hdrhistogram")
@@ -103,7 +103,7 @@ def test_format_name_with_a_unit_belongs_to_the_same_package_as_the_name_without
     assert states["latency"].always == "definition"
 
 
-def test_percentiles_of_a_summary_are_computed_from_the_values_of_all_intervals_by_nearest_rank() -> None:
+def test_percentile_of_a_summary_is_the_nearest_rank_among_the_values_of_all_intervals() -> None:
     log = read(LOGS / "python-1.2.hlog", "hdrhistogram:ns")
     stated = {name: value for name, (value, _) in numbers(log).items()}
 
@@ -134,12 +134,12 @@ def test_truncated_histogram_is_broken_and_the_summary_is_marked_as_partial() ->
 def test_standard_deviation_printed_by_the_python_library_is_not_read() -> None:
     stated = numbers(read(LOGS / "python-us.hgrm", "hdrhistogram:us"))
 
-    assert stated["mean"][0] == 28831  # The library did not divide the deviation below the table, 11967.267, by 1000.
+    assert stated["mean"][0] == 28831  # The library divided the mean by 1000, but not the deviation 11967.267.
     assert "std" not in stated
 
 
 def test_histogram_with_a_million_different_values_is_broken() -> None:
-    payload = b"\x02" * (1 << 20)  # A count of one in each of a million buckets.
+    payload = b"\x02" * (1 << 20)  # Each of a million buckets has a count of one.
     inner = struct.pack(">iiiiqqd", 0x1C849313, len(payload), 0, 5, 1, 1 << 62, 1.0) + payload
     packed = zlib.compress(inner)
     text = base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()

@@ -20,11 +20,11 @@ RESULT = "round trip time (sec):(1996/1988):mean=0.000584529 std_dev=0.00142221 
 
 
 def latency(statistic: str, value: float | None, resolution: float | None = 1.0, line: int | None = None) -> Number:
-    """Return a statistic of the latency."""
+    """Return a number of the metric latency with this statistic."""
     return Number(metric="latency", statistic=statistic, value=value, resolution=resolution, line=line)
 
 
-def test_result_of_a_pinger_is_a_round_trip_and_the_line_before_states_its_rate_and_size() -> None:
+def test_result_of_a_pinger_is_a_round_trip_with_the_conditions_of_the_line_before() -> None:
     log = read(LOGS / "17-6-ipc-0cpy-ping.log")
 
     assert log.records[2] == Record(
@@ -146,7 +146,7 @@ def test_latency_below_zero_is_impossible_and_unknown() -> None:
         ),
     ],
 )
-def test_result_that_is_damaged_or_contradictory_or_lacks_the_line_with_its_conditions_is_broken(text: str, reasons: list[str]) -> None:
+def test_result_is_broken_if_it_is_damaged_or_contradictory_or_has_no_line_with_conditions(text: str, reasons: list[str]) -> None:
     log = read_text(text, "hmbdc")
 
     assert log.broken == [f"text:{reason}" for reason in reasons]
@@ -199,8 +199,8 @@ def test_lower_and_upper_end_of_a_printed_latency_range_become_two_numbers() -> 
     )
 
 
-def test_commands_machines_and_notes_of_the_performance_sample_are_stored_as_environment() -> None:
-    """The key has the number of the row, the letter of the machine, or the name of the transport."""
+def test_environment_has_the_commands_machines_and_notes_of_the_performance_sample() -> None:
+    """Each key of the environment contains the number of a row, the letter of a machine, or the name of a transport."""
     facts = read(LOGS / "perf-sample-15.17-1.txt").account.facts
 
     assert facts.system_version == "12-41"
@@ -225,7 +225,7 @@ def test_commands_machines_and_notes_of_the_performance_sample_are_stored_as_env
     )
 
 
-def test_command_of_a_row_is_kept_even_if_the_authors_wrote_it_there_by_mistake() -> None:
+def test_command_of_a_row_is_kept_even_if_it_is_the_wrong_command() -> None:
     facts = read(LOGS / "perf-sample-14-2.txt").account.facts
 
     assert (

@@ -55,7 +55,7 @@ STRANGERS: Mapping[str, bytes] = {
 
 
 def scanned(data: bytes, name: str | None = None) -> tuple[Scan, list[Event]]:
-    """Return a log read in the named format, or in the detected format."""
+    """Read a log in the named format, or in the detected format. Return the scan and its events."""
     scan = Scan(LogText(io.BytesIO(data)), name)
     return scan, list(scan)
 
@@ -66,13 +66,13 @@ def with_line_end(path: Path) -> bytes:
 
 
 def findings_with_lines(events: list[Event]) -> list[tuple[int, object]]:
-    """Return the findings with their lines."""
+    """Return the line and the content of each finding."""
     return [(event.line, event.what) for event in events if event.what is not None]
 
 
 @pytest.mark.parametrize("dress", DRESS)
 @pytest.mark.parametrize(("name", "path"), tries(SOME, SAMPLES), ids=lambda value: value.name if isinstance(value, Path) else value)
-def test_log_gives_the_same_records_if_it_is_compressed_or_coloured_or_quoted_in_a_mail(name: str, path: Path, dress: str) -> None:
+def test_compressed_or_coloured_or_quoted_log_gives_the_same_records(name: str, path: Path, dress: str) -> None:
     plain = scanned(with_line_end(path))[1]
 
     scan, events = scanned(DRESS[dress](with_line_end(path)))
@@ -95,7 +95,7 @@ def test_line_of_ten_megabytes_is_reported_and_affects_at_most_the_result_around
 
 def assert_line_affects_only_the_result_around_it(stranger: bytes, path: Path, name: str) -> None:
     """Insert a line into a sample log; check that the line is reported as unknown or broken, and that no other record appears."""
-    lines = re.findall(rb"[^\n]*\n", with_line_end(path))  # Not splitlines: it also splits at carriage returns, which end progress messages.
+    lines = re.findall(rb"[^\n]*\n", with_line_end(path))  # The method splitlines would also split at carriage returns, which end progress messages.
     plain = {without_line_numbers(event.what) for event in scanned(with_line_end(path), name)[1] if isinstance(event.what, Record)}
     index = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
 
@@ -125,7 +125,7 @@ def test_log_in_utf_16_is_refused_with_advice(name: str, mark: str) -> None:
 
 @pytest.fixture(scope="module")
 def bombs() -> dict[str, bytes]:
-    """For each compression, a stream that decompresses to 64 MiB."""
+    """Return one decompression bomb for each compression: a stream that decompresses to 64 MiB."""
     return {packer: pack(bytes(BOMB_BYTES)) for packer, pack in PACK.items()}
 
 

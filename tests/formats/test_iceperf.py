@@ -29,7 +29,7 @@ Finished!
 
 
 def means(log: Log) -> list[tuple[int | None, float | None, float | None]]:
-    """Return for each record its size, its mean in nanoseconds, and the resolution of the mean."""
+    """Return the size, the mean in nanoseconds and the resolution of the mean, for each record."""
     return [(record.payload_bytes, number.value, number.resolution) for record in log.records for number in record.numbers]
 
 
@@ -86,7 +86,7 @@ def test_each_line_of_each_sample_log_is_known_and_valid() -> None:
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_reason_of_a_run_that_hung_names_the_message_size_at_which_the_run_stopped() -> None:
+def test_reason_of_a_truncated_run_names_the_message_size_at_which_the_run_stopped() -> None:
     account = read(LOGS / "stuck.log").account
 
     assert (account.status, account.reason) == ("truncated", "MESSAGE QUEUE: the run stopped at 1 kB, before its table was complete")
@@ -159,7 +159,7 @@ def test_log_whose_list_of_sizes_ends_with_a_comma_and_a_blank_is_read() -> None
     assert (len(log.records), log.broken, log.unknown, log.account.status) == (13, [], [], None)
 
 
-def test_reason_for_a_missing_table_names_no_transport_if_its_heading_is_missing() -> None:
+def test_reason_of_a_truncated_run_names_no_transport_if_the_heading_is_missing() -> None:
     account = read_text("Measurement for 1 kB payload ... done\n", "iceperf").account
 
     assert account.reason == "the run stopped at 1 kB, before its table was complete"
@@ -176,7 +176,7 @@ def test_reason_for_a_missing_table_names_no_transport_if_its_heading_is_missing
         ("2000 round trips for each payload.\n", "a row outside of its table: it is unknown what it measured"),
     ],
 )
-def test_reason_of_a_broken_row_names_what_is_missing_above_the_row(lost: str, reason: str) -> None:
+def test_message_about_a_broken_row_states_which_line_above_the_row_is_missing(lost: str, reason: str) -> None:
     log = read_text(TABLE.replace(lost, ""), "iceperf")
 
     assert [line.partition(": ")[2] for line in log.broken] == [reason, reason]

@@ -31,7 +31,7 @@ def summaries(log: Log) -> list[Record]:
 
 
 def values_of(record: Record) -> dict[tuple[str, str], float | None]:
-    """Return the numbers of a record by metric and statistic."""
+    """Return the values of the numbers of a record. The key is the metric and the statistic."""
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
@@ -70,7 +70,7 @@ def test_rows_of_one_second_are_intervals() -> None:
     assert (log.unknown, log.broken) == ([], [])
 
 
-def test_each_stream_has_a_name_but_the_sum_has_none_and_warm_up_rows_are_not_read() -> None:
+def test_record_of_a_stream_has_a_name_and_warm_up_rows_give_no_records() -> None:
     log = logged("tcp-three-streams-omit.log")
 
     assert [record.participant for record in log.records[:4]] == ["stream 5", "stream 7", "stream 9", None]
@@ -124,7 +124,7 @@ def test_two_directions_measured_at_the_same_time_become_separate_records(name: 
         ),
     ],
 )
-def test_number_of_streams_and_the_sending_server_are_read_from_text_and_from_json(name: str, streams: int, participants: set[str | None]) -> None:
+def test_text_and_json_state_the_number_of_streams_and_whether_the_server_sends(name: str, streams: int, participants: set[str | None]) -> None:
     log = logged(name)
 
     assert {record.conditions.publishers for record in log.records} == {streams}
@@ -136,7 +136,7 @@ def test_two_streams_in_each_direction_are_two_publishers() -> None:
 
 
 def test_server_is_the_sender_if_its_rows_have_the_columns_of_a_sender(changed: Changed) -> None:
-    """The log has the rows of ``tcp.log``. The server of a reverse test prints such rows: the server sends, and no line states this."""
+    """In a reverse test, the server sends. Its log has the rows of ``tcp.log``, and only their columns show that it is the sender."""
     log = changed("iperf3/tcp.log", "Connecting to host 127.0.0.1, port 5299", "Accepted connection from 127.0.0.1, port 45260")
 
     assert {record.participant for record in log.records} == {"server to client"}
@@ -249,7 +249,7 @@ def test_bytes_of_the_sender_and_bytes_of_the_receiver_are_separate_numbers_in_j
         ("loss", "total"): pytest.approx(0.05952558778717175),
     }
     assert (received.samples, received.conditions.load_mode) == (133795 - 7970, "paced")
-    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # The rate of datagrams of 1400 bytes.
+    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # 500 Mbit/s, as datagrams of 1400 bytes per second.
 
 
 def test_streams_in_json_have_names_and_omitted_intervals_are_not_read() -> None:
@@ -263,7 +263,7 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_not_read() -> None
     ]
 
 
-def test_duration_of_a_receiver_is_its_end_time_if_the_printed_seconds_are_those_of_the_sender() -> None:
+def test_duration_of_a_receiver_is_its_end_time_if_the_log_states_the_seconds_of_the_sender() -> None:
     log = logged("tcp-eight-streams-late-receiver.json")
 
     assert not log.broken
@@ -311,7 +311,7 @@ def test_two_directions_in_one_json_document_become_separate_records() -> None:
     assert rates[3] == ("subscriber", "server to client", 14026366945.422491)
 
 
-def test_figures_of_the_other_side_that_never_arrived_are_impossible_and_not_zero() -> None:
+def test_result_of_the_other_side_is_impossible_and_not_zero_if_the_result_never_arrived() -> None:
     for record in (summaries(logged("tcp-interrupted.log"))[1], summaries(logged("server-udp-reverse.json"))[-2]):
         assert anywhere([record])[0].numbers == (
             Number(metric="goodput", statistic="mean", value=None, marks=("impossible",)),
@@ -387,7 +387,7 @@ def test_json_member_sum_sent_with_received_data_is_broken() -> None:
 
 
 def sum_changed(name: str, old: str, new: str) -> Log:
-    """Return a sample log with a change only in the sum of the first interval. The stream of this interval states the same number of bytes."""
+    """Read a sample log after a change in the first sum. The stream of the same interval still states the old number of bytes."""
     before, mark, after = (LOGS / name).read_text().partition('"sum":')
     assert old in after
     return read_text(before + mark + after.replace(old, new, 1), "iperf3")
@@ -420,7 +420,7 @@ def test_json_without_its_end_is_truncated(tmp_path: Path) -> None:
     assert (log.account.status, log.account.reason) == ("truncated", "the JSON ends before its last brace")
 
 
-def test_single_udp_row_for_both_sides_is_read_only_in_logs_of_the_oldest_versions(tmp_path: Path) -> None:
+def test_udp_summary_with_one_row_for_both_sides_is_read_only_in_the_oldest_logs(tmp_path: Path) -> None:
     text = (
         "Connecting to host 127.0.0.1, port 5299\n"
         "[  4] local 127.0.0.1 port 47605 connected to 127.0.0.1 port 5299\n"
@@ -468,7 +468,7 @@ def test_side_in_json_of_versions_before_3_7_is_known_although_the_json_does_not
     assert (log.broken, log.unknown, log.account.facts.tool_version) == ([], [], "3.6")
 
 
-def test_numbers_in_json_of_version_3_0_have_the_resolution_of_the_last_of_six_digits() -> None:
+def test_numbers_in_json_of_version_3_0_have_six_digits_and_a_matching_resolution() -> None:
     log = logged("tcp-3.0.11.json")
 
     sent, received, _ = anywhere(summaries(log))
@@ -506,7 +506,7 @@ def test_old_udp_json_has_the_bytes_of_the_sender_and_the_datagram_count_of_the_
 @pytest.mark.parametrize(
     ("old", "new", "sides"),
     [
-        ('"reverse":\t0', '"reverse":\t1', {None}),  # Only a sender has "retransmits", so "reverse" contradicts this member: no record.
+        ('"reverse":\t0', '"reverse":\t1', {None}),  # Only a sender has "retransmits", but "reverse" states a receiver.
         ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # The member "retransmits" alone states the side.
         ('"connecting_to"', '"accepted_connection"', {None}),
     ],
@@ -518,7 +518,7 @@ def test_side_of_an_interval_in_old_json_is_known_only_if_all_statements_agree(c
     assert len(log.broken) == (12 if None in sides else 0)
 
 
-def test_side_of_an_interval_in_old_json_without_retransmissions_is_read_from_the_start_of_the_json() -> None:
+def test_side_of_an_interval_without_retransmissions_is_read_from_the_start_of_old_json() -> None:
     text = "".join(line for line in (LOGS / "tcp-3.6.json").read_text().splitlines(keepends=True) if "retransmits" not in line and "cwnd" not in line)
 
     def sides(text: str) -> set[str | None]:
@@ -530,14 +530,14 @@ def test_side_of_an_interval_in_old_json_without_retransmissions_is_read_from_th
     assert sides(text.replace('"connecting_to"', '"connecting"')) == {None}
 
 
-def test_interval_in_json_from_version_3_7_on_is_broken_if_the_json_does_not_state_its_side(changed: Changed) -> None:
+def test_interval_without_a_stated_side_is_broken_in_json_from_version_3_7_on(changed: Changed) -> None:
     log = changed("iperf3/tcp-3.6.json", "iperf 3.6", "iperf 3.7")
 
     assert {record.scope for record in log.records} == {"summary"}
     assert len(log.broken) == 14
 
 
-def test_duration_of_a_stream_is_its_end_time_if_the_printed_rate_fits_only_the_end_time() -> None:
+def test_duration_of_a_stream_is_its_end_time_if_only_this_time_matches_the_rate() -> None:
     text = (LOGS / "tcp-3.6.json").read_text().replace('"num_streams":\t1', '"num_streams":\t2')
 
     received = next(record for record in read_text(text, "iperf3").records if record.participant == "stream 5" and record.side == "subscriber")
@@ -584,7 +584,7 @@ def test_number_of_sent_datagrams_is_not_read_from_an_old_summary() -> None:
 
 
 def test_old_udp_summary_of_a_server_has_no_sent_bytes() -> None:
-    """The log has the summary of esnet/iperf issue 560 after the rows of issue 314."""
+    """The log has the rows of esnet/iperf issue 314 and, after these rows, the summary of issue 560."""
     summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
     summary += "[  5]   0.00-6.91   sec  0.00 Bytes  0.00 bits/sec  7.998 ms  2304/3014 (76%)\n"
     log = read_text((LOGS / "server-udp-3.1.log").read_text() + summary, "iperf3")
@@ -628,7 +628,7 @@ def test_absurdly_large_jitter_is_impossible_and_affects_no_other_number() -> No
     assert values_of(both)["offered_goodput", "mean"] == 1.10e6
 
 
-def test_figures_of_the_sender_that_the_server_never_received_are_impossible_and_not_zero() -> None:
+def test_result_of_the_sender_is_impossible_and_not_zero_if_the_server_never_received_it() -> None:
     log = logged("server-output-3.1.4.log")
 
     by_server = [record for record in log.records if record.participant == "server output, stream 5"]
@@ -708,7 +708,7 @@ def test_old_udp_summary_of_a_sender_is_broken_and_not_read_as_an_interval_of_a_
 
 
 def test_json_from_version_3_17_on_is_read_although_both_sums_state_the_side_of_the_sender() -> None:
-    """As in esnet/iperf issue 1784: ``sum_received`` states the side of the sender, like ``sum_sent``."""
+    """In esnet/iperf issue 1784, ``sum_received`` states the side of the sender, like ``sum_sent``."""
     text = (LOGS / "udp.json").read_text()
     before, name, after = text.rpartition('"sum_received"')
     newer = before.replace("iperf 3.12", "iperf 3.18") + name + after.replace('"sender":\tfalse', '"sender":\ttrue', 1)
@@ -757,7 +757,7 @@ def test_time_before_each_line_is_read_as_start_time_only_if_it_is_an_iso_time(s
     assert (log.account.facts.start_time, len(log.records)) == (time, 4)
 
 
-def test_single_interval_of_a_reverse_test_is_read_although_the_header_above_it_is_that_of_a_sender() -> None:
+def test_single_interval_of_a_reverse_test_is_read_even_below_the_header_of_a_sender() -> None:
     log = logged("tcp-reverse-one-second.log")
 
     assert (log.unknown, log.broken) == ([], [])
@@ -866,7 +866,7 @@ def test_loss_is_unknown_if_no_message_arrived_and_the_log_lacks_the_end_of_the_
         assert log.broken == ["text:10: nothing received, and the end of the test is missing: the receiver's figures may never have arrived"]
 
 
-def test_all_datagrams_are_lost_if_the_single_row_for_both_sides_states_no_received_datagrams() -> None:
+def test_all_datagrams_are_lost_if_the_summary_for_both_sides_states_no_received_datagrams() -> None:
     text = (LOGS / "udp-3.1.log").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if "%)" in line)
     nothing = f"{row[: row.index(' ms')].rpartition('  ')[0]}  0.000 ms  0/0 (0%)"
@@ -898,7 +898,7 @@ def test_json_of_a_run_in_which_no_message_arrived_has_lost_all_messages() -> No
 
 
 @pytest.mark.parametrize("name", ["tcp-sorted-keys.json", "tcp-wrapped.json", "tcp-one-line.json"])
-def test_json_gives_the_same_records_if_it_is_sorted_or_inside_another_document_or_on_one_line(name: str) -> None:
+def test_sorted_or_nested_or_single_line_json_gives_the_same_records(name: str) -> None:
     log = logged(name)
 
     assert sorted(anywhere(log.records), key=repr) == sorted(anywhere(logged("tcp.json").records), key=repr)
@@ -952,14 +952,14 @@ def test_unknown_line_changes_no_record(where: int) -> None:
     assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records
 
 
-def test_description_of_a_test_by_an_old_version_is_read_although_it_lacks_the_type_of_service(changed: Changed) -> None:
+def test_line_that_describes_the_test_is_read_even_if_it_lacks_the_type_of_service(changed: Changed) -> None:
     log = changed("iperf3/tcp-verbose.log", "2 second test, tos 0", "2 second test")
 
     assert log.records == logged("tcp-verbose.log").records
     assert log.unknown == []
 
 
-def test_debug_output_is_known_chatter_and_its_json_does_not_change_the_status_of_the_run() -> None:
+def test_debug_output_is_recognised_as_chatter_and_does_not_change_the_status_of_the_run() -> None:
     log = logged("tcp-debug.log")
 
     sent, received = summaries(log)
@@ -967,7 +967,7 @@ def test_debug_output_is_known_chatter_and_its_json_does_not_change_the_status_o
     assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
 
 
-def test_line_with_the_block_size_before_verbose_udp_output_is_known_chatter() -> None:
+def test_line_with_the_block_size_before_verbose_udp_output_is_recognised_as_chatter() -> None:
     text = "Setting UDP block size to 32768\n" + (LOGS / "udp.log").read_text(encoding="utf-8")
 
     log = read_text(text, "iperf3")
@@ -976,7 +976,7 @@ def test_line_with_the_block_size_before_verbose_udp_output_is_known_chatter() -
 
 
 def test_more_lost_datagrams_than_sent_datagrams_are_impossible(changed: Changed) -> None:
-    log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", "0.002 ms  17179869184/0 (-2.5e-39%)")  # See esnet/iperf issue 1554.
+    log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", "0.002 ms  17179869184/0 (-2.5e-39%)")  # Such a log is in esnet/iperf issue 1554.
 
     received = summaries(log)[1]
     number = received.number("messages_lost", "total")

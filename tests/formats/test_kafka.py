@@ -92,7 +92,7 @@ def test_summary_of_the_steady_state_has_a_separate_definition() -> None:
     assert (values(whole)["latency", "p99"], values(steady)["latency", "p99"]) == (1579e6, 1130e6)
 
 
-def test_rates_of_a_consumer_with_and_without_the_time_to_join_its_group_are_two_records() -> None:
+def test_consumer_gives_one_record_with_and_one_without_the_time_to_join_its_group() -> None:
     whole, fetched = read(LOGS / "consumer-3.5.log").records
 
     assert (whole.conditions.definition, fetched.conditions.definition) == ("kafka-consumer", "kafka-consumer-fetch")
@@ -109,7 +109,7 @@ def test_row_of_a_consumer_states_the_start_time_of_the_run() -> None:
     assert read(LOGS / "consumer-3.5.log").facts.start_time == "2023-02-07T17:53:25.127"
 
 
-def test_rates_without_the_rebalance_are_impossible_if_the_rebalance_time_is_printed_as_a_time_since_1970() -> None:
+def test_rates_without_the_rebalance_are_impossible_if_the_rebalance_time_counts_from_1970() -> None:
     whole, fetched = read(LOGS / "consumer-2.3-rebalance.log").records
 
     assert values(whole)["message_rate", "mean"] == 189.2721
@@ -139,7 +139,7 @@ def test_row_of_versions_before_2_0_is_read_with_decimal_commas_and_without_a_re
     assert values(row)["messages_received", "total"] == 10000000
 
 
-def test_end_to_end_latency_is_one_way_in_a_closed_loop_and_has_the_acks_of_its_command() -> None:
+def test_end_to_end_latency_has_the_basis_one_way_and_the_load_mode_closed() -> None:
     (record,) = read(LOGS / "end-to-end-comma.log").records
 
     assert values(record) == {("latency", "mean"): 1499800, ("latency", "p50"): 1e6, ("latency", "p99"): 6e6, ("latency", "p99.9"): 18e6}
@@ -240,7 +240,7 @@ def test_lines_with_metrics_of_the_kafka_client_give_no_records() -> None:
     assert [values(record)["acknowledged_rate", "mean"] for record in log.records if record.test == "throughput"] == [1002.004008]
 
 
-def test_command_continues_only_in_the_line_after_a_line_that_ends_with_a_backslash() -> None:
+def test_command_continues_on_the_next_line_only_after_a_backslash() -> None:
     line = (LOGS / "producer-summary.log").read_text()
     log = read_text(f"kafka-producer-perf-test.sh --topic t \\\n--record-size 100\n--throughput 10\n{line}")
 

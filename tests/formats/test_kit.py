@@ -26,7 +26,7 @@ READING = {
     "testing",
     "validity",
     "waiting",
-}  # The modules of the package that are not formats.
+}  # These modules of the package are not formats.
 OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path.relative_to(FORMATS).parts[0].removesuffix(".py") not in READING)
 
 
@@ -90,6 +90,6 @@ def test_number_can_state_its_line_if_its_record_has_several_lines(number: kit.N
     assert number.line == 7
 
 
-def test_kit_still_has_the_names_that_packages_for_version_0_4_0_import() -> None:
+def test_kit_still_has_the_names_of_version_0_4_0() -> None:
     assert (kit.Found, kit.FoundMany, kit.Taken, kit.found_on) == (kit.Finding, kit.BulkFinding, kit.BulkStep, kit.finding_on)
     assert kit.JsonObject("jobs/[]", {}, ()).place == "jobs/[]"

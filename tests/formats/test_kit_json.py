@@ -75,7 +75,7 @@ def test_each_line_of_a_json_document_belongs_to_exactly_one_finding() -> None:
     assert sorted(claimed) == list(range(1, 16))
 
 
-def test_member_outside_of_results_becomes_a_fact_as_soon_as_it_is_read() -> None:
+def test_member_outside_of_results_becomes_a_fact_at_the_line_of_the_member() -> None:
     assert findings(DOCUMENT)[1] == Finding(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
 
 

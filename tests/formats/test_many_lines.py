@@ -1,4 +1,4 @@
-"""Lines that are read in bulk: properties of these lines, findings on these lines, and tests that no line is lost."""
+"""Lines that are read in bulk. The tests check the properties of these lines, the findings about them, and that no line is lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_lines_read_in_bulk_have_line_numbers_and_texts_and_numbers() -> None:
     assert list(lines_in(Line(7, "seven"))) == [Line(7, "seven")]
 
 
-def test_letter_of_a_unit_is_stored_as_a_digit() -> None:
+def test_letter_of_a_unit_is_replaced_by_the_declared_digit() -> None:
     amounts = Lines(1, b"5.84 GBytes\n3.20 MBytes\n", Bulk(rb"\d\.\d\d [MG]Bytes", letters=(("M", "2"), ("G", "3"))))
 
     assert amounts.cells.tolist() == [[5.84, 3], [3.20, 2]]
@@ -104,7 +104,7 @@ def test_invalid_finding_about_many_lines_is_refused(wrong: Callable[[Lines], Bu
     assert defect_of(wrong(five_lines()), 5) is not None
 
 
-def test_line_is_assigned_to_one_finding_only_and_other_lines_remain_unknown() -> None:
+def test_each_line_belongs_to_at_most_one_finding_and_other_lines_are_unknown() -> None:
     waiting = WaitingLines()
     lines = five_lines()
     waiting.give_run(lines)
@@ -132,7 +132,7 @@ def test_record_can_be_assigned_only_to_a_line_without_another_finding() -> None
     assert [line.number for line in waiting.late] == [1, 3, 5]
 
 
-def test_line_at_which_bulk_reading_stops_is_read_alone_and_bulk_reading_continues_after_it() -> None:
+def test_bulk_reading_continues_after_a_line_that_must_be_read_alone() -> None:
     read: list[str] = []
 
     def one(line: Line) -> list[Finding]:
@@ -163,7 +163,7 @@ def test_samples_counted_in_bulk_have_the_statistics_of_samples_counted_one_by_o
     assert at_once.count == 80_000
 
 
-def test_bins_of_a_histogram_equal_a_tuple_of_the_same_bins() -> None:
+def test_bins_equal_a_tuple_with_the_same_numbers() -> None:
     bins = Bins([10, 19, 3, 20, 29, 5])
     same = ((10, 19, 3), (20, 29, 5))
 
@@ -193,7 +193,7 @@ def test_array_is_rounded_in_the_same_way_as_single_numbers() -> None:
 
 
 def repetitions(pattern: Any) -> Iterator[tuple[str, int, int]]:  # noqa: ANN401 - nothing public names what a pattern is made of
-    """Yield the kind of each repetition in a parsed pattern, and its smallest and largest count."""
+    """Yield each repetition in a parsed pattern: its kind, its smallest count and its largest count."""
     for index in range(len(pattern)) if hasattr(pattern, "__getitem__") else ():
         item = pattern[index]
         if isinstance(item, tuple) and str(item[0]).endswith("_REPEAT"):

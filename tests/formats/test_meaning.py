@@ -18,12 +18,12 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
 def record(log: str, test: str, wanted: Callable[[Record], bool] = lambda _: True) -> Record:
-    """Return the first summary of this test in a sample, or its first interval if there is no summary."""
+    """Return the first summary of a test in a sample log. If the log has no summary of the test, return the first interval."""
     records = [candidate for candidate in read(HERE / log).records if candidate.test == test and wanted(candidate)]
     return min(records, key=lambda candidate: candidate.scope != "summary")
 
 
-# Log, basis, load mode (if the log states it), definition. Half of a round trip is never called one-way, even if the tool does so.
+# Each row: log, basis, load mode (if the log states it), definition. Half of a round trip never has the basis one-way, even if the tool calls it so.
 LATENCIES = [
     ("native/latency-udp.log", "rtt", None, "perftest-rtt"),
     ("rti/3.0.1-latency-pub.log", "rtt/2", "closed", "rti-one-way"),
@@ -69,7 +69,7 @@ LATENCIES = [
     ("kafka/producer-summary.log", "pub-to-ack", None, "kafka-producer"),
     ("kafka/end-to-end.log", "one-way", "closed", "kafka-end-to-end"),
 ]
-# Log, test, metric, statistic, and the printed number multiplied by its unit.
+# Each row: log, test, metric, statistic, and the expected value (the printed number multiplied by its unit).
 UNITS = [
     ("rti/3.0.1-throughput-sub.log", "throughput", "goodput", "mean", 6.1 * 1e6),  # Mbps
     ("sockperf/throughput-udp.log", "throughput", "offered_goodput", "mean", 515.849 * MIB * 8),  # The tool prints MBps of 2^20 bytes.
@@ -99,14 +99,14 @@ UNITS = [
     ("zeromq/layout-elapsed-thr.log", "throughput", "goodput", "mean", 3276.8 * 1e6),
     ("zeromq/nng-2.0-local-thr.log", "throughput", "goodput", "mean", 2100.134 * MIB),  # Mb of 2^20 bits.
 ]
-SIZES = [  # Log, test, and the printed size multiplied by its unit.
+SIZES = [  # Each row: log, test, and the expected size (the printed size multiplied by its unit).
     ("ecal/performance-5.12.rst", "latency", 1 * KIB),
     ("iceperf/2.0.3-leader.log", "latency", 1 * KIB),
     ("qperf/multi-vv.log", "throughput", 64 * KIB),
     ("qperf/bits.log", "throughput", 1_000_000),
     ("fastrtps/throughput-2.9.1-publisher.log", "demand", 1024),
 ]
-# Log, test, metric, statistic: the tool computed the value from other measured values.
+# Each row: log, test, metric and statistic of a value. The tool computed this value from other measured values.
 DERIVED = [
     ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean"),
     ("nats_bench/0.2-publisher.log", "throughput", "interval_per_message", "mean"),
@@ -118,14 +118,14 @@ DERIVED = [
     ("zenoh/layout-ping.log", "latency", "latency", "p50"),
     ("openmessaging/kafka-2026.json", "throughput", "message_rate", "mean"),
 ]
-# Log, test, metric, statistic: the printed value is close to 2^64, or a latency of zero.
+# Each row: log, test, metric and statistic of an impossible value. The printed value is close to 2^64, or a latency of zero.
 IMPOSSIBLE = [
     ("fastrtps/throughput-underflow.log", "demand", "messages_received", "total"),
     ("fastrtps/throughput-underflow.log", "demand", "message_rate", "mean"),
     ("fastrtps/throughput-underflow.log", "demand", "goodput", "mean"),
     ("qperf/udp-lat-too-large.log", "latency", "latency", "mean"),
 ]
-# Log, test, metric, statistic, and the unit of the last printed digit.
+# Each row: log, test, metric, statistic, and the expected resolution (the unit of the last printed digit).
 RESOLUTIONS = [
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "p99", 1000),
     ("rti/3.0.1-latency-pub.log", "latency", "latency", "std", 100),
@@ -141,7 +141,7 @@ RESOLUTIONS = [
     ("kafka/producer-summary.log", "latency", "latency", "p99", 1_000_000),
     ("openmessaging/kafka-2026.json", "latency", "latency", "p99", 1000),
 ]
-SAMPLES = [  # Log, test, and the number of messages in the statistics.
+SAMPLES = [  # Each row: log, test, and the number of messages in the statistics.
     ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", 1968),
     ("ecal/latency-6.2-receiver.log", "latency", 300),
     ("fastrtps/latency-1.9.2.log", "latency", 10001),

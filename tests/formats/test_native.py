@@ -73,7 +73,7 @@ def test_late_answers_are_counted_and_included_in_the_latencies() -> None:
     assert of_size[1024].number("latency", "max") == Number(metric="latency", statistic="max", value=8_069_898)
 
 
-def test_demand_line_has_the_figures_of_both_sides_for_one_kind_of_burst() -> None:
+def test_demand_line_becomes_a_record_with_the_figures_of_both_sides() -> None:
     log = read(LOGS / "demand-udp.log")
     record = log.records[3]
 
@@ -262,7 +262,7 @@ def test_configuration_becomes_the_conditions_of_the_run() -> None:
 
     assert facts.conditions == Conditions(
         transport="udp",
-        reach="network",  # The log does not state it, because the log is older than the key reach.
+        reach="network",  # The log is older than the key reach. The reach follows from the transport.
         data_path="copy",
         payload_touched="write+read",
         reliability="best-effort",
@@ -392,7 +392,7 @@ def test_placement_is_a_condition_if_the_log_states_a_known_placement(changed: C
     assert (log.broken, log.unknown, log.account.facts.conditions.placement) == ([], [], placement)
 
 
-def test_huge_pages_of_shared_memory_are_facts_of_each_size_and_side(changed: Changed) -> None:
+def test_environment_has_the_huge_pages_of_each_message_size_and_side(changed: Changed) -> None:
     memory = "memory role={} payload_bytes={} shared_memory_bytes={} shared_huge_page_bytes={}\n"
     lines = memory.format("pub", 64, 135168, 0) + memory.format("pub", 1048576, 8396800, 8388608) + memory.format("sub", 64, 135168, 0)
     log = changed("native/latency-udp.log", "start time=", f"{lines}start time=")
@@ -583,7 +583,7 @@ def test_line_of_a_search_with_an_unknown_value_or_key_is_broken(changed: Change
     assert [broken.split(" line")[0].split(" ")[-1] for broken in log.broken] == ["sustain"]
 
 
-def test_goal_of_a_search_names_the_definition_of_the_tool_that_measured_the_latency() -> None:
+def test_goal_of_a_search_names_the_latency_definition_of_the_measuring_tool() -> None:
     log = read(LOGS / "sustain-of-sockperf.log")
     (summary,) = [record for record in log.records if record.scope == "summary"]
 
@@ -593,7 +593,7 @@ def test_goal_of_a_search_names_the_definition_of_the_tool_that_measured_the_lat
     assert summary.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=8000, bound="<")
 
 
-#: The meaning of each formula of `COMPUTED`, as code.
+#: Each formula of `COMPUTED`, with a function that computes it.
 WORKED_OUT: Mapping[str, Callable[[Mapping[str, int]], float]] = {
     "(sides_ns + companion_ns) / messages": lambda fields: (fields["sides_ns"] + fields["companion_ns"]) / fields["messages"],
     "sides_ns / messages": lambda fields: fields["sides_ns"] / fields["messages"],

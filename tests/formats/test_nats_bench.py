@@ -25,7 +25,7 @@ def values(record: Record) -> dict[tuple[str, str], float | None]:
     return {(number.metric, number.statistic): number.value for number in record.numbers}
 
 
-def test_rates_of_publishers_and_of_subscribers_become_records_but_their_common_sum_does_not() -> None:
+def test_rates_of_publishers_and_of_subscribers_become_records_but_the_sum_of_both_does_not() -> None:
     publisher, subscriber = logged("0.1-one-to-one.log")
 
     assert values(publisher) == {("offered_rate", "mean"): 3517660, ("offered_goodput", "mean"): pytest.approx(53.68 * MEBIBYTE, abs=1)}
@@ -162,7 +162,7 @@ def test_csv_file_of_a_requester_counts_only_requests_and_its_message_size_is_co
 
 
 def test_message_size_in_a_csv_file_is_unknown_if_several_sizes_are_possible() -> None:
-    row = "x,P0,30,3000,2,299.000000,10.033445\n"  # The row allows 2 to 3 messages per second, and messages of 100, 120, 125 or 150 bytes.
+    row = "x,P0,30,3000,2,299.000000,10.033445\n"  # This row fits 2 to 3 messages per second, and sizes of 100, 120, 125 or 150 bytes.
     (record,) = read_text(f"#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,BytesPerSec,DurationSecs\n{row}", "nats_bench").records
 
     assert (record.payload_bytes, record.samples) == (None, None)
@@ -209,8 +209,8 @@ def test_line_that_is_truncated_within_its_times_is_broken() -> None:
     assert (log.records, len(log.broken)) == ([], 1)
 
 
-def test_default_size_that_a_separate_subscriber_prints_is_not_read_as_the_message_size() -> None:
-    # From natscli issue 1441: the messages had 250,000 bytes.
+def test_default_message_size_printed_by_a_separate_subscriber_is_not_read() -> None:
+    # This log is from natscli issue 1441. The messages had 250,000 bytes.
     text = (
         "22:45:52 Starting Core NATS subscribe benchmark [clients=1, msg-size=128 B, msgs=10,000, multi-subject=false, subject=worker.inbox.0]\n\n"
         "Sub stats: 5,884 msgs/sec ~ 735.51 KB/sec\n"
@@ -222,7 +222,7 @@ def test_default_size_that_a_separate_subscriber_prints_is_not_read_as_the_messa
 
 
 def test_similar_log_of_another_program_is_not_detected_as_nats_bench() -> None:
-    # From the README of Centrifuge's benchmark.
+    # This log is from the README of Centrifuge's benchmark.
     text = (
         "Starting benchmark [msgs=10000, msgsize=128, pubs=4, subs=100]\nCentrifuge Pub/Sub stats: 503,660 msgs/sec ~ 61.48 MB/sec\n"
         " Pub stats: 5,014 msgs/sec ~ 626.77 KB/sec\n"

@@ -1,4 +1,4 @@
-"""The stated positions of the numbers in the samples are right, and only numbers that a tool does not print have no position."""
+"""Each number in the samples states its position in the log, and the position is right. Only numbers that a tool does not print have no position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacholog.schema.records import Facts, Record
 
 HERE = Path(__file__).parent
 FORMATS = ("ddsperf", "ecal", "fastrtps", "hmbdc", "iceoryx2", "iceperf", "native", "performance_test", "qperf", "sockperf")
-#: Numbers that a tool does not print as a number, although they are not marked as derived.
+#: Metrics whose numbers have no position, because the tool does not print them as numbers. They are not marked as derived.
 NOT_PRINTED = {
     "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop." means that one message was lost.
     "hmbdc": {"latency"},  # The tool prints the text "hundreds of nano seconds".
@@ -45,7 +45,7 @@ def test_each_printed_number_has_a_position(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_findings_contain_only_plain_texts(path: Path) -> None:
-    """While formats read a log, they use texts with a position. Such texts cannot be written as JSON or sent to another process."""
+    """A plain text has no position. While formats read a log, their texts have a position, but JSON and other processes cannot take such texts."""
     with path.open("rb") as file:
         scan = Scan(LogText(file), path.parent.name)
         contents = [event.what for event in scan if isinstance(event.what, Record | Facts)]

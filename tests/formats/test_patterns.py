@@ -1,9 +1,9 @@
-# ruff: noqa: ANN401 - what `re._parser` makes of a pattern has no types
-r"""No pattern that is matched against a log can backtrack over a long text: a hostile line would take minutes.
+# ruff: noqa: ANN401 - the patterns that `re._parser` returns have no public types
+r"""No pattern for logs backtracks over a long text. With such a pattern, a hostile line would take minutes.
 
-Each compiled pattern of the formats and of the redaction is analysed. A pattern is refused if two long repeats can match the same text and the text
-between them, or if a long repeat contains another long repeat. To mend a pattern, make the first repeat possessive (``\\s*+``), limit both repeats,
-or split the text first. These tests measure no time.
+These tests analyse each compiled pattern of the formats and of the redaction. They measure no time. A pattern is refused in two cases. Either a long
+repeat contains another long repeat. Or two long repeats can match the same characters, and nothing else must be between them. To mend a pattern, make
+the first repeat possessive (``\\s*+``), limit both repeats, or split the text first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CATEGORIES = {
 
 
 def in_category(category: Any) -> Text:
-    """Return the characters of a category."""
+    """Return the characters of a category, such as all digits."""
     return frozenset(code for code in EVERY if CATEGORIES[category].match(chr(code)))
 
 
@@ -80,16 +80,16 @@ def texts_of(item: Any) -> Text:
         return texts(value)
     if kind is codes.BRANCH:
         return frozenset().union(*(texts(branch) for branch in value[1]))
-    return frozenset()  # Anchors, lookarounds, and back-references.
+    return frozenset()  # Anchors, lookarounds and back-references count as items without characters.
 
 
 def fits(sequence: Any, within: Text) -> bool:
-    """Return whether a sequence can match a text of only these characters, including the empty text."""
+    """Return whether a sequence can match the empty text, or a text that has only these characters."""
     return all(item_fits(item, within) for item in sequence)
 
 
 def item_fits(item: Any, within: Text) -> bool:
-    """Return whether an item can match a text of only these characters."""
+    """Return whether an item can match the empty text, or a text that has only these characters."""
     kind, value = item
     if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
         return value[0] == 0 or fits(value[2], within)
@@ -111,7 +111,7 @@ def is_long(item: Any) -> bool:
 
 
 def chains(sequence: Any) -> Iterator[list[Any]]:
-    """Yield the items of a sequence, with groups expanded: one list for each choice of branches (but not for all combinations)."""
+    """Yield one list with the items of a sequence. The items of a group replace the group, unless it has branches."""
     flat: list[Any] = []
     for item in sequence:
         kind, value = item
@@ -123,9 +123,9 @@ def chains(sequence: Any) -> Iterator[list[Any]]:
 
 
 def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """Yield the repeated part of each long repetition in an item, with the items before and after it.
+    """Yield each long repetition in an item: its repeated part, the items before it, and the items after it.
 
-    Atomic and possessive parts do not backtrack.
+    Atomic and possessive parts are left out, because they do not backtrack.
     """
     kind, value = item
     if is_long(item):
@@ -145,7 +145,7 @@ def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
 
 
 def faults(sequence: Any) -> Iterator[str]:
-    """Yield the faults that make a sequence slow."""
+    """Yield a message for each fault that can make a sequence slow."""
     for flat in chains(sequence):
         for index, first in enumerate(flat):
             for repeated, _, behind in long_parts(first):
@@ -176,12 +176,12 @@ def faults(sequence: Any) -> Iterator[str]:
 
 
 def sample(characters: Text) -> str:
-    """Return some of the characters."""
+    """Return up to twelve of the characters as a quoted text."""
     return repr("".join(chr(code) for code in sorted(characters) if 32 <= code < 127)[:12])
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """Yield each compiled pattern of the modules with its name."""
+    """Yield the name and the pattern, for each compiled pattern of the modules."""
     for package in (tacholog.formats, tacholog.privacy):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".testing" in module.name:

@@ -19,12 +19,12 @@ SUBSCRIBER = (LOGS / "layout-subscriber-only.log").read_text(encoding="utf-8")
 
 
 def rows(log: Log, test: str, scope: str = "interval") -> list[Record]:
-    """Return the records of a test and scope."""
+    """Return the records with this test and this scope."""
     return [record for record in log.records if (record.test, record.scope) == (test, scope)]
 
 
 def values(record: Record) -> dict[str, float | None]:
-    """Return the numbers by name."""
+    """Return the values of the numbers of a record. The key is the name of the number."""
     return {number.key: number.value for number in record.numbers}
 
 
@@ -36,11 +36,11 @@ def test_latencies_of_a_row_are_milliseconds_with_four_significant_digits() -> N
         ("min", 41_200, 10, ()),
         ("max", 912_300, 100, ()),
         ("mean", 65_500, 10, ()),
-        ("std", 34641.016, None, ("derived",)),  # The square root of 1.2e-06 / 1000 s^2.
+        ("std", 34641.016, None, ("derived",)),  # This is the square root of the variance, 1.2e-06 / 1000 s^2.
     ]
 
 
-def test_row_has_rates_and_counts_that_are_computed_from_these_rates() -> None:
+def test_counts_of_a_row_are_computed_from_the_rates_of_the_row() -> None:
     (counts,) = rows(read(LOGS / "layout.log"), "throughput")
 
     assert values(counts) == {
@@ -61,7 +61,7 @@ def test_row_has_rates_and_counts_that_are_computed_from_these_rates() -> None:
 def test_rates_are_the_printed_rates_even_if_a_row_covers_more_than_a_second() -> None:
     log = read(LOGS / "80ff298-five-subscribers.log")
 
-    # A publisher at 10 Hz, and five subscribers of 4 MiB each. The rows cover 1.4, 1.3, 1.4 and 1.4 s.
+    # One publisher sends ten messages of 4 MiB per second to five subscribers. The rows cover 1.4, 1.3, 1.4 and 1.4 s.
     assert [values(row)["offered_rate_mean_messages_per_s"] for row in rows(log, "throughput")] == [9, 9, 10, 9]
     assert [values(row)["message_rate_mean_messages_per_s"] for row in rows(log, "throughput")] == [48, 45, 49, 47]
     assert [values(row)["goodput_mean_bit_per_s"] for row in rows(log, "throughput")] == [
@@ -257,7 +257,7 @@ def test_impossible_cell_is_unknown_and_the_other_cells_of_its_row_are_kept(old:
     )
 
 
-def test_latencies_between_hosts_without_a_common_clock_are_unknown_and_their_rows_keep_the_counts() -> None:
+def test_row_has_counts_but_no_latencies_if_the_hosts_have_no_common_clock() -> None:
     log = read(LOGS / "57791ae-two-hosts.log")
 
     assert log.broken == []
@@ -281,7 +281,8 @@ def test_latencies_between_hosts_without_a_common_clock_are_unknown_and_their_ro
 def test_second_without_messages_lowers_the_rate_of_the_run() -> None:
     (counts,) = rows(read(LOGS / "57791ae-two-hosts.log"), "throughput", "summary")
 
-    # 50 messages per second for 1.003882 s, then 53 for 1.089199 s, then less than one for 1.004381 s, printed as 0 (with the bytes of one message).
+    # The rates are 50 messages per second for 1.003882 s, and then 53 for 1.089199 s. In the last 1.004381 s, one message arrived.
+    # Its bytes are printed, but its rate is below one message per second and is printed as 0.
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx((50 * 1.003882 + 53 * 1.089199) / 3.097462)
     total = 8 * (3_082_678 * 1.003882 + 3_304_264 * 1.089199 + 56_444 * 1.004381)
     assert values(counts)["goodput_mean_bit_per_s"] == pytest.approx(total / 3.097462)
@@ -300,7 +301,7 @@ def test_seconds_without_messages_count_only_between_seconds_with_messages() -> 
     text = SUBSCRIBER.replace(f"{first}\n{second}\n{third}", "\n".join(moved))
     (counts,) = rows(read_text(text, "performance_test"), "throughput", "summary")
 
-    # Messages per second: 97, 0 for two seconds, 100 for 1.000171 s, 99 for 1.00015 s. The last second, without messages, is not part of the run.
+    # The rates are 97, 0 for two seconds, 100 for 1.000171 s, and 99 for 1.00015 s. The last second has no messages and is not part of the run.
     received = 100 * 1.000171 + 99 * 1.00015
     assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx(received / 4.000321)
     assert values(counts)["messages_received"] == pytest.approx(97 * 1.000188 + received)
@@ -317,7 +318,7 @@ def test_latencies_of_version_036a5f5_are_cumulative_since_the_start() -> None:
         ("min", 58_851, ()),
         ("max", 1_186_950, ()),
         ("mean", pytest.approx(252_242.19202363426, rel=1e-12), ()),
-        ("std", pytest.approx(282_346.2575, rel=1e-6), ("derived",)),  # The square root of 7.971940520818639e-8 s^2.
+        ("std", pytest.approx(282_346.2575, rel=1e-6), ("derived",)),  # This is the square root of the variance, 7.971940520818639e-8 s^2.
     ]
     assert [part.samples for part in parts[:3]] == [100, 100, 100]
     # The second row states 200 messages with a mean of 0.0003081402500000002 s, the first row 100 messages with a mean of 0.00028963948 s.
@@ -415,7 +416,7 @@ def test_json_has_all_digits_of_its_latencies_and_times() -> None:
         ("min", 38_912, None, ()),
         ("max", 1_402_117, None, ()),
         ("mean", 65_123.0484968938, None, ()),
-        ("std", 50_000, None, ("derived",)),  # The square root of 2.5e-09 s^2.
+        ("std", 50_000, None, ("derived",)),  # This is the square root of the variance, 2.5e-09 s^2.
     ]
     assert values(counts) == {
         "messages_received": pytest.approx(998 * 1.000188007),
@@ -494,7 +495,7 @@ def test_json_of_a_run_of_one_hour_is_read_although_it_is_a_single_line() -> Non
     assert rows(log, "latency", "summary")[0].samples == 2997 + 3600 * 999
 
 
-def test_each_line_of_the_samples_named_layout_is_known_and_valid() -> None:
+def test_each_line_is_known_and_valid_in_samples_whose_names_begin_with_layout() -> None:
     for path in LOGS.glob("layout*"):
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
@@ -505,7 +506,7 @@ def test_prose_with_colons_is_not_read_as_conditions() -> None:
     assert log.unknown == [1, 29]
 
 
-def test_full_screen_output_has_the_same_values_as_a_row_but_latencies_in_microseconds() -> None:
+def test_full_screen_output_has_the_values_of_a_row_with_latencies_in_microseconds() -> None:
     log = read(LOGS / "layout-screen.log")
     latency, counts = rows(log, "latency")[0], rows(log, "throughput")[1]
 
@@ -533,7 +534,7 @@ def test_summary_is_computed_from_consecutive_outputs_of_the_full_screen_display
     log = read(LOGS / "layout-screen.log")
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
 
-    # The smallest numbers of messages that give rates of 97 and 100 per second. No message arrived in the first second, which has no record.
+    # At least 98 and 101 messages give the printed rates of 97 and 100 per second. In the first second, no message arrived: it has no record.
     assert [record.samples for record in rows(log, "latency")] == [98, 101]
     assert values(latency) == {
         "latency_min_ns": 60_000,
@@ -544,7 +545,7 @@ def test_summary_is_computed_from_consecutive_outputs_of_the_full_screen_display
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
 
 
-def test_indented_full_screen_output_with_tables_of_publisher_loop_and_subscriber_loop_is_read() -> None:
+def test_indented_full_screen_output_with_tables_of_two_loops_is_read() -> None:
     loops = """
 publisher loop                                       subscriber loop
 +----------+----------+----------+----------+        +----------+----------+----------+----------+

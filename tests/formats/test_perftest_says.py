@@ -1,4 +1,4 @@
-"""Messages that perftest up to version 0.4 prints between the lines of a log in the format of another tool."""
+"""Up to version 0.4, perftest wrote logs in the format of another tool. These tests read its own messages between the lines of such logs."""
 
 from __future__ import annotations
 

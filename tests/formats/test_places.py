@@ -24,7 +24,7 @@ ON_ONE_LINE = {"tcp-one-line.json", "tcp-stream.json", "udp-two-streams-reverse-
 
 
 def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]:
-    """Return the texts that a line has at the positions of the numbers of its record."""
+    """Return the text at the position of each number of a record. All these numbers are on one line."""
     assert record is not None
     return {(n.metric, n.statistic): None if n.value_start is None else line[n.value_start : n.value_end] for n in record.numbers}
 

@@ -1,4 +1,4 @@
-"""A prefix of each line is removed and named, and changes no number. A time in the prefix is the time of the line."""
+"""Some programs add a prefix to each line. It is removed and reported, and changes no number. A time in the prefix is the time of the line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS = Path(__file__).parent
 LOGS = FORMATS.parent / "prefixed"
 LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
 BEGAN = datetime.fromisoformat("2024-05-14T09:12:01")
-#: The programs that add a prefix to each line, and the prefix of the line with a given number.
+#: Each program that adds a prefix to each line, with a function that returns the prefix of the line with a given number.
 PREFIXES: dict[str, Callable[[int], str]] = {
     "GitHub Actions": lambda line: f"{_at(line):%Y-%m-%dT%H:%M:%S}.1234567Z ",
     "gh run view --log": lambda line: f"build (ubuntu)\tRun the test\t{_at(line):%Y-%m-%dT%H:%M:%S}.1234567Z ",
@@ -201,7 +201,7 @@ def test_hostile_lines_are_examined_in_a_limited_number_of_steps() -> None:
         assert [line_read.number for line_read in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
 
 
-def test_word_before_most_lines_is_reported_if_its_removal_would_give_a_known_format() -> None:
+def test_word_before_most_lines_is_reported_if_the_lines_have_a_known_format_without_it() -> None:
     lines = (Path(__file__).parent / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
     titled = [f"200:  {line}" for line in lines]
     titled[1:1] = ["Warning:  UDP block size 4096 exceeds TCP MSS 1448, may result in fragmentation / drops", "**", "**"]

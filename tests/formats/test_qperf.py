@@ -127,9 +127,7 @@ def test_sent_data_is_offered_and_only_received_data_is_goodput() -> None:
         ("udp-bw-times-differ.log", "goodput", 39_110_656 * 8, 38_194, 3),  # The test took 1.06 s and 1.00 s.
     ],
 )
-def test_block_is_read_if_its_two_sides_differ_only_because_they_measured_for_different_times(
-    name: str, metric: str, value: float, samples: int, line: int
-) -> None:
+def test_block_is_read_if_its_two_sides_differ_only_because_of_their_durations(name: str, metric: str, value: float, samples: int, line: int) -> None:
     (record,) = logged(name).records
 
     assert (record.number(metric, "mean"), record.samples) == (
@@ -264,7 +262,7 @@ def test_counts_are_read_even_if_the_blank_after_the_digits_is_missing() -> None
     assert (latency.numbers[0].value, latency.numbers[1].value, latency.samples) == (33_900, 29.5e3, 147_697 + 147_698)
 
 
-def test_count_below_a_thousand_is_unknown_if_it_ends_the_line_because_digits_may_be_missing() -> None:
+def test_count_below_a_thousand_is_unknown_at_the_end_of_a_line() -> None:
     text = (LOGS / "stripped-counts.log").read_text(encoding="utf-8").replace("rem_recv_msgs   =  147,698", "rem_recv_msgs   =      147")
 
     latency = read_text(text, "qperf").records[-1]

@@ -43,13 +43,13 @@ def test_summary_excludes_the_first_three_samples_and_weights_latencies_by_messa
     assert minimum.value == 77431e3  # The first second, which is excluded, has a minimum of 372 us.
 
 
-def test_totals_of_the_file_are_not_read_because_newer_versions_state_a_millionth_of_the_rate() -> None:
+def test_totals_of_a_file_are_not_read_because_newer_versions_divide_them_by_a_million() -> None:
     text = (LOGS / "various.js").read_text(encoding="utf-8")
 
     assert read_text(text.replace("35076.92011845698", "0.03507692011845698")).records == read_text(text).records
 
 
-def test_message_size_is_the_byte_rate_divided_by_the_message_rate_and_is_removed_from_the_scenario_name() -> None:
+def test_message_size_is_computed_from_two_rates_and_removed_from_the_scenario_name() -> None:
     sized = of_scope(read(LOGS / "message-sizes.js"), "interval")[0]
 
     assert (sized.payload_bytes, sized.conditions.settings) == (500000, '{"scenario": "message-sizes-large"}')

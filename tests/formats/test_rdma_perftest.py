@@ -97,7 +97,7 @@ def test_table_without_a_banner_does_not_state_whether_the_bytes_arrived() -> No
 
 def test_unit_of_a_rate_in_json_is_derived_from_message_size_and_message_rate(changed: Callable[[str, str, str], Log]) -> None:
     (megabytes,) = read(LOGS / "write-bw.json").records
-    (gigabits,) = changed("rdma_perftest/write-bw.json", "2229.27", "18.70").records  # As printed with --report_gbits.
+    (gigabits,) = changed("rdma_perftest/write-bw.json", "2229.27", "18.70").records  # The tool prints this rate with the option --report_gbits.
 
     assert (megabytes.numbers[0].value, megabytes.numbers[0].line) == (round(2229.27 * 2**20 * 8, 3), 26)
     assert gigabits.numbers[0].value == 18.70e9
@@ -117,7 +117,7 @@ def test_json_of_a_latency_has_the_same_numbers_as_the_table() -> None:
     assert (record.conditions.basis, record.conditions.definition) == ("rtt", "rdma-one-sided")
 
 
-def test_columns_without_a_blank_between_them_are_separated_by_the_number_of_decimals(changed: Callable[[str, str, str], Log]) -> None:
+def test_two_numbers_without_a_blank_between_them_are_separated_after_two_decimals(changed: Callable[[str, str, str], Log]) -> None:
     log = changed("rdma_perftest/write-bw-all.log", "3639.55            3639.12            0.465807", "3639.553639.12  0.465807")
 
     assert log.records[-1].numbers[0].value == round(3639.12 * 2**20 * 8, 3)

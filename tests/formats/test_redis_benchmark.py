@@ -58,14 +58,14 @@ def test_text_report_states_the_rate_the_latencies_the_clients_and_the_size() ->
     assert reply.payload_bytes is None  # GET sends no value. It reads the value of an earlier SET.
 
 
-def test_samples_are_the_requested_requests_even_if_more_requests_were_completed() -> None:
+def test_number_of_samples_is_the_requested_number_even_if_more_requests_were_completed() -> None:
     assert [record.samples for record in read(LOGS / "7.0-pipeline.log").records] == [1003, 1003]  # 1008 requests were completed.
 
 
-def test_payload_printed_for_a_user_defined_command_is_not_read_because_it_includes_the_command() -> None:
+def test_payload_printed_for_a_user_defined_command_is_not_read_as_the_size() -> None:
     (record,) = read(LOGS / "7.0-publish.log").records
 
-    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # "publish", "ch", 8 bytes of value, and three lengths.
+    assert "39 bytes payload" in (LOGS / "7.0-publish.log").read_text(encoding="utf-8")  # The 39 bytes include the command.
     assert record.payload_bytes is None
 
 

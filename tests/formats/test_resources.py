@@ -1,4 +1,4 @@
-"""The resources of processes: one record for each process, with the counts of the kernel."""
+"""Logs of resources. Each process gives one record, with the resources that the kernel counted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_each_process_becomes_a_record_of_resources() -> None:
     }
 
 
-def test_resources_measured_by_a_shell_on_another_host_are_lower_bounds_or_coarse() -> None:
+def test_resources_that_a_remote_shell_measured_are_lower_bounds_or_have_a_coarse_resolution() -> None:
     records = list(read(LOGS / "over-ssh.log").records)
 
     assert [(record.participant, record.conditions.definition) for record in records] == [

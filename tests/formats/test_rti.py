@@ -80,7 +80,7 @@ def test_lost_samples_are_read_as_a_count_and_as_the_printed_share() -> None:
     assert lossy.number("loss", "total") == Number(metric="loss", statistic="total", value=0.9948, resolution=1e-4)
 
 
-def test_ten_cells_of_a_web_page_become_one_record_with_the_reliability_stated_above_the_table() -> None:
+def test_row_of_a_web_page_becomes_a_record_with_the_reliability_stated_above_its_table() -> None:
     log = read(LOGS / "page.txt")
 
     best_effort, reliable = log.records

@@ -15,11 +15,11 @@ NANOSECONDS = "Length (Bytes), Ave (ns), Std (ns), Min (ns), Max (ns), 50% (ns),
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """Return the values of one metric, by statistic."""
+    """Return the values of one metric. The key is the statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
-def test_csv_of_a_publisher_has_intervals_and_a_summary_that_includes_the_serialisation_time() -> None:
+def test_csv_of_a_publisher_gives_intervals_and_a_summary_with_serialisation_times() -> None:
     _, interval, summary = read(LOGS / "printer-3.1-csv-pub.csv").records
 
     assert values(interval) == {"last": 61_000, "mean": 28_000, "std": 16_900, "min": 18_000, "max": 61_000}
@@ -78,14 +78,14 @@ def test_latencies_of_a_high_resolution_build_are_read_with_three_decimals() -> 
     assert summary.number("latency", "mean") == Number(metric="latency", statistic="mean", value=27_550, resolution=1)
 
 
-def test_row_with_a_message_size_of_0_from_a_run_without_samples_is_broken() -> None:
+def test_run_without_samples_has_only_a_broken_row_with_message_size_0() -> None:
     log = read(LOGS / "csv-no-samples-pub.csv")
 
     assert log.broken == ["csv-no-samples-pub.csv:2: an impossible message size"]
     assert log.account.status == "empty"
 
 
-def test_decimal_commas_of_the_java_version_are_read_and_its_wrong_last_percentiles_are_impossible() -> None:
+def test_csv_of_the_java_version_has_decimal_commas_and_an_impossible_last_percentile() -> None:
     _, interval, summary = read(LOGS / "csv-java-pub.csv").records
 
     assert values(interval) == {"last": 96_000, "mean": 108_000, "std": 12_000, "min": 96_000, "max": 120_000}
@@ -114,7 +114,7 @@ def test_rows_saved_by_a_spreadsheet_keep_their_printed_resolution() -> None:
     assert summary.samples == 6_750_000
 
 
-def test_share_of_loss_truncated_to_0_by_a_spreadsheet_is_below_a_hundredth_of_a_percent() -> None:
+def test_loss_that_a_spreadsheet_truncated_to_0_is_below_a_hundredth_of_a_percent() -> None:
     text = (LOGS / "csv-saved-anew-sub.csv").read_text(encoding="utf-8").replace("180,0,0,,", "180,12,0,,")
 
     summary = read_text(text, "rti").records[1]
@@ -131,10 +131,10 @@ COUNTS = {"messages_received": 17_168_648, "messages_lost": 12, "message_rate": 
 @pytest.mark.parametrize(
     ("sample", "lost", "kept"),
     [
-        ("printer-3.1-csv-sub.csv", 2, {**COUNTS, "loss": 1e-4}),  # 24.
+        ("printer-3.1-csv-sub.csv", 2, {**COUNTS, "loss": 1e-4}),  # The row ends with "24.1".
         # Only the line end is missing: all decimals are complete.
         ("printer-3.1-csv-sub.csv", 1, {**COUNTS, "loss": 1e-4, "cpu_of_machine": 24.12}),
-        ("printer-3.1-csv-sub.csv", 11, COUNTS),  # 0.0
+        ("printer-3.1-csv-sub.csv", 11, COUNTS),  # The row ends with "0.0".
         ("csv-intervals-sub.csv", 2, {"messages_received": 300_000_000, "messages_lost": 0, "message_rate": 1_104_557, "goodput": 883.6e6}),
         ("csv-csharp-sub.csv", 2, {"messages_received": 930_000, "messages_lost": 70_000, "message_rate": 31_000, "goodput": 24.8e6, "loss": 0.07}),
         ("csv-saved-anew-sub.csv", 3, {"messages_received": 6_750_000, "messages_lost": 0, "message_rate": 225_000, "goodput": 180e6}),
@@ -198,7 +198,7 @@ def test_interval_truncated_in_its_maximum_keeps_its_other_values() -> None:
 
 
 @pytest.mark.parametrize("sign", [",8", ",", ""])
-def test_truncated_row_with_decimal_commas_keeps_the_cells_that_end_with_a_comma_and_a_blank(sign: str) -> None:
+def test_truncated_row_with_decimal_commas_keeps_its_complete_cells(sign: str) -> None:
     text = (LOGS / "csv-java-pub.csv").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex(",80")] + sign, "rti")
 
@@ -207,7 +207,7 @@ def test_truncated_row_with_decimal_commas_keeps_the_cells_that_end_with_a_comma
     assert log.broken == []
 
 
-def test_spreadsheet_latencies_are_refused_if_their_number_of_decimals_is_uncertain() -> None:
+def test_truncated_row_of_a_spreadsheet_is_broken_because_decimals_may_be_missing() -> None:
     head = (LOGS / "printer-4.3-fine-csv-pub.csv").read_text(encoding="utf-8").splitlines()[-2].partition(", Serialization")[0]
     row = "1024,27,16.9,18,62,19,61,61,61,61.2"
 
@@ -293,7 +293,7 @@ def test_json_interval_is_refused_if_its_minimum_is_above_the_minimum_of_the_int
     assert log.broken[0].startswith("text:20: the minimum grew or the maximum shrank")
 
 
-def test_json_that_begins_with_results_of_a_subscriber_and_ends_with_those_of_a_publisher_is_refused() -> None:
+def test_json_that_mixes_results_of_a_subscriber_and_of_a_publisher_is_refused() -> None:
     subscriber, publisher = ((LOGS / f"printer-4.2-json-{side}.txt").read_text() for side in ("sub", "pub"))
 
     log = read_text(subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :], "rti")
@@ -457,7 +457,7 @@ def test_web_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9
     assert (log.broken, log.format) == ([], "rti")
 
 
-def test_web_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_header_has_a_unit() -> None:
+def test_web_page_with_the_header_bytes_and_a_unit_in_each_header_is_read() -> None:
     log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
 
     assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
@@ -467,7 +467,7 @@ def test_web_page_is_read_if_its_column_of_sizes_has_the_header_bytes_and_each_h
     assert (log.records[0].conditions.keyed, log.broken) == (True, [])
 
 
-def test_web_page_with_one_row_per_line_is_read_with_the_conditions_stated_in_its_title() -> None:
+def test_web_page_with_one_row_per_line_has_the_conditions_of_its_title() -> None:
     log = read(LOGS / "page-micro-3.0.3.txt")
 
     memory, udp, throughput = log.records[:8], log.records[8:11], log.records[11:]
@@ -535,7 +535,7 @@ def test_doubled_percent_signs_in_the_headers_of_the_web_page_of_c_sharp_are_rea
     ]
 
 
-def test_csv_in_the_design_document_is_read_although_its_header_of_processor_time_lacks_brackets() -> None:
+def test_csv_of_the_design_document_is_read_although_its_header_cpu_lacks_brackets() -> None:
     head = "Length (Bytes), Ave (us), Std (us), Min (us), Max (us), 50% (us), 90% (us), 99% (us), 99.99% (us), 99.9999% (us), CPU %\n"
     log = read_text(head + ROW.removesuffix("\n") + ", 26.64\n")
 

@@ -21,7 +21,7 @@ COST = "Serialization/Deserialization: 0.343 us / 0.324 us / TOTAL: 0.667 us\n"
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
-    """Return the values of one metric, by statistic."""
+    """Return the values of one metric. The key is the statistic."""
     return {number.statistic: number.value for number in record.numbers if number.metric == metric}
 
 
@@ -123,7 +123,7 @@ def test_interval_with_a_larger_minimum_than_the_interval_before_is_broken() -> 
     ]
 
 
-def test_last_percentiles_of_the_java_version_are_impossible_if_they_equal_the_smallest_sample() -> None:
+def test_last_percentiles_of_the_java_version_are_impossible_if_they_equal_the_minimum() -> None:
     line = SUMMARY.format(64).replace("99.99%     61", "99.99%     18").replace("99.9999%     61", "99.9999%     18")
 
     record = read_text(line, "rti").records[0]

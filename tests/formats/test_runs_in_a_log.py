@@ -1,4 +1,4 @@
-"""Several runs in one log, to which a shell appended them with `>>`: a statement of one run does not apply to the other runs."""
+"""One log has several runs, because a shell appended them with `>>`. A statement of one run does not apply to the other runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOGS = Path(__file__).parent
 
 
 def conditions_by_line(path: Path) -> dict[int, tuple[str, ...]]:
-    """Return the conditions of each record in a dataset, by the line of the record."""
+    """Return the conditions of each record in a log. The key is the line of the record."""
     results = load_logs([path]).results
     rows = results[["line", *Conditions.__struct_fields__]].drop_duplicates("line")
     return {int(line): tuple(map(str, conditions)) for line, *conditions in rows.itertuples(index=False)}

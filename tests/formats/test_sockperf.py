@@ -108,7 +108,7 @@ def test_throughput_is_read_as_sent_data_in_units_of_2_to_the_power_of_20(
     assert log.unknown == []
 
 
-def test_message_size_is_the_recommended_size_if_the_log_prints_no_advice_to_change_the_size(changed: Changed) -> None:
+def test_message_size_is_the_recommended_1472_bytes_if_the_log_prints_no_advice(changed: Changed) -> None:
     note = "sockperf: \x1b[2;35mNOTE: test was performed, using msg-size=1400. For getting maximum throughput consider using --msg-size=1472\x1b[0m\n"
 
     log = changed("sockperf/throughput-udp.log", note, "")
@@ -118,7 +118,7 @@ def test_message_size_is_the_recommended_size_if_the_log_prints_no_advice_to_cha
     assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_requested_rate_sets_the_load_mode_paced_and_a_range_of_message_sizes_is_kept(changed: Changed) -> None:
+def test_rate_and_range_of_sizes_in_the_note_are_conditions_of_the_record(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records
@@ -139,7 +139,7 @@ def test_full_log_gives_a_summary_and_a_histogram_of_its_packets() -> None:
     assert log.unknown == []
 
 
-def test_load_mode_of_a_full_log_is_open_if_its_parameters_request_fewer_replies_than_messages() -> None:
+def test_load_mode_of_a_full_log_is_open_if_only_some_messages_request_a_reply() -> None:
     record = logged("full-log-under-load-rtt.csv").records[0]
 
     assert record.conditions == Conditions(
@@ -278,7 +278,7 @@ def test_mean_of_versions_before_3_6_is_read_from_the_name_avg_lat() -> None:
 
 
 def test_percentiles_of_versions_before_2_8_are_read() -> None:
-    """The layout is from the source code of sockperf 2.5, the figures are invented. Names of percentiles have two decimals; 95 and 99.5 exist."""
+    """The layout is from the source code of sockperf 2.5, with the percentiles 95.00 and 99.50. The figures are invented."""
     names = ("99.99", "99.90", "99.50", "99.00", "95.00", "90.00", "75.00", "50.00", "25.00")
     text = (
         "sockperf: [Total Run] RunTime=1.000 sec; SentMessages=20100; ReceivedMessages=20100\n"

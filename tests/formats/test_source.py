@@ -229,7 +229,7 @@ def test_only_a_few_megabytes_of_unknown_lines_are_kept_in_memory() -> None:
 
 
 def quoted(log: str, above: str = "") -> list[str]:
-    """Return the texts of the lines that formats get."""
+    """Return the text of each line as formats get it."""
     return [line.text for line in LogText(io.BytesIO((above + log).encode())).lines()]
 
 

@@ -22,7 +22,7 @@ MACHINE, NAMED, ALSO, COUNTED = (
     "says how much was measured, which is counted",
 )
 CLOCK = "the step of the tool's clock, by which numbers are marked"
-#: Facts that are only environment, by format: a pattern of their keys, and the reason.
+#: For each format, the facts that are only environment. Each key is a pattern for the keys of facts. Each value is the reason.
 ENVIRONMENT: dict[str, dict[str, str]] = {
     "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
     "emqtt_bench": {"emqtt_.*": COUNTED},
@@ -84,7 +84,7 @@ def test_sample_logs_with_different_options_have_different_conditions(name: str)
     for (path, old), (other, new) in combinations(runs(name), 2):
         options = {key for key in {*old.environment, *new.environment} if why_environment(name, key) is ALSO}
         differ = {key for key in options & {*old.environment} & {*new.environment} if old.environment[key] != new.environment[key]}
-        if differ and "rti_data_size" not in differ and "lite_datalen" not in differ:  # Left out: the message size, which each record states.
+        if differ and "rti_data_size" not in differ and "lite_datalen" not in differ:  # The message size is no condition of a run.
             assert (old.conditions, old.system) != (new.conditions, new.system) or name == "sockperf", (path, other, differ)
             if name == "sockperf":  # In sockperf, parameters apply to the records of one test and not to the log.
                 assert read(HERE / name / path, name).records[0].conditions != read(HERE / name / other, name).records[0].conditions

@@ -12,10 +12,10 @@ from tacholog.formats.testing.properties import FormatUnderTest, check_states, f
 
 HERE = Path(__file__).parent
 LOG = HERE / "rti/cell-missing.txt"
-SEED = 19  # This seed moves the line with the reliability of one table to another table. The format cannot notice this: it needs an allowance.
+SEED = 19  # With this seed, the reliability of one table moves to another table. The format cannot notice this, so it needs an allowance.
 
 
-def test_failure_message_states_the_fault_and_its_lines_and_the_change_of_the_log() -> None:
+def test_failure_message_states_the_fault_its_lines_and_how_the_log_was_changed() -> None:
     subject = FormatUnderTest("rti", [LOG.read_bytes()], [b"another log\n"], Allowances(), ())
 
     with pytest.raises(AssertionError) as failed:
@@ -29,8 +29,8 @@ def test_failure_message_states_the_fault_and_its_lines_and_the_change_of_the_lo
     assert failed.value.__notes__[0].startswith(f"The change: lines torn, seed {SEED}\nThe log was:\n")
 
 
-def test_failure_message_names_the_weakest_allowance_with_which_the_log_would_pass() -> None:
-    log, seed = (HERE / "ecal/latency-5.3.log").read_bytes(), 8  # The change gives a block the times of the next block.
+def test_failure_message_names_the_smallest_allowance_with_which_the_log_would_pass() -> None:
+    log, seed = (HERE / "ecal/latency-5.3.log").read_bytes(), 8  # With this seed, a block gets the times of the next block.
 
     def check(distance: Distance) -> None:
         FormatUnderTest("ecal", [log], [], Allowances(may_lack_size=True, moved=distance), ()).check_moved("torn", seed)

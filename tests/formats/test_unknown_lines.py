@@ -1,4 +1,4 @@
-"""Usual changes of a log do not change its numbers: foreign lines between its lines, and blanks that editors add, remove, or replace by tabs.
+"""Usual changes of a log change no number. These changes are foreign lines, and blanks that an editor adds, removes or replaces by tabs.
 
 Each sample log of each format is changed at a number of positions and read again. The numbers must be equal to the numbers of the unchanged log.
 """
@@ -18,7 +18,7 @@ from tacholog.formats.registry import formats
 
 HERE = Path(__file__).parent
 PLACES = 12  # The number of positions in each sample. In shorter samples, each line is a position.
-DOCUMENTS = ("page", "cell-missing", "perf-sample")  # Published pages: each line is a cell, or text is in columns.
+DOCUMENTS = ("page", "cell-missing", "perf-sample")  # These samples are published pages. Each line is a cell, or the text is in columns.
 STRANGE = ("a line that no tool of ours prints", "warning: something happened (3 of 12)", "user@host:~$ ls")
 SAMPLES = [
     pytest.param(name, path, id=f"{name}/{path.name}")
@@ -61,7 +61,7 @@ def test_unknown_line_changes_no_number(name: str, path: Path, tmp_path: Path) -
         pytest.skip("a document, not a log: a line between its cells may be a cell")
     lines = text_of(path).splitlines(keepends=True)
     original = numbers(read(path, name))
-    is_cut = bool(lines) and not lines[-1].endswith("\n")  # A sample that ends within a line.
+    is_cut = bool(lines) and not lines[-1].endswith("\n")  # The sample ends within a line.
     for number, position in enumerate(candidate for candidate in positions(lines) if candidate < len(lines) or not is_cut):
         strange = STRANGE[number % len(STRANGE)]
         log = read_changed("".join([*lines[:position], f"{strange}\n", *lines[position:]]), name, tmp_path)
@@ -84,14 +84,14 @@ def test_blanks_at_line_ends_change_no_number(name: str, path: Path, change: str
 
 
 @pytest.mark.parametrize(("name", "path"), [sample for sample in SAMPLES if sample.values[0] in ("ddsperf", "iceperf", "sockperf")])
-def test_additional_blank_lines_change_no_number_except_in_formats_whose_results_end_with_one(name: str, path: Path, tmp_path: Path) -> None:
+def test_additional_blank_lines_change_no_number_if_a_blank_line_ends_no_result(name: str, path: Path, tmp_path: Path) -> None:
     log = read_changed(text_of(path).replace("\n", "\n\n"), None, tmp_path)
 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_tabs_instead_of_blanks_change_no_number_or_the_message_names_the_tabs(name: str, path: Path, tmp_path: Path) -> None:
+def test_tabs_instead_of_blanks_change_no_number_or_are_named_in_a_message(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):
         pytest.skip("a document, not a log: text in columns")
     for changed in (re.sub(r" {2,}", "\t", text_of(path)), with_tabs(text_of(path))):

@@ -50,7 +50,7 @@ def test_block_is_read_even_if_it_states_the_elapsed_time_before_its_results() -
 
 
 def test_rates_that_contradict_each_other_are_broken() -> None:
-    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # As if a 32-bit integer of the tool had overflowed.
+    log = read_text(THROUGHPUT.replace("1470.132", "12.345"))  # The tool prints such a rate if a 32-bit integer overflows.
 
     assert [problem.reason for problem in log.problems] == ["the rates in msg/s and in Mb/s contradict each other"]
 
@@ -76,12 +76,12 @@ def test_megabit_of_nng_is_2_to_the_power_of_20_bits() -> None:
     assert rate == Number(metric="message_rate", statistic="mean", value=268817, resolution=1, line=4)
 
 
-def test_mean_latency_of_nng_has_the_resolution_of_one_millisecond_divided_by_the_half_round_trips() -> None:
+def test_resolution_of_an_nng_mean_is_one_millisecond_divided_by_its_half_round_trips() -> None:
     (record,) = read(LOGS / "nng-2.0-remote-lat.log").records
 
     assert record.numbers == (
         Number(metric="latency", statistic="mean", value=56400, resolution=100, line=4),
-    )  # 1 ms divided by 10000 half round trips.
+    )  # The resolution is 1 ms divided by 10000 half round trips.
 
 
 def test_records_have_the_numbers_printed_in_the_logs() -> None:
@@ -92,14 +92,14 @@ def test_records_have_the_numbers_printed_in_the_logs() -> None:
 
 
 def test_latency_is_read_if_its_unit_is_written_with_the_greek_letter_mu() -> None:
-    # From the README of CZTop's performance tests.
+    # This text is from the README of CZTop's performance tests.
     text = "message size: 1000 [B]\nroundtrip count: 10000\nelapsed time: 0.805 [s]\naverage latency: 40.254 [\u03bcs]\n"
 
     assert [number.value for record in read_text(text).records for number in record.numbers] == [40254]
 
 
 def test_megabit_is_10_to_the_power_of_6_bits_if_the_two_printed_rates_show_this() -> None:
-    # From the README of a port of nng's tests.
+    # This text is from the README of a port of nng's tests.
     text = "message size: 1000 [B]\nmessage count: 10000000\nthroughput: 911578 [msg/s]\nthroughput: 7292.624 [Mb/s]\n"
     (record,) = read_text(text).records
     goodput = record.number("goodput", "mean")

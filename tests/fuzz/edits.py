@@ -1,4 +1,4 @@
-"""A folder of runs with the settings of its site, and edits as users make them: each edit is a function that returns its description."""
+"""A folder of runs with the settings of its site, and edits of it. Each edit is a function: it makes a change as a user would, and describes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAMPLES = [path for path in SAMPLE_LOGS if path.suffix in {".log", ".csv", ".jso
 
 
 class Snapshot(NamedTuple):
-    """The former state of a root: a copy of its runs, and its settings."""
+    """A saved state of a `Root`: a copy of its runs, and its settings."""
 
     data: Path
     settings: dict[str, Any]
@@ -35,7 +35,7 @@ class Root:
     """A folder of runs, the settings of its site and its pseudonym key. ``dice`` is the random generator that chooses the changes of an edit."""
 
     def __init__(self, folder: Path, dice: random.Random) -> None:
-        """Make a few runs, and two releases with two runs each, so that there are pages on changes."""
+        """Copy two releases with two runs each, so that the site has pages on changes."""
         self.folder, self.data = folder, folder / "data"
         self.dice = dice
         self.settings: dict[str, Any] = {}
@@ -59,12 +59,12 @@ class Root:
         return self._numbers
 
     def free(self) -> Path:
-        """Return a new path for a run: near other runs, or with the name of a page or of a person."""
+        """Return a new path for a run. The path may be near other runs, or have the name of a page or of a person."""
         above = self.dice.choice(["a", "b", "rti", "own/x", "Z", "deep/er/x"])
         return self.data / above / f"{self.dice.choice(['r', 'run', 'R', 'index', 'zoe', ''])}{self.number()}"
 
     def name(self, path: Path) -> str:
-        """Return the path as it is printed in descriptions."""
+        """Return the path relative to the folder of the root, for descriptions."""
         return path.relative_to(self.folder).as_posix()
 
     def site_toml(self) -> Path:
@@ -139,7 +139,7 @@ def manifest_varied(root: Root) -> str:
 
 
 def conditions_changed(root: Root) -> str:
-    """State other conditions. Conditions are stored with the cached numbers of a log, even if the log does not contain these conditions."""
+    """Change the conditions in a manifest. The cache keeps these conditions with the numbers of the log, even if the log does not state them."""
     run = root.dice.choice(root.runs())
     return _state(root, run, {"conditions": _another(root.dice, STATED["conditions"], _stated(run).get("conditions"))})
 
@@ -163,7 +163,7 @@ def manifest_broken(root: Root) -> str:
 
 
 def log_edited(root: Root) -> str:
-    """Change a digit of a log. Its size does not change, its time usually not, and sometimes the checksum in the manifest is not updated."""
+    """Change a digit of a log. The size stays the same, and usually the time too. Sometimes the manifest keeps the old checksum."""
     log = _log(root)
     content = log.read_bytes() if log else b""
     digits = [at for at, byte in enumerate(content) if chr(byte).isdecimal() and byte < 128]

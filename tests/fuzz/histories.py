@@ -29,8 +29,8 @@ from tacholog.store.cache import VARIABLE
 FOLDER = Path(__file__).parent.parent.parent / "build/fuzz/histories"
 CHECK = "check"
 BUILDS = 8
-#: The seeds of the tests. In this order, the edits change: a host file and the path of a run; a log (but not its size and time) and conditions;
-#: the pseudonym key, manifests and the settings of privacy; a setting and all paths.
+#: The seeds of the tests. The first seed edits a host file and the path of a run. The second edits a log (but not its size and time) and conditions.
+#: The third edits the pseudonym key, manifests and the settings of privacy. The fourth edits a setting and all paths.
 CHECKED = (57, 161, 184, 323)
 CHECKED_BUILDS = 4
 AGAIN = 0.3  # The share of builds that are repeated.
@@ -72,7 +72,7 @@ class Side(NamedTuple):
         return self.folder / ".site-build"
 
     def run(self, root: Root, *words: str | Path, writes: Path, ahead_s: int = 0) -> Outcome:
-        """Run a command on the files of the side. ``ahead_s`` makes files look older, because files that were just written are always read again."""
+        """Run a command on the files of this side. ``ahead_s`` makes files look older, because new files are always read again."""
         variables = {VARIABLE: str(self.cache), "TACHOLOG_PLOTLY": "full", CLOCK_AHEAD_S: str(ahead_s)} | root.key
         done = run_tacholog_text(*words, cwd=root.folder, environment=variables)
         printed = (done.stdout + done.stderr).replace(str(self.folder), "SIDE")
@@ -140,7 +140,7 @@ def _written(folder: Path) -> dict[str, int]:
 
 
 def _content(folder: Path) -> dict[str, bytes]:
-    """Return the files and folders in a folder. Names of folders can be names of systems."""
+    """Return the content of each file in a folder. Subfolders have empty content. They are included, because their names can be names of systems."""
     found = (path for path in folder.rglob("*") if path.name not in NOT_COMPARED)
     return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
@@ -171,7 +171,7 @@ def _dice(seed: int, when: object) -> random.Random:
 
 
 def _tell(seed: int, builds: int) -> bool:
-    """Run a history, print its result, and return whether there was no difference."""
+    """Run a history and print its result. Return whether no difference was found."""
     folder = FOLDER / str(seed)
     shutil.rmtree(folder, ignore_errors=True)
     history = run_history(seed, builds, folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Values that differ only in capitals or punctuation, names of pages, values whose sorted order is not numeric, and private values.
+# Some values differ only in capitals or punctuation, are names of pages, or are private. If sorted as texts, the releases are not in numeric order.
 SYSTEMS = ("RTI Connext DDS", "rti connext dds", "Zed", "zed", "ZED", "Ünï", "Sockets", "A b", "a-b", "Foo #2", "index", "logs", "hosts")
 RELEASES = ("1.0", "1.1", "1.2", "1.10", "2.0-rc1", "2.0", "V1.0", "v1.0")
 HOSTS = ("desk", "lab-7", "vm", "alpha", "Desk", "host-98223e", "host-a2b38a")  # The last two hosts are the hosts of the released runs.

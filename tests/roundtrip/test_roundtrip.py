@@ -33,10 +33,10 @@ TESTS = {
 
 @functools.cache
 def transports() -> list[str]:
-    """Return three transports of Tacholog. In the nightly run, return all transports of which one command can run both sides.
+    """Return three transports of Tacholog. In the nightly run, return each transport of Tacholog if one command can run both of its sides.
 
-    bench/tests tests the middleware. The form of a log does not depend on the library, and a library that loses messages on a busy machine would end
-    such a short run.
+    Transports of middleware are tested in bench/tests, and not here: the form of a log does not depend on the transport. On a busy machine, some
+    libraries lose messages, and this would end such a short run.
     """
     if not NIGHTLY or PERFTEST is None:
         return ["shm", "mock", "udp"]
@@ -47,14 +47,14 @@ def transports() -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test with the fixture ``transport`` for each transport."""
+    """Run each test that uses the fixture ``transport`` once for each transport."""
     if "transport" in metafunc.fixturenames:
         metafunc.parametrize("transport", transports())
 
 
 @pytest.fixture
 def run(perftest: Path, tmp_path: Path) -> Callable[..., Log]:
-    """A function that runs perftest briefly with these options, and reads the log."""
+    """Return a function that runs perftest briefly with the given options, and returns the log."""
 
     def log_of(*options: str) -> Log:
         path = tmp_path / "native.log"
@@ -67,7 +67,7 @@ def run(perftest: Path, tmp_path: Path) -> Callable[..., Log]:
 
 
 def summaries(log: Log) -> list[Record]:
-    """Return the summary records of messages, without those of processor time."""
+    """Return the summary records of messages. Summary records of processor time are left out."""
     return [record for record in log.records if record.scope == "summary" and record.number("cpu_per_message", "mean") is None]
 
 
