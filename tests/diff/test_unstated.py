@@ -76,7 +76,7 @@ def test_network_card_must_be_known_if_the_transport_reaches_over_a_network(tran
     assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
 
 
-def test_condition_that_iperf3_does_not_state_is_named_with_the_key_to_state_this_condition(tmp_path: Path) -> None:
+def test_report_names_the_key_for_a_condition_that_iperf3_does_not_state(tmp_path: Path) -> None:
     said = CliRunner().invoke(diff, [*eight_pairs(tmp_path), "--only", "unreplicated_same"])
 
     assert (
@@ -123,7 +123,7 @@ def test_number_of_lost_messages_without_a_share_counts_as_a_statement_of_loss(c
 
 @pytest.fixture(scope="module")
 def latency_alone(checkout: Path) -> Comparison:
-    """Return the comparison of two releases of the checkout by latency."""
+    """Return a comparison of the latencies of the releases 0.1.0 and 0.2.0."""
     data = load([checkout / "data"])
     return compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy(metrics=("latency",)))
 
@@ -149,7 +149,8 @@ def test_inconclusive_row_with_an_interval_above_one_explains_this_interval(comp
     old = np.full((40, 12), 10_000.0)
     new = old * (1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12))
     new[0] = old[0] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
-    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))  # Significant, but perhaps below the threshold.
+    # The change is significant, but may be smaller than the threshold.
+    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))
 
     report = compared(old, new)
     significant = next(row for row in report.rows if row.key.payload_bytes == 32)

@@ -1,4 +1,4 @@
-"""A small data folder made of lines that real tools printed. The site is built from it once for all tests of this folder."""
+"""A small data folder made of lines that real tools printed. The site of this data is built once for all tests of this folder."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_labels_are_shown_with_known_names_replaced() -> None:
     assert published_text('{"plugin": "flannel-é"}', "labels", "open", Redactor(names)) == '{"plugin": "flannel-é"}'
 
 
-def test_two_values_of_a_label_still_differ_after_the_names_in_the_values_were_replaced() -> None:
+def test_values_of_a_label_stay_different_after_names_in_the_values_were_replaced() -> None:
     names = KnownNames(Privacy(), {})
 
     shown = [published_text(json.dumps({"by": f"user={user}"}), "labels", "open", Redactor(names)) for user in ("quentin", "trudy", "quentin")]
@@ -179,7 +179,7 @@ def test_no_entry_of_an_open_table_is_lost_if_two_masked_keys_are_equal() -> Non
 def test_options_that_differ_only_in_masked_text_still_differ_after_masking() -> None:
     texts = ['{"mode": "zanzibar"}', '{"mode": "Zanzibar"}', '{"acmekey": 1, "zanzibar": 2}', '{"zanzibar": 2}', '{"zanzibar": 2, "variant": 1}']
 
-    site = redactor()  # One redactor for all texts, because a site numbers its masked texts together.
+    site = redactor()  # A site also has only one redactor: it gives each masked text a number.
     shown = [published_text(text, "options", "open", site) for text in texts]
 
     assert len(set(shown)) == len(texts)
@@ -234,7 +234,7 @@ def test_line_of_the_native_log_keeps_its_first_word(log: Path) -> None:
     assert [native_line(line, of_site).partition(" ")[0] for line in lines] == [line.partition(" ")[0] for line in lines]
 
 
-def test_unknown_settings_are_masked_and_still_differ() -> None:
+def test_values_of_an_unknown_setting_are_masked_and_stay_different() -> None:
     known = '{"congestion": "reno", "sockets": "push-pull"}'
     of_site = redactor()
     one, other = (published_text(f'{{"acmekey": "{value}"}}', "settings", "open", of_site) for value in ("acmevalue", "acmeother"))

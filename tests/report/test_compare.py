@@ -76,7 +76,7 @@ def test_ids_of_series_stay_the_same_when_other_series_are_added(offered: dict[s
     assert all(re.fullmatch("[0-9a-f]{8}", name) for name in ids)
 
 
-def test_page_without_scripts_has_a_separate_table_for_each_machine_and_definition(page: Reader, site: Path) -> None:
+def test_page_without_scripts_has_one_table_for_each_machine_and_each_definition(page: Reader, site: Path) -> None:
     html = (site / "compare.html").read_text()
     static = html[html.index('class="tl-static"') :]
 

@@ -105,7 +105,7 @@ def test_transport_under_a_smaller_load_is_not_ranked_as_the_fastest(load: dict[
     assert best(under(heavy, **load), under(light, **{"publishers": 1, "subscribers": 1, **load})) == ["b"]
 
 
-def test_transports_at_the_same_share_of_their_highest_rates_share_a_table_and_rows_state_the_rate() -> None:
+def test_transports_with_equal_load_shares_are_in_one_table_and_each_row_states_its_rate() -> None:
     half = {"load_mode": "open", "load_share": 0.5}
     members = (under(one("a", *SIX), offered_rate_per_s=27_000.0, **half), under(one("b", 900.0), offered_rate_per_s=930.0, **half))
 
@@ -176,7 +176,7 @@ def test_best_polling_transport_and_best_sleeping_transport_are_highlighted_sepa
     assert html.count('class="tl-best"') == 4
 
 
-def test_rows_beyond_the_limit_of_a_page_move_to_another_page_and_have_no_highlighted_best(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_beyond_the_limit_of_a_page_are_on_another_page_without_a_highlighted_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.render.tables.side_by_side._MOST_CELLS", 2)
     folded: list[tuple[str, str]] = []
 
@@ -340,7 +340,7 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
     ("runs_of_64", "runs_of_1400", "words"),
     [(3, 3, "(medians of 3 runs)"), (3, 2, "(medians of 3 and 2 runs)"), (1, 3, "(medians of 1 and 3 runs)"), (1, 1, None)],
 )
-def test_sentence_with_a_number_counts_only_the_runs_of_this_number(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
+def test_sentence_about_a_size_counts_only_the_runs_that_measured_this_size(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
     small, large = one("udp", *SIX[:runs_of_64]).series.results, one("udp", *SIX[:runs_of_1400]).series.results
     others = [
         msgspec.structs.replace(result, payload_bytes=1400, run=msgspec.structs.replace(result.run, run=f"large/{result.run.run}"))
@@ -437,7 +437,7 @@ def test_overview_shows_only_the_newest_release_of_a_transport() -> None:
 
 
 def run(result: ResultRow, version: str, start_time: str) -> RunRow:
-    """Return the run of the result, with another version and time."""
+    """Return a copy of the run of this result. The copy has this version and this start time."""
     return msgspec.structs.replace(result.run, system_version=version, start_time=start_time)
 
 
@@ -470,7 +470,7 @@ def test_later_campaign_with_fewer_sizes_does_not_hide_the_earlier_campaign() ->
     assert ">600\u00a0ns</" in overview_of([full, later])
 
 
-def test_table_of_systems_and_its_header_mark_a_system_that_has_only_rates_with_high_loss(tmp_path: Path) -> None:
+def test_table_of_systems_marks_a_system_with_high_loss_at_each_size(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
@@ -499,7 +499,9 @@ def test_rate_with_high_loss_is_not_the_highest_if_another_series_has_low_loss(t
     ("release", "named"),
     [("5.2", "5.2 (version 6.0.0)"), ("6.0.0", "6.0.0"), ("connext-6.0.0", "connext-6.0.0"), ("6.0.0.1", "6.0.0.1 (version 6.0.0)")],
 )
-def test_best_number_states_the_release_and_a_version_that_is_not_part_of_the_release_name(tmp_path: Path, release: str, named: str) -> None:
+def test_best_number_states_its_release_and_also_its_version_if_the_release_does_not_contain_the_version(
+    tmp_path: Path, release: str, named: str
+) -> None:
     log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # This log states Connext 6.0.0.
     add_run(tmp_path, "own", log, msgspec.structs.replace(rti("UDPv4 & SHMEM", published=False), release=release))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4 & SHMEM", "rti/udpv4"]]), Links("logs")))
@@ -575,7 +577,7 @@ def test_goodput_of_a_receiver_is_used_if_the_sender_states_no_goodput() -> None
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 
-def test_old_zero_copy_that_copied_is_not_ranked_if_the_newest_release_hands_over_references() -> None:
+def test_release_that_copied_bytes_is_not_ranked_if_the_newest_release_hands_over_references() -> None:
     copied, handed_over, copies = zero_copy("5.11", 9000.0), zero_copy("5.12", 5.0, "reference_only"), one("copies", 8.0)
     results = [*copied, *handed_over, *copies.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
@@ -592,7 +594,7 @@ def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
     return [msgspec.structs.replace(result, run=run)]
 
 
-def test_published_table_is_replaced_by_the_next_release_but_not_by_a_table_of_the_same_release() -> None:
+def test_newer_release_replaces_a_published_table_but_another_table_of_the_same_release_does_not() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
     assert newest_release([old, first, second]) == [first, second]

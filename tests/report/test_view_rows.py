@@ -1,4 +1,4 @@
-"""The rows of a view, which are made from whole columns, and the digests that show whether a run changed."""
+"""The rows of a view: the types of their fields, values that several rows share, and histograms."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _SCALES = {
 
 
 class Numeral(NamedTuple):
-    """A number on a page: the text with its bound and unit, its link, the classes of its elements, and the text around it."""
+    """A number on a page, with its bound and unit, its link, the classes of the elements around it, and the text around it."""
 
     page: str
     bound: str
@@ -108,7 +108,7 @@ class _Reader(HTMLParser):
 
 
 def numerals(site: Path) -> Iterator[Numeral]:
-    """Yield each number in the sentences and tables of all pages except log pages, and of the scripts of these pages."""
+    """Yield each number in the sentences and tables of a site. Scripts of pages are read too; log pages are not."""
     for file in sorted(site.rglob("*.html")):
         page = file.relative_to(site).with_suffix("").as_posix()
         if not page.startswith(("logs/", "raw/", "_static/", "downloads/")) and page not in _PROSE:
@@ -150,7 +150,7 @@ def sizes_shown(metric: str, unit: str) -> list[float]:
 
 
 def says(line: str, shown: Numeral, metric: str) -> bool:
-    """Whether the line has a numeral that equals the number after conversion to the shown unit and rounding."""
+    """Return whether the line contains the shown number. Each number of the line is first converted to the shown unit and rounded."""
     scales = _SCALES.get(METRICS[metric].unit, (1.0,))
     for printed in _PRINTED.findall(line):
         value = float(printed.replace(",", ""))
@@ -162,7 +162,7 @@ def says(line: str, shown: Numeral, metric: str) -> bool:
 
 
 def _worked_out(line: str, metric: str) -> list[float]:
-    """Return the values of metrics that are quotients of numbers in the line."""
+    """Return the values of a metric that the line does not print but that can be computed from its numbers."""
     if metric == "loss":
         return _shares(line)
     counts = dict(re.findall(r"(messages|sides_ns|companion_ns)=(\d+)", line)) if metric == "cpu_per_message" else {}
@@ -177,9 +177,9 @@ def _shares(line: str) -> list[float]:
 
 
 class Walk(NamedTuple):
-    """How many numbers link to a line, how many name their statistic, and which are wrong.
+    """The result of checking all numbers of a site: how many link to a line, how many name their statistic, and which are wrong.
 
-    A number is wrong if it has no link and no statistic, or if its line does not contain it.
+    A number is wrong if it has neither a link nor a statistic, or if it is not in the line of its link.
     """
 
     linked: int
