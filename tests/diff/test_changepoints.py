@@ -112,7 +112,7 @@ def test_two_outlying_releases_are_steps() -> None:
     assert [(one.kind, one.first) for one in sorted(page(4, level), key=lambda one: one.first) if one.history == 0] == [("step", 15), ("step", 17)]
 
 
-def test_drift_until_the_newest_release_is_detected_as_a_drift_and_not_as_an_outlier() -> None:
+def test_drift_until_the_newest_release_is_called_a_drift_and_not_an_outlier() -> None:
     found = [one for one in page(4, np.linspace(0, 0.05 * (RELEASES - 1), RELEASES)) if one.history == 0]
 
     assert [(one.kind, one.first, one.last) for one in found] == [("drift", 0, RELEASES - 1)]
@@ -178,7 +178,7 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
     [
         (None, None, "release or host"),
         (False, (-0.01, 0.02), "release"),
-        (False, (-0.1, 0.1), "release or host"),  # The controls may have missed a change of this size.
+        (False, (-0.1, 0.1), "release or host"),  # The interval of the controls is wide: the host may have changed as much.
         (True, (-0.1, 0.1), "host"),
         (True, (-0.01, 0.02), "release or host"),  # The step is larger than the change of the host.
         (True, (None, None), "host"),

@@ -446,7 +446,7 @@ def test_message_about_a_copied_raw_log_names_the_path_of_the_first_log(tmp_path
     assert f"{old}/b.log: copied: the same bytes as {old}/a.log: a copy is no second measurement" in done.stderr
 
 
-def test_compressed_log_with_the_text_of_another_log_is_a_copy(tmp_path: Path) -> None:
+def test_compressed_log_with_the_same_text_as_another_log_is_called_a_copy(tmp_path: Path) -> None:
     old, new = bare(tmp_path / "old"), bare(tmp_path / "new")
     (old / "b.log").unlink()
     (old / "b.log.gz").write_bytes(gzip.compress((old / "a.log").read_bytes()))

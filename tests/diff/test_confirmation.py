@@ -53,10 +53,10 @@ class Shares(NamedTuple):
     """Shares of simulated reports.
 
     Attributes:
-        first: reports that call the first row worse in the first look.
-        confirmed: reports that call the first row worse after confirmation.
-        first_false: reports that call another row worse or better in the first look.
-        confirmed_false: reports that call another row worse or better after confirmation.
+        first: the share of reports of the first pairs that call the first row worse.
+        confirmed: the share of reports with new pairs that call the first row worse.
+        first_false: the share of reports of the first pairs that call another row worse or better.
+        confirmed_false: the share of reports with new pairs that call another row worse or better.
     """
 
     first: float

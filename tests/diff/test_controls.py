@@ -59,7 +59,7 @@ class Host(NamedTuple):
 
 
 def report_of(host: Host, seed: int, *, lone: float = 0.0, controls: int = CONTROLS, pairs: int = PAIRS, **said: Any) -> Comparison:  # noqa: ANN401
-    """Return a report of 40 rows with noise of 2 %. The host was slower for the new side."""
+    """Compare two sides with 40 rows and 2 % noise. The runs of the new side are slower because of the host."""
     generator = np.random.default_rng(seed)
     old, new = iid(generator, (2, ROWS + controls, pairs))
     effect = np.log1p(host.percent / 100) + host.varies * generator.standard_normal((ROWS + controls, 1))
@@ -262,7 +262,7 @@ def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
 
 
 def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS, noise: Noise = iid) -> Comparison:
-    """Return a report of two blocks; the host was slower during the second block."""
+    """Compare two blocks of runs. All rows of the second block are slower because of the host."""
     generator = np.random.default_rng(seed)
     values = noise(generator, (2, 1 + controls, runs))
     values[1] += np.log1p(host.percent / 100) + host.varies * generator.standard_normal((1 + controls, 1))
@@ -348,7 +348,7 @@ def test_control_with_a_missing_run_does_not_exclude_the_other_controls() -> Non
 
     report = compare(sides[0], msgspec_replace(sides[1], sides[1].runs, results[~lost].reset_index(drop=True)), Policy(), everything=False)
 
-    assert (moved(report).p or 1) < 0.01  # The other eleven controls have all their runs, so their mean is tested.
+    assert (moved(report).p or 1) < 0.01  # One control lacks a run. The mean of the other eleven controls is tested.
 
 
 def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure: Figure) -> None:

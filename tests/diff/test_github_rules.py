@@ -63,7 +63,7 @@ class Text(HTMLParser):
 
 
 def shown(markdown: str) -> Text:
-    """Return the HTML that GitHub makes from Markdown, before it searches for mentions and links."""
+    """Return the elements and the text of the HTML that GitHub makes from Markdown. Mentions and links are not yet in it."""
     try:
         cmark = importlib.import_module("cmarkgfm.cmark")
     except ImportError:

@@ -229,7 +229,7 @@ def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
         yield bursts[0], bursts[1]
 
 
-def test_bursts_of_loss_of_one_build_cause_false_alarms_in_at_most_5_percent_of_reports(
+def test_reports_on_one_build_with_bursts_of_loss_have_at_most_5_percent_false_verdicts(
     lost: Callable[..., Comparison], figure: Callable[[str, str], None]
 ) -> None:
     reports = [lost(*sides) for sides in simulated(0.0)]

@@ -99,7 +99,7 @@ def test_each_kind_of_comparison_names_a_condition_that_is_not_stated_with_the_s
     assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
 
 
-def test_only_rankings_refuse_logs_that_state_no_placement(side: Side) -> None:
+def test_unstated_placement_is_refused_by_a_ranking_only(side: Side) -> None:
     shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW, placement="siblings"))
 
     assert {name for name, output in shown.items() if "placement: " in output} == {"ranking"}

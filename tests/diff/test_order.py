@@ -24,7 +24,7 @@ TURNS = "ONNO" * 4
 
 
 def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 0.0, seed: int = 0) -> Comparison:
-    """Compare sessions of three runs each, of the old side (O) or the new side (N). The machine is slower by ``slower`` from the middle on."""
+    """Compare sessions of three runs. ``order`` has O for an old and N for a new session. The second half of all sessions is slower by ``slower``."""
     generator = np.random.default_rng(seed)
     sides = []
     for letter in "ON":

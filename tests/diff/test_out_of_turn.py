@@ -38,7 +38,7 @@ def two_days(
     timed: bool = True,
     **stated: Any,  # noqa: ANN401 - any column
 ) -> Comparison:
-    """Compare two blocks of runs, one after the other. ``stated`` are columns of the results or the runs."""
+    """Compare two sides that were not interleaved: all new runs follow all old runs. ``stated`` has values for other columns."""
     days = (0, 1000)
     sides = [make_side(values, range(day, day + values.shape[1]) if timed else None, **stated) for values, day in zip((old, new), days, strict=True)]
     return compare(sides[0], sides[1], Policy(), ("1.0", "1.1"), measured=measured, band_roots=band_roots)

@@ -40,7 +40,7 @@ def test_rows_are_sorted_from_better_to_worse_and_each_verdict_has_its_own_symbo
     assert len({*shapes.values()}) == 3
 
 
-def test_lower_rate_is_worse_and_drawn_upwards_like_a_higher_latency(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_lower_rate_is_worse_and_is_drawn_high_in_the_plot_like_a_higher_latency(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[0.5], [1.0], [1.0], [1.0]]), metric="goodput", statistic="mean", test="throughput")
 
     last = signs(str(picture(report)))[-1]
@@ -143,7 +143,7 @@ def test_condition_that_differs_or_is_not_stated_is_named_as_the_reason(
     assert apart_words(compare(old, new, Policy())).endswith(f": 4 {words}")
 
 
-def test_largest_changes_are_chosen_from_changes_that_a_significance_test_shows(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_largest_changes_are_rows_whose_change_was_tested_and_is_significant(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.2], [0.5], [1.0], [1.4]]))
 
     assert [(one.verdict, one.words) for one in moved_most(report, most=2)] == [("better", "50 % better"), ("worse", "42 % worse")]

@@ -56,7 +56,7 @@ CASES = (
 
 
 class Found(NamedTuple):
-    """The share of changed rows that are called worse, and the share of reports that call any other row better or worse."""
+    """The share of changed rows that are called worse, and the share of reports that call an unchanged row better or worse."""
 
     changed: float
     false: float
@@ -86,7 +86,7 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository, without rows that lack a pair because its run was too short."""
+    """Read the pairs of a campaign of this repository. A row is left out if one of its pairs is missing, because a run was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
     differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
@@ -114,7 +114,7 @@ def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed
 
 
 def swapped(campaign: Measured, reports: int, seed: int) -> float:
-    """Return the share of reports with a false row if the sides of real pairs are swapped at random, so that all differences are due to chance."""
+    """Return the share of reports with a better or worse row. The sides of real pairs are swapped at random, so all differences are chance."""
     generator = np.random.default_rng(seed)
     pairs = campaign.differences.shape[1]
     made = campaign.differences * generator.choice([-1.0, 1.0], (reports, 1, pairs))
@@ -316,7 +316,7 @@ def test_plan_and_comparison_state_the_same_smallest_detectable_change(compared:
 
 
 def at_the_detectable_change(pairs: int, rows: int, sd: float, reports: int) -> float:
-    """Return the share of simulated reports that find a single row with exactly the change that is printed as detectable."""
+    """Return the share of reports that call one row worse. The change of this row is exactly the smallest detectable change."""
     threshold = np.log1p(np.array([0.03]))
     shift = detectable(np.array([sd]), RunCounts(pairs, pairs, rows, paired=True), 0.05, threshold)[0]
     differences = sd * np.random.default_rng(pairs).standard_normal((reports, rows, pairs))

@@ -177,7 +177,7 @@ def test_each_row_that_a_requirement_selects_must_pass(side: Side, tmp_path: Pat
     assert (result.verdict, [(row.key.payload_bytes, row.verdict) for row in result.rows]) == ("failed", [(32, "failed"), (16, "passed")])
 
 
-def test_size_or_label_limits_a_requirement_to_the_matching_rows(side: Side, tmp_path: Path) -> None:
+def test_requirement_with_a_size_or_a_label_applies_only_to_matching_rows(side: Side, tmp_path: Path) -> None:
     labels = ['{"plugin": "flannel"}'] * 6 + ['{"plugin": "cilium"}'] * 6
     data = side(np.array([[*GOOD, *(value * 2 for value in GOOD)]]), labels=labels)
 
@@ -599,7 +599,7 @@ RELATIVE = f"{P50}max_worse_percent = 5\n"
 
 
 def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
-    """Return interleaved pairs of a row and of controls. The row is slower on the new side by ``slower``, and all its runs are slower by ``host``."""
+    """Return both sides of interleaved pairs. All new runs are slower by ``host``. The row is slower by ``slower`` in addition."""
     values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
     values[1] += np.log1p(host)
     values[1, 0] += np.log1p(slower)

@@ -263,7 +263,7 @@ def test_row_with_much_noise_is_inconclusive_and_states_the_detectable_change(co
     assert 0.15 < row.detectable < 0.5
 
 
-def test_runs_in_two_groups_have_a_flag_and_the_values_of_both_groups_are_stated(compared: Compared) -> None:
+def test_row_states_the_values_of_both_groups_if_its_runs_form_two_groups(compared: Compared) -> None:
     old = 1000.0 * np.array([10, 15, 10.1, 15.1, 10.2, 15.2, 9.9, 14.9, 10, 15, 10, 10])
     new = 1000.0 * np.linspace(9.9, 10.1, 12)
 
@@ -273,7 +273,7 @@ def test_runs_in_two_groups_have_a_flag_and_the_values_of_both_groups_are_stated
     assert diff_words.remark(row).endswith("; the old runs form two groups, around 10\u00a0µs and 15\u00a0µs")
 
 
-def test_threshold_of_a_row_is_set_by_the_policy_or_by_an_override(compared: Compared, noise: Floats) -> None:
+def test_row_uses_the_threshold_of_its_override_and_otherwise_of_the_policy(compared: Compared, noise: Floats) -> None:
     policy = Policy(thresholds_percent=Bands(centre=20, high=20, tail=20), row=(Override(threshold_percent=2, payload_bytes=16),))
 
     report = compared(noise[0], noise[1] * 1.1, policy)
@@ -383,7 +383,7 @@ def test_gate_without_a_tested_row_never_succeeds(compared: Compared, noise: Flo
 
 
 def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99", short_old: Mapping[int, int] = MappingProxyType({})) -> Comparison:
-    """Compare pairs of runs. Some runs have few samples: ``short`` maps the number of a run on the new side to its samples."""
+    """Compare pairs of runs. ``short`` and ``short_old`` give the sample counts of short runs by run number: on the new side and on the old side."""
     values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
     old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
     old, new = (

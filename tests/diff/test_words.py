@@ -98,7 +98,9 @@ def test_row_has_a_note_if_its_ratio_contradicts_the_ratio_of_its_medians(compar
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_p_value_next_to_an_interval_is_called_adjusted(compared: Compared, noise: NDArray[np.float64], show: Callable[[Comparison], str]) -> None:
+def test_p_value_in_a_row_with_an_interval_is_called_adjusted(
+    compared: Compared, noise: NDArray[np.float64], show: Callable[[Comparison], str]
+) -> None:
     lost = np.array([0.0, 0.001, 0, 0, 0.005, 0])
     reports = [compared(noise[0], noise[1] * 1.2), compared(lost * 0, lost, metric="loss", statistic="total", test="throughput")]
 
@@ -148,7 +150,7 @@ def test_two_machines_of_one_kind_are_named_in_the_header_and_as_a_possible_reas
 
 
 def plainly(shown: str) -> str:
-    """Return a text without the escapes of HTML and Markdown."""
+    """Return a text of HTML or Markdown without its escapes."""
     return html_module.unescape(shown).replace("\\", "")
 
 

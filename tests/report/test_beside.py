@@ -1,4 +1,4 @@
-"""The pages that show transports side by side: a page for each size and a page for each statistic, with links between the pages."""
+"""The pages that compare all transports. Each size and each statistic has a page, and the pages link to each other."""
 
 from __future__ import annotations
 

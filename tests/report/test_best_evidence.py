@@ -62,7 +62,7 @@ def test_shm_page_starts_with_the_campaign_that_kept_its_limits_and_ends_with_ol
     assert (found[0].first_day, found[0].last_day, found[0].duration_s) == ("2026-11-23", "2026-11-23", 0.4)
 
 
-def test_other_campaigns_of_the_newest_release_precede_older_releases(shm: View) -> None:
+def test_older_releases_come_after_all_campaigns_of_the_newest_release(shm: View) -> None:
     first, *rest = portions(shm)
 
     assert first.title == ""
@@ -123,7 +123,7 @@ def test_line_about_the_evidence_states_a_range_if_the_numbers_of_runs_differ(tm
     assert ", 6 to 9 runs." in evidence_lines(evidence(view), view)
 
 
-def test_run_without_numbers_is_listed_with_the_runs_of_its_release(tmp_path: Path) -> None:
+def test_failed_run_without_numbers_is_listed_under_its_release(tmp_path: Path) -> None:
     add(tmp_path, "old", "1", "release")
     add(tmp_path, "new", "2", "release")
     add_run(tmp_path, "lost", "nothing\n", msgspec.structs.replace(rti("UDPv4", published=False), release="1", status="failed", host=None))

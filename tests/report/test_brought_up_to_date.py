@@ -137,7 +137,7 @@ def test_site_that_another_process_builds_stays_unchanged(tmp_path: Path) -> Non
     assert not (tmp_path / "site" / "index.html").exists()
 
 
-def test_two_builds_of_one_site_never_run_at_the_same_time_even_with_different_working_folders(tmp_path: Path) -> None:
+def test_second_build_of_a_site_is_refused_even_if_it_has_another_working_folder(tmp_path: Path) -> None:
     data, site = write_data(tmp_path / "data"), tmp_path / "site"
     with only_one_build(site), pytest.raises(TachologError, match="another process is building this site"):
         build_site([data], site, tmp_path / "work")

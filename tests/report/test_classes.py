@@ -106,7 +106,7 @@ def test_names_of_labels_stay_different_and_valid_after_hidden_words_in_the_name
     assert "acme" not in json.dumps(shown.labels).lower()
 
 
-def test_each_nested_struct_and_each_open_table_has_a_class() -> None:
+def test_each_field_with_the_class_nested_or_open_has_rules_for_its_content() -> None:
     nested = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "nested"}
     opened = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "open"}
 
@@ -176,7 +176,7 @@ def test_no_entry_of_an_open_table_is_lost_if_two_masked_keys_are_equal() -> Non
     assert shown.options == {"[…]": 1, "[…] 2": 2, "touch": {"[…]": 3, "[…] 2": 4}}
 
 
-def test_options_that_differ_only_in_masked_text_still_differ_after_masking() -> None:
+def test_options_stay_different_even_if_they_differ_only_in_masked_text() -> None:
     texts = ['{"mode": "zanzibar"}', '{"mode": "Zanzibar"}', '{"acmekey": 1, "zanzibar": 2}', '{"zanzibar": 2}', '{"zanzibar": 2, "variant": 1}']
 
     site = redactor()  # A site also has only one redactor: it gives each masked text a number.

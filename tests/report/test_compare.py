@@ -69,7 +69,7 @@ def test_version_is_stated_once_and_the_newest_series_of_each_transport_is_marke
     assert not any({"release", "tool version"} & set(entry["conditions"]) for entry in entries)
 
 
-def test_ids_of_series_stay_the_same_when_other_series_are_added(offered: dict[str, Any]) -> None:
+def test_ids_of_series_are_unique_and_are_not_ordinal_numbers(offered: dict[str, Any]) -> None:
     ids = [one["id"] for one in offered["series"]]
 
     assert sorted(set(ids)) == sorted(ids)

@@ -349,7 +349,7 @@ def raw_log(site: Path, log: str) -> Path:
     return site / str(re.findall(r"raw/\w{2}/\w{64}\.gz", page.read_text(encoding="utf-8"))[0])
 
 
-def test_site_agrees_with_its_logs(built: Path) -> None:
+def test_verify_finds_no_error_in_a_site_that_was_not_changed(built: Path) -> None:
     done = run(built)
 
     assert done.exit_code == 0, done.output

@@ -117,7 +117,7 @@ def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 
 
 
 def named(choice: Choice | None) -> tuple[str, list[str]]:
-    """The chosen transport, and the transports whose ranges overlap with its range."""
+    """The name of the chosen transport, and the names of the transports whose ranges overlap with its range."""
     assert choice
     return choice.member.transport, [one.transport for one in choice.overlapping]
 
@@ -238,7 +238,7 @@ def test_note_does_not_state_that_a_polling_transport_spins_by_default() -> None
 
 
 def of_release(release: str, began: str, found: Sequence[ResultRow], campaign: str) -> list[ResultRow]:
-    """Numbers of another release, measured in another campaign."""
+    """Return the same numbers as numbers of another release in another campaign."""
     changes = {"release": release, "system_version": release, "start_time": began, "campaign": campaign}
     return [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run=f"{release}/{one.run.run}", **changes)) for one in found]
 
@@ -327,7 +327,7 @@ def with_tail(one: Measured, *tail: float, size: int = 64) -> list[ResultRow]:
     return [*one.latency(*SIX, size=size), *one.latency(*tail, statistic="p99", size=size)]
 
 
-def test_transport_with_runs_in_two_groups_is_not_the_steadiest_even_if_its_lower_group_is_lowest() -> None:
+def test_transport_with_two_groups_of_runs_is_not_the_steadiest_if_only_one_group_is_lowest() -> None:
     (found,) = machines_of(with_tail(Measured("fastdds-udp"), *FASTDDS_UDP), with_tail(Measured("mosquitto"), *MOSQUITTO))
 
     choice = chosen(found, "steadiest")
@@ -461,7 +461,7 @@ def test_table_states_whether_the_system_was_loaded(modes: list[str | None], exp
     assert "does not state" in load_words([None], has_latency=False)
 
 
-def test_home_page_states_that_the_system_was_not_loaded_and_where_latencies_under_load_are() -> None:
+def test_home_page_states_that_latencies_are_without_load_and_links_to_latencies_under_load() -> None:
     unloaded = [Measured(name).latency(*SIX) for name in "ab"]
     loaded = [  # More transports were measured under load than without load.
         [
@@ -489,7 +489,7 @@ def test_each_number_of_the_table_links_to_its_log_line() -> None:
     html = shown(*(Measured(name).latency(*SIX) for name in "ab"))
     table = html[html.index("tl-choices") :]
 
-    # The median of six runs is the worse of the two middle values: in this test, the value of the fourth run.
+    # The median of six latencies is the larger of the two middle values. Here it is the value of the fourth run.
     assert re.search(r'<a href="doc:logs/desk/c/perftest/a/block/-/latency-3/a\.log[^"]*#L7[^"]*"[^>]*>703\u00a0ns</a>', table)
 
 
@@ -548,7 +548,7 @@ def test_floor_line_is_of_a_transport_without_a_library_with_equal_reach_and_wai
     assert floor == "M44 94L292 94"
 
 
-def test_each_transport_of_a_panel_has_a_letter_at_its_lines_and_in_the_header() -> None:
+def test_each_transport_has_a_letter_beside_its_line_and_in_the_header_of_the_panel() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 

@@ -61,7 +61,7 @@ def shape(page: Element) -> tuple[object, ...]:
 
 def _shape_of(element: Element) -> tuple[object, ...]:
     class_ = re.sub(r"\btl-s[0-9]\b", "tl-s", element.get("class", ""))
-    if class_ == "tl-point":  # Colour and shape of a point depend on the order of the names, which differs.
+    if class_ == "tl-point":  # The colour and the shape of a point may differ, because the names have another order.
         return ("point",)
     return (element.tag, *sorted(element.attrib), class_ if element.tag != "body" else None)
 

@@ -76,7 +76,7 @@ def test_runs_with_different_labels_are_different_series_whose_names_contain_the
         ("kernel 6.1, plugin flannel", 1),
         ("kernel 6.1, plugin calico", 1),
         ("kernel 6.10, plugin flannel", 1),
-        ("kernel 6.1", 1),  # All other names state a plugin, so this name need not state that the plugin is missing.
+        ("kernel 6.1", 1),  # This run has no plugin. The name is unique without "plugin not stated".
     }
 
 
@@ -328,7 +328,7 @@ def test_transports_releases_and_machines_that_differ_only_in_capitals_or_blanks
     for page in (site / "s/index.html", site / "hosts.html"):
         ids = Counter(re.findall(r' id="([^"]*)"', page.read_text()))
         assert [name for name, count in ids.items() if count > 1] == []
-    # Links on other pages lead to the id of this table.
+    # Other pages link to the id of this table, so the id must exist.
     for part in parts:
         if part.transport in transports:
             place = f"{numbers_anchor('latency', part.selection, part.number)}-0-each".removeprefix("tl-latency-")

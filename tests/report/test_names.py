@@ -204,7 +204,7 @@ def test_rows_with_equal_conditions_are_named_by_a_run_or_a_missing_condition_or
     assert row_names([{"type": "a"}, {"type": "a"}]) == ["(1 of 2)", "(2 of 2)"]
 
 
-def test_setting_that_has_the_default_of_the_library_is_shown_as_library_default() -> None:
+def test_setting_with_the_value_library_is_shown_as_library_default() -> None:
     stated = '{"idle": "library", "mtu": "8192"}'
     assert words("settings", stated) == "idle library default, mtu 8192"
 

@@ -66,7 +66,7 @@ def best(*members: SystemSeries) -> list[str]:
 
 
 def set_off(*members: SystemSeries) -> list[str]:
-    """The highlighted transports at 64 bytes."""
+    """Return the names of the transports whose value at 64 bytes is highlighted as the best."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(best_of({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
@@ -212,7 +212,7 @@ def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", b
 
 
 def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable[[str, Html], Html] | None = None) -> str:
-    """Return the page of medians by size for these series, or the page named ``document``."""
+    """Return a page that ranks these series. ``document`` is the name of the page; by default it is the page of medians by size."""
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
     view = View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {})
@@ -369,7 +369,7 @@ def test_references_are_not_ranked_with_copies() -> None:
     assert sorted([member.transport for member in members] for members in found.values()) == [["a", "b"], ["c", "d"]]
 
 
-def test_best_value_is_never_an_upper_bound_or_a_value_of_a_run_with_loss() -> None:
+def test_best_value_is_not_an_upper_bound_and_not_of_a_run_with_loss() -> None:
     assert best(one("a", 100.0, bound="<"), one("b", 200.0, marks=("loss",)), one("c", 300.0)) == ["c"]
 
 
@@ -386,7 +386,7 @@ def test_each_machine_has_its_own_groups() -> None:
     assert {group.host: [each.transport for each in members] for group, members in found.items()} == {"desk": ["a", "b"], "server": ["c", "d"]}
 
 
-def test_transport_that_is_best_over_all_sizes_comes_first_and_unmeasured_transports_come_last() -> None:
+def test_transports_are_sorted_by_their_values_and_transports_without_a_value_come_last() -> None:
     members = [one("a", 900.0), one("b", 800.0)]
     group = the_group(one("a", 900.0))
 
@@ -394,7 +394,7 @@ def test_transport_that_is_best_over_all_sizes_comes_first_and_unmeasured_transp
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
 
 
-def test_page_of_a_ranking_shows_one_statistic_for_each_size_and_links_to_the_pages_of_other_rankings(site: Path) -> None:
+def test_ranking_page_shows_one_statistic_for_each_size_and_links_to_the_other_ranking_pages(site: Path) -> None:
     html = (site / "rankings.html").read_text()
     glance = html[html.index('class="tl-glance"') : html.index("</section>", html.index('class="tl-glance"'))]
 
@@ -442,7 +442,7 @@ def run(result: ResultRow, version: str, start_time: str) -> RunRow:
 
 
 def released(release: str, began: str | None, value_ns: float, table: str = "") -> SystemSeries:
-    """Return a series of a release with one run that began at ``began``. If there is no time, the run is a published run."""
+    """Return a series of one run of this release. ``began`` is the start time of the run; a run without a start time is a published run."""
     (result,) = one("a", value_ns).series.results
     changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
     run = msgspec.structs.replace(result.run, **changes)

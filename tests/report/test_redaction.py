@@ -213,7 +213,7 @@ def test_log_without_a_format_shows_no_line(tmp_path: Path) -> None:
     assert known.withheld == [(1, 1), (3, 3)]
 
 
-def test_broken_line_shows_its_numbers_and_the_words_of_the_tool(tmp_path: Path) -> None:
+def test_broken_line_shows_its_numbers_and_its_known_words(tmp_path: Path) -> None:
     lines = NATIVE.read_text().splitlines()
 
     shown, known = published("\n".join([*lines[:-1], "latency payload_bytes=64 by zanzibar", lines[-1], ""]).encode(), tmp_path)

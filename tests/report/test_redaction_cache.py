@@ -42,7 +42,7 @@ def add(root: Path, run: str, text: str, **manifest: object) -> None:
 
 
 def shown(root: Path, to: Path, privacy: Privacy = SHOWN, read: list[str] | None = None) -> dict[str, str]:
-    """Return the published log of each run. The names of logs that had to be read are added to ``read``."""
+    """Return the published log of each run. If a log is not taken from the cache, its name is added to ``read``."""
     data = redacted(load([root]), privacy, to, lambda log, _: None if read is None else read.append(log))
     return {run: (Path(place) / "some.log").read_text() for run, place in zip(data.runs["run"], data.runs["root"], strict=True)}
 

@@ -315,7 +315,7 @@ def test_history_has_two_lines_for_a_release_that_two_paired_campaigns_measured_
         ([1, 2], "other runs of 2 than before"),
     ]
     values = [[f"{point.value:.6g}" for point in line.points] for line in found]
-    assert values[0] == values[1]  # Both campaigns are copies of the same pairs, so release 2 has the same value in each campaign.
+    assert values[0] == values[1]  # Both campaigns are copies of the same pairs, so both lines have equal values.
 
 
 def test_release_with_other_row_names_starts_new_lines_with_a_reason(checkout: Path) -> None:

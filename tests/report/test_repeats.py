@@ -21,7 +21,7 @@ from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, series_of
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999", "max")
-# The values that three runs printed in ns. The second and third run had too few samples for the highest percentiles.
+# The values of three runs in ns, one for each percentile. None: the run had too few samples for this percentile.
 PRINTED = (
     (362.0, 469.0, 2127.0, 432383.0, 1705983.0, 3935468.0),
     (351.0, 480.0, 2500.0, 2100000.0, None, 4100000.0),

@@ -24,7 +24,7 @@ from tacholog.view.views import view_of
 
 LOGS = Path(__file__).parent.parent / "formats" / "native"
 NATS = (LOGS / "throughput-nats.log").read_text()  # The processor time of each size is on a separate line.
-UDP = (LOGS / "throughput-udp.log").read_text()  # 24.3 % of the messages of 16 bytes are lost, and 80.9 % of the messages of 64 KiB.
+UDP = (LOGS / "throughput-udp.log").read_text()  # The loss is 24.3 % at 16 bytes, and 80.9 % at 64 KiB.
 LATENCY = (LOGS / "latency-udp.log").read_text()  # Its latencies have 737 and 813 samples, too few for a percentile above 98.6 %.
 
 
@@ -39,7 +39,7 @@ def series_in(root: Path) -> list[Series]:
 
 
 def table_in(html: Html | str, label: str) -> list[list[str]]:
-    """The text of the table cells by row, without digits that are only for alignment."""
+    """Return the text of each table cell, row by row. Hidden digits for alignment are left out."""
     text = str(html)
     start = text.index(f'aria-label="{label}')
     rows = re.findall(r"<tr>.*?</tr>", text[start : text.index("</table>", start)], re.DOTALL)

@@ -1,4 +1,4 @@
-"""The script on a page measures the results of the page again. Scripts that differ in more than numbers are run, with a shorter duration."""
+"""A page offers a script that measures its results again. The tests run these scripts with a shorter duration."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_repeated_runs_are_shown_as_a_median_with_a_range_and_with_each_run(site
     shown = html[html.index("Throughput numbers: reliable") :]
     goodput = numbers(shown, "32\u00a0B")[1]
 
-    assert ">473</a>" in goodput  # The worse of the two values 472.8 and 664.2: no log contains their mean.
+    assert ">473</a>" in goodput  # The lower of the rates 472.8 and 664.2. Their mean is not shown, because no log contains it.
     assert "473\u2013664" in goodput
     each = numbers(shown[shown.index("throughput numbers: reliable") :], "32\u00a0B")
     assert "rti/own-1" in each[0]
@@ -241,7 +241,7 @@ def test_raw_log_of_a_removed_run_is_no_longer_offered(copied: Path) -> None:
 
 
 def raw_log(log: Path) -> str:
-    """The file name under which a log of a published run is offered."""
+    """Return the file name of a raw log on a site."""
     digest = hashlib.sha256(log.read_bytes()).hexdigest()
     return f"{digest[:2]}/{digest}.gz"
 
@@ -468,7 +468,7 @@ def test_next_build_uses_a_changed_template_and_a_changed_style_sheet(copied: Pa
     about, style = editable / "templates/about.html.jinja", editable / "site/_static/tacholog.css"
     about.write_text(f"{about.read_text()}\n<p>One more sentence.</p>\n")
     style.write_text(f"{style.read_text()}/* more */")
-    _file_checksum_inner.cache_clear()  # Each report is a separate process. Within a process, Sphinx caches the checksum of a path.
+    _file_checksum_inner.cache_clear()  # Users build in a new process each time. Within one process, Sphinx keeps the checksum of each file.
 
     build_site([copied / "data"], copied / "site", copied)
 

@@ -1,4 +1,4 @@
-"""`tacholog verify` of a copy of a published site: the fields beside a number, the files for programs, and the older versions."""
+"""The command `tacholog verify` checks a published site: all fields of each number, the files for programs, and older versions."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_systems_measured_in_the_same_way_are_separate_in_their_selections(whole
         assert {run.system for one in both.only(Selection(system=system)).series() for run in one.runs} == {system}
 
 
-def test_cell_has_each_mark_of_its_runs_once_and_in_order(whole: View) -> None:
+def test_cell_lists_each_mark_of_its_runs_once_in_a_fixed_order(whole: View) -> None:
     first = whole.summaries()[0]
     runs = [msgspec.structs.replace(first, marks=marks) for marks in (("loss",), (), ("undersampled", "loss"))]
     (one,) = series_of(runs)

@@ -90,7 +90,7 @@ def test_ticks_are_at_1_2_or_5_times_a_power_of_ten() -> None:
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["20 µs", "50 µs", "100 µs", "200 µs"]
 
 
-def test_ticks_of_sizes_are_powers_of_two_and_axes_of_shares_start_at_zero() -> None:
+def test_each_tick_of_sizes_except_the_last_is_a_power_of_two() -> None:
     assert all(tick.is_integer() and int(tick).bit_count() == 1 for tick in size_axis([32, 31457280]).ticks[:-1])
 
 
@@ -110,7 +110,7 @@ def test_ticks_of_sizes_have_short_labels() -> None:
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["100 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
 
 
-def test_axis_of_sizes_labels_its_first_and_last_size_but_no_size_close_to_them() -> None:
+def test_axis_of_sizes_labels_both_ends_without_close_neighbours_and_an_axis_of_shares_starts_at_zero() -> None:
     axis = size_axis([28, 100_000, 100 << 10])
 
     assert (axis.ticks[0], axis.ticks[-1]) == (28, 100 << 10)

@@ -1,4 +1,4 @@
-"""Checks all numerals of a built site: each links to a log line that contains it, or is in an element that names its statistic."""
+"""Checks all numbers on the pages of a site. A number must link to a log line that contains it, or its element must name its statistic."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:
-    """Return the size of a shown unit, in units of the schema. If no unit is shown, return the sizes of all possible units."""
+    """Return the sizes that a shown unit can have, in units of the schema. A shown unit has one size; without a unit, all sizes are possible."""
     of = METRICS[metric].unit
     steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
     if metric == "duration":
@@ -197,7 +197,7 @@ def walk(site: Path) -> Walk:
             linked += 1
             if not says(there[0], one, there[1]):
                 wrong.append(f"{one.page}: {one.said!r} is not what its line says: {there[0][:160]!r}")
-        elif "std-doc" in one.classes:  # The link text is the name of a page.
+        elif "std-doc" in one.classes:  # The number is part of a page name, in the text of a link.
             named["std-doc"] += 1
         elif classes:
             named[classes[0]] += 1
@@ -207,7 +207,7 @@ def walk(site: Path) -> Walk:
 
 
 def points(site: Path) -> tuple[int, list[str]]:
-    """Return how many points of figures link to a number, and the points that differ from the value on their line."""
+    """Return the number of points of figures that link to a number, and the points whose value is not on the linked line."""
     count, wrong = 0, list[str]()
     for file in sorted(site.rglob("*.html")):
         text, page = file.read_text(encoding="utf-8"), file.relative_to(site).with_suffix("").as_posix()
