@@ -221,7 +221,7 @@ def test_drift_names_its_first_and_last_release(compared: Callable[..., Comparis
 
 
 def test_segmentation_equals_the_segmentation_of_the_library_ruptures() -> None:
-    ruptures = import_module("ruptures")  # Imported by name, because the library has no type hints.
+    ruptures = import_module("ruptures")  # Imported by name, because the library has no type hints. Without the library, the test fails.
     from tacholog.compare.changepoints import _segmented
 
     generator = np.random.default_rng(6)

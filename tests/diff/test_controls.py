@@ -327,7 +327,7 @@ def test_controls_on_an_unchanged_host_rarely_show_a_change(noise: Noise, figure
     found = share_moved(lambda seed: of_host(Host(0), seed, noise=noise))
 
     figure(f"blocks of {RUNS} runs, nothing changed, {noise.__name__}", f"{found:.1%} of {REPORTS} reports say that the host changed")
-    assert found <= at_most(0.03, REPORTS)  # The test is made for at most 3 % of false changes.
+    assert found <= at_most(0.03, REPORTS)  # At most 3 % of the reports may say that an unchanged host changed.
 
 
 @pytest.mark.parametrize(("host", "controls", "least"), [(Host(2), 12, 0.8), (Host(4), 4, 0.8)], ids=str)

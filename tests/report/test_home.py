@@ -238,7 +238,7 @@ def test_note_does_not_state_that_a_polling_transport_spins_by_default() -> None
 
 
 def of_release(release: str, began: str, found: Sequence[ResultRow], campaign: str) -> list[ResultRow]:
-    """Return the same numbers as numbers of another release in another campaign."""
+    """Return copies of these numbers that belong to another release and another campaign."""
     changes = {"release": release, "system_version": release, "start_time": began, "campaign": campaign}
     return [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run=f"{release}/{one.run.run}", **changes)) for one in found]
 

@@ -164,7 +164,7 @@ def _looked_at(line: str) -> int:
 
 
 def test_no_pattern_has_an_unbounded_repetition_inside_a_repetition() -> None:
-    """Two patterns can make a search slow: a repetition inside a repetition, and adjacent repetitions of the same characters."""
+    """Two kinds of patterns can make a search slow: a repetition inside a repetition, and adjacent repetitions of the same characters."""
     modules = ("find_names", "free_text", "settings", "redactor", "tokens")
     sources = [Path(free_text.__file__).with_name(f"{name}.py").read_text() for name in modules]
     strings = [node.value for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]

@@ -1,4 +1,4 @@
-"""A build deletes the redacted logs of earlier builds that it does not show, and keeps the others."""
+"""A build keeps the redacted logs that it still shows, and deletes the other redacted logs of earlier builds."""
 
 from __future__ import annotations
 
