@@ -71,10 +71,10 @@ def make_side(
 
     Args:
         values: shape (sizes, runs).
-        places: the position of each run in the order of time; None: not stated.
+        places: a number for each run, which is larger for a later run; None: not stated.
         host: the machine; None: not stated.
         marks: quality marks of each number.
-        said: any column of the results or of the runs; a list has one value for each run.
+        said: values for other columns of the results or of the runs; a list has one value for each run.
     """
     sizes, runs = values.shape
     frame = _runs(runs, places, said) | {"host": ["host" if host else None] * runs}
@@ -144,7 +144,7 @@ _FIGURES = pytest.StashKey[list[str]]()
 
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """A function that records a figure of a simulation. All figures are printed at the end of the tests."""
+    """Return a function that records a result of a simulation. All recorded results are printed at the end of the tests."""
 
     def note(what: str, found: str) -> None:
         request.config.stash.setdefault(_FIGURES, []).append(f"{what}: {found}")

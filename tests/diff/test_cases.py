@@ -73,7 +73,7 @@ def test_ecal_5_4_and_5_11_have_the_same_program_on_different_versions_of_ubuntu
     assert verdicts(report)[None, "not_comparable", "transport data_path"] == 13
 
 
-def test_ecal_5_12_repeats_the_copy_columns_of_5_11_and_its_references_are_not_compared_with_bytes(published: Path) -> None:
+def test_ecal_5_12_repeats_the_copy_results_of_5_11_but_its_references_are_not_comparable(published: Path) -> None:
     report = compared(published, "ecal-5.11", "ecal-5.12")
 
     assert verdicts(report) == {("copy", "unreplicated_same", "same_measurement"): 32, ("zero-copy", "not_comparable", "latency_of"): 32}
@@ -89,7 +89,7 @@ def test_ecal_5_12_repeats_the_copy_columns_of_5_11_and_its_references_are_not_c
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_report_states_at_its_top_that_zero_copy_of_5_12_has_latencies_of_references(published: Path, form: str) -> None:
+def test_report_on_ecal_5_12_states_first_that_zero_copy_measured_references(published: Path, form: str) -> None:
     result = CliRunner().invoke(diff, ["ecal-5.11", "ecal-5.12", "--data", str(published), "--format", form], catch_exceptions=False)
 
     top = result.output[: result.output.upper().index("NOT COMPARABLE (32)")]
@@ -100,7 +100,7 @@ def test_report_states_at_its_top_that_zero_copy_of_5_12_has_latencies_of_refere
     assert "Marked: The latency of a reference (32 rows): Zero copy hands over a reference" in result.output
 
 
-def test_hmbdc_15_17_1_publishes_the_ranges_of_14_2_again(published: Path) -> None:
+def test_hmbdc_15_17_1_has_the_same_published_results_as_14_2(published: Path) -> None:
     report = compared(published, "hmbdc-14-2", "hmbdc-15-17-1")
 
     assert {(verdict, reason) for _, verdict, reason in verdicts(report)} == {("unreplicated_same", "same_measurement")}
@@ -160,7 +160,7 @@ def test_two_releases_of_perftest_are_compared_in_recorded_pairs(checkout: Path)
     assert found["shm", 64]["verdict"] == "no_change"
 
 
-def test_side_with_two_releases_is_not_called_the_same_build_as_a_side_with_one_of_them(checkout: Path) -> None:
+def test_sides_are_not_the_same_build_if_one_side_has_an_additional_release(checkout: Path) -> None:
     pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
 
     result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs), "--format", "json"], catch_exceptions=False)

@@ -24,11 +24,11 @@ Figure = Callable[[str, str], None]
 
 
 def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
-    """Return the changes on a page of histories.
+    """Simulate a page of histories, and return the changes that are found on it.
 
     Args:
-        seed: of the random noise.
-        change: what is added to the first history.
+        seed: the seed of the random noise.
+        change: the logarithms that are added to the releases of the first history.
         session: the standard deviation of a random effect that all runs of a release share.
         releases: how many releases a history has.
         histories: how many histories the page has.
@@ -65,7 +65,7 @@ def test_steps_are_detected_at_most_one_release_away_from_the_true_release(sessi
     others = float(np.mean([any(one.history for one in found) for found in pages]))
     figure(f"history, session effect {session:.0%}", f"+4 % found on {up:.0%}, -6 % on {down:.0%} of {PAGES} pages; {others:.1%} with a false one")
     assert min(up, down) >= (0.5 if session else tries(0.9, 0.95))
-    assert others <= at_most(0.05, PAGES)  # In a longer simulation, the share is 5 %.
+    assert others <= at_most(0.05, PAGES)  # In a longer simulation, 5 % of the pages have a false change.
 
 
 @pytest.mark.parametrize(("releases", "first"), [(30, 9), (10, 0)])
@@ -84,7 +84,7 @@ def test_pages_without_a_change_rarely_show_a_change(figure: Figure) -> None:
 
     false = float(np.mean([bool(found) for found in pages]))
     figure("histories without a change", f"{false:.1%} of {2 * PAGES} pages show one")
-    assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # In a longer simulation, the share is 5 %.
+    assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # In a longer simulation, 5 % of the pages have a false change.
 
 
 def test_change_states_its_release_and_an_interval_that_contains_its_size() -> None:
@@ -112,7 +112,7 @@ def test_two_outlying_releases_are_steps() -> None:
     assert [(one.kind, one.first) for one in sorted(page(4, level), key=lambda one: one.first) if one.history == 0] == [("step", 15), ("step", 17)]
 
 
-def test_drift_until_the_newest_release_is_detected_as_a_drift_and_not_as_an_outlier() -> None:
+def test_drift_until_the_newest_release_is_called_a_drift_and_not_an_outlier() -> None:
     found = [one for one in page(4, np.linspace(0, 0.05 * (RELEASES - 1), RELEASES)) if one.history == 0]
 
     assert [(one.kind, one.first, one.last) for one in found] == [("drift", 0, RELEASES - 1)]
@@ -131,7 +131,7 @@ def test_interval_of_a_drift_contains_the_whole_change(releases: int, first: int
 
 def test_values_that_alternate_between_two_rounded_values_have_no_changes() -> None:
     generator = np.random.default_rng(8)
-    true = 16.45 * np.exp(0.003 * generator.standard_normal((40, RELEASES, 1)))  # Printed as 16 or 17, mostly as 16.
+    true = 16.45 * np.exp(0.003 * generator.standard_normal((40, RELEASES, 1)))  # Rounded to 16 or 17, mostly to 16.
 
     assert changes(np.round(true).tolist(), [0.5 / 16] * 40) == []
 
@@ -149,7 +149,7 @@ def test_step_that_rounding_can_explain_is_not_reported_but_a_larger_step_is_rep
     assert found[1][0].high > 20.5 / 15.5
 
 
-def test_short_history_has_no_changes_but_a_long_history_on_the_same_page_has_a_change() -> None:
+def test_long_history_has_a_change_and_a_short_history_on_the_same_page_has_no_change() -> None:
     generator = np.random.default_rng(5)
     short = [[1.0, 1.01], [1.0, 0.99], [2.0, 2.01], [2.0, 1.99]]
     long = np.exp(0.01 * generator.standard_normal((20, 4)) + np.repeat([0.0, 0.3], 10)[:, None]).tolist()
@@ -162,12 +162,12 @@ def test_histories_without_variation_have_no_changes() -> None:
     assert changes([]) == []
 
 
-def test_penalty_of_a_step_grows_with_the_number_of_histories() -> None:
+def test_penalty_of_a_step_is_larger_for_more_histories_and_for_shorter_histories() -> None:
     assert step_penalty(30, 1) < step_penalty(30, 40) < step_penalty(10, 40)
 
 
 def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
-    """Return a line of a history page: latencies with these levels (as logarithms) and 1 % noise."""
+    """Return a line of a history page. Each release has a level, which is a logarithm. The latencies of its runs vary by 1 %."""
     runs = 10_000 * np.exp(levels[:, None] + 0.01 * np.random.default_rng(seed).standard_normal((len(levels), RUNS)))
     key = RowKey(system="M", test="latency", transport="shm", payload_bytes=64, metric="latency", statistic="p50")
     return HistoryLine(key, [HistoryPoint(place, float(np.median(values)), None, tuple(values.tolist())) for place, values in enumerate(runs)])
@@ -178,7 +178,7 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
     [
         (None, None, "release or host"),
         (False, (-0.01, 0.02), "release"),
-        (False, (-0.1, 0.1), "release or host"),  # The controls may have missed a change of this size.
+        (False, (-0.1, 0.1), "release or host"),  # The interval of the controls is wide: the host may have changed as much.
         (True, (-0.1, 0.1), "host"),
         (True, (-0.01, 0.02), "release or host"),  # The step is larger than the change of the host.
         (True, (None, None), "host"),
@@ -221,7 +221,7 @@ def test_drift_names_its_first_and_last_release(compared: Callable[..., Comparis
 
 
 def test_segmentation_equals_the_segmentation_of_the_library_ruptures() -> None:
-    ruptures = import_module("ruptures")  # The library has no type hints. A test that is skipped without the library would check nothing.
+    ruptures = import_module("ruptures")  # Imported by name, because the library has no type hints. Without the library, the test fails.
     from tacholog.compare.changepoints import _segmented
 
     generator = np.random.default_rng(6)

@@ -184,7 +184,7 @@ def test_named_pipe_is_refused_even_if_raw_logs_are_in_the_same_folder(tmp_path:
         main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(beside.parent)])
 
     assert (direct.value.code, alone.value.code) == (2, 2)
-    assert together.value.code == 4  # A single run cannot be tested. Its exit code 4 has precedence over 2.
+    assert together.value.code == 4  # Exit code 4 means that no row could be tested: there is only one run. This code is more important than 2.
     nothing = f"tacholog: {beside.parent}: no run.toml, no saved dataset and no log below it"
     left_out = f"{beside}: not a file but a named pipe, and was not read"
     assert said == [f"tacholog: {pipe}: not a file but a named pipe, and is not read", f"{nothing}; {left_out}"]
@@ -250,7 +250,7 @@ def test_log_truncated_after_its_run_gives_exit_code_2_and_is_named_in_each_outp
 
 
 def test_rows_with_an_altered_log_get_no_verdict(recorded: Path) -> None:
-    """A number links to its line in the recorded log. The line of an altered log may have had another number."""
+    """Each number links to a line of the log. If the log was altered, nobody knows whether the line had the same number when it was recorded."""
     before = json.loads(run(recorded / "old", recorded / "new", "--format", "json").stdout)
     log = recorded / "new/latency-uds/03/perftest.log"
     log.write_text(log.read_text() + "# a word more\n")
@@ -355,7 +355,7 @@ LINE = "monday,2026-11-02T10:00:00Z,5e1f,12,Tacholog perftest,latency,uds,copy,,
 
 
 @pytest.mark.parametrize("place", [".", "data"])
-def test_band_measured_on_a_host_is_used_for_later_comparisons_on_this_host(recorded: Path, tmp_path: Path, place: str) -> None:
+def test_later_comparison_on_a_host_uses_the_band_that_was_measured_on_this_host(recorded: Path, tmp_path: Path, place: str) -> None:
     band = tmp_path / place / "same-build" / "host-087119.csv"
     band.parent.mkdir(parents=True)
     band.write_text(HEAD + LINE.format(deviation=0.02, shift_high=0.5))
@@ -369,7 +369,7 @@ def test_band_measured_on_a_host_is_used_for_later_comparisons_on_this_host(reco
     assert (found[64, "p50"]["verdict"], found[1024, "p50"]["verdict"]) == ("no_change", "better")
 
 
-def test_exit_code_is_4_without_comparable_rows_and_5_with_implausible_figures_on_request(checkout: Path) -> None:
+def test_exit_code_is_4_if_no_row_is_comparable_and_5_if_fail_on_implausible_is_set(checkout: Path) -> None:
     old, new = checkout / "data/rti/default-type", checkout / "data/rti/custom-type"
 
     codes = [run(old, new, *options).exit_code for options in ([], ["--across", "type"], ["--across", "type", "--fail-on", "implausible"])]
@@ -419,7 +419,7 @@ def test_problem_in_a_raw_log_is_located_by_the_path_of_the_log_and_the_line(tmp
 
 
 def bare(folder: Path, *more: str) -> Path:
-    """Make a folder of three raw logs without run.toml. ``more`` are texts that are added to the first logs."""
+    """Make a folder of three raw logs without a run.toml. The first text of ``more`` is added to the first log, the second text to the second log."""
     folder.mkdir()
     log = (SOCKPERF / "ping-pong-udp.log").read_text()
     for name, text in zip("abc", (*more, "", "", ""), strict=False):
@@ -446,7 +446,7 @@ def test_message_about_a_copied_raw_log_names_the_path_of_the_first_log(tmp_path
     assert f"{old}/b.log: copied: the same bytes as {old}/a.log: a copy is no second measurement" in done.stderr
 
 
-def test_compressed_log_with_the_text_of_another_log_is_a_copy(tmp_path: Path) -> None:
+def test_compressed_log_with_the_same_text_as_another_log_is_called_a_copy(tmp_path: Path) -> None:
     old, new = bare(tmp_path / "old"), bare(tmp_path / "new")
     (old / "b.log").unlink()
     (old / "b.log.gz").write_bytes(gzip.compress((old / "a.log").read_bytes()))
@@ -519,7 +519,7 @@ def test_only_the_requested_sizes_are_compared(checkout: Path, asked: list[str],
 
 
 def test_unchanged_rows_are_listed_if_the_report_has_few_rows(checkout: Path) -> None:
-    """A question about one row then has an answer."""
+    """A short report needs no option to list unchanged rows."""
     sides = checkout / "data/rti/default-type", checkout / "data/rti/custom-type"
 
     answer = run(*sides, "--across", "type", "--only", "Alike, not proven", "--metric", "goodput", "--size", "256B").stdout

@@ -28,7 +28,7 @@ LOSS: dict[str, Any] = {"metric": "loss", "statistic": "total", "unit": "ratio",
 
 
 def two_looks(first: tuple[Floats, Floats], again: tuple[Floats, Floats], **said: Any) -> tuple[Comparison, Comparison]:  # noqa: ANN401 - any column
-    """Return the comparison of the first pairs alone, and the confirmed comparison. Each side has a row for each size and a column for each run."""
+    """Return two comparisons: the first pairs only, and the report after new pairs. In each array, a row is a size and a column is a run."""
     look = compare(*make_pairs(*first, **said), Policy(), everything=False)
     rows = changed_rows(look)
     old, new = (only_rows(side, rows, ()) for side in make_pairs(*again, **{"session": "session-2", **said}))
@@ -40,7 +40,7 @@ def level(log_values: Floats) -> Floats:
 
 
 def noise(seed: int, rows: int = 1, deviation: float = 0.01) -> Floats:
-    """Return values of one build for two looks and both sides, shape (looks, sides, rows, pairs), as logarithms."""
+    """Return random values of one build as logarithms, shape (looks, sides, rows, pairs). The first look and the new pairs are two looks."""
     return deviation * np.random.default_rng(seed).standard_normal((2, 2, rows, PAIRS))
 
 
@@ -53,10 +53,10 @@ class Shares(NamedTuple):
     """Shares of simulated reports.
 
     Attributes:
-        first: reports that call the first row worse in the first look.
-        confirmed: reports that call the first row worse after confirmation.
-        first_false: reports that call another row worse or better in the first look.
-        confirmed_false: reports that call another row worse or better after confirmation.
+        first: the share of reports of the first pairs that call the first row worse.
+        confirmed: the share of reports with new pairs that call the first row worse.
+        first_false: the share of reports of the first pairs that call another row worse or better.
+        confirmed_false: the share of reports with new pairs that call another row worse or better.
     """
 
     first: float
@@ -66,7 +66,7 @@ class Shares(NamedTuple):
 
 
 def simulated(change: float, deviation: float) -> Shares:
-    """Simulate comparisons with two looks. ``change`` is the logarithm of how much slower the first row of the new side is."""
+    """Simulate comparisons with first pairs and new pairs. ``change`` is added to the logarithms of the first row on the new side."""
     reports: list[list[bool]] = []
     for seed in range(REPORTS):
         values = noise(seed, ROWS, deviation)
@@ -96,7 +96,7 @@ def test_row_that_is_ten_percent_slower_is_still_worse_after_confirmation(figure
     assert shares.confirmed >= tries(at_least(0.95, REPORTS), 0.95)
 
 
-def test_new_pairs_alone_give_the_verdict_and_the_figures_of_a_confirmed_row() -> None:
+def test_confirmed_row_has_the_verdict_and_the_figures_of_the_new_pairs_only() -> None:
     first, again = noise(1)
     first[1] += np.log(1.3)
     again[1] += np.log(1.1)
@@ -152,11 +152,11 @@ def test_only_changed_rows_are_tested_in_the_new_pairs_and_other_rows_keep_their
     before = {row.key: row for row in look.rows}
     assert [row for row in report.rows if row.first_look is None] == [before[row.key] for row in report.rows if row.key.payload_bytes != 48]
     chosen = next(row for row in report.rows if row.first_look)
-    # The p-value is adjusted for at most two rows, not for all five.
+    # The p-value is adjusted only for the rows in the new pairs: at most two of the five rows.
     assert chosen.p == chosen.p_adjusted or (chosen.p or 0) < (chosen.p_adjusted or 0) <= 2 * (chosen.p or 0)
 
 
-def test_first_look_is_the_final_report_if_no_row_changed() -> None:
+def test_report_equals_the_report_of_the_first_pairs_if_no_row_changed() -> None:
     values = noise(5)
 
     look, report = two_looks(*((level(old), level(new)) for old, new in values))

@@ -1,4 +1,4 @@
-"""Whether a diff attributes a change to the release or to the host, with and without controls, in simulations with known changes."""
+"""Simulated changes of the release or of the host: does the report name the right cause, with and without controls?"""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def msgspec_replace(side: Dataset, runs: pd.DataFrame, results: pd.DataFrame) ->
 
 
 def turns(pairs: int) -> tuple[list[int], list[int]]:
-    """Return the positions of the runs of interleaved pairs: the sides take turns in going first."""
+    """Return the positions of the old runs and of the new runs in time. The side that goes first changes with each pair."""
     first = np.arange(pairs) % 2
     return (2 * np.arange(pairs) + first).tolist(), (2 * np.arange(pairs) + 1 - first).tolist()
 
 
 class Host(NamedTuple):
-    """The slowdown of the rows by the host, how much this slowdown varies between rows, and whether the controls are slowed as well."""
+    """How the host changes: the slowdown of rows, how much this slowdown varies between rows, and whether controls slow down too."""
 
     percent: float
     varies: float = 0.0
@@ -59,7 +59,7 @@ class Host(NamedTuple):
 
 
 def report_of(host: Host, seed: int, *, lone: float = 0.0, controls: int = CONTROLS, pairs: int = PAIRS, **said: Any) -> Comparison:  # noqa: ANN401
-    """Return a report of 40 rows with noise of 2 %. The host was slower for the new side."""
+    """Compare two sides with 40 rows and 2 % noise. The runs of the new side are slower because of the host."""
     generator = np.random.default_rng(seed)
     old, new = iid(generator, (2, ROWS + controls, pairs))
     effect = np.log1p(host.percent / 100) + host.varies * generator.standard_normal((ROWS + controls, 1))
@@ -89,7 +89,7 @@ def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_show_th
 
     false = float(np.mean([is_false(report) for report in found]))
     figure(f"host {host.percent:g} % slower, varying by {host.varies:.0%}", f"{false:.1%} of {REPORTS} reports with a false row")
-    assert false <= at_most(0.05, REPORTS)  # In a longer simulation, the share is 5 %.
+    assert false <= at_most(0.05, REPORTS)  # In a longer simulation, 5 % of the reports have a false row.
 
 
 def test_change_of_the_host_is_attributed_to_the_release_without_controls() -> None:
@@ -163,7 +163,7 @@ def test_worse_rows_on_a_changed_machine_without_controls_have_a_warning() -> No
     assert "The environments differ, and no control was measured: release or host? Candidates: system kernel 6.1 -> 6.5." in text(report)
 
 
-def test_blocks_of_runs_get_no_verdict_but_controls_show_that_the_host_changed() -> None:
+def test_runs_in_blocks_get_no_verdict_but_their_controls_show_that_the_host_changed() -> None:
     generator = np.random.default_rng(6)
     old, new = 10_000 * np.exp(iid(generator, (2, 4 + CONTROLS, 8)) + np.array([0.0, np.log(1.07)])[:, None, None])
     sides = [with_controls(values[:4], values[4:], list(range(first, first + 8))) for values, first in ((old, 0), (new, 100))]
@@ -185,7 +185,7 @@ def test_controls_hardly_reduce_the_power_of_a_report(figure: Figure) -> None:
     assert share >= tries(at_least(0.95, REPORTS), 0.8)
 
 
-def test_single_control_that_changed_explains_a_change_of_any_size() -> None:
+def test_any_change_may_be_a_change_of_the_host_if_the_only_control_changed() -> None:
     report = report_of(Host(20), 7, controls=1)
 
     assert moved(report).explains == (None, None)
@@ -231,7 +231,7 @@ def test_recorded_load_and_processor_states_are_listed_as_possible_causes(facts:
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
 
 
-def test_row_that_is_only_a_control_on_the_other_side_states_no_differences() -> None:
+def test_row_that_is_a_control_on_the_other_side_only_is_added_without_differences() -> None:
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
@@ -255,14 +255,14 @@ RUNS, SESSIONS = 6, 8
 
 
 def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
-    """Return a report of two blocks of runs. ``values`` are logarithms, shape (sides, rows, runs). All rows after the first ``rows`` are controls."""
+    """Return the comparison of two blocks of runs. ``values`` are logarithms, shape (sides, rows, runs). The first ``rows`` rows are no controls."""
     level, runs = 10_000 * np.exp(values), values.shape[2]
     sides = [with_controls(one[:rows], one[rows:], list(range(first, first + runs))) for one, first in zip(level, (0, 100), strict=True)]
     return compare(sides[0], sides[1], Policy(), everything=False)
 
 
 def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS, noise: Noise = iid) -> Comparison:
-    """Return a report of two blocks; the host was slower during the second block."""
+    """Compare two blocks of runs. All rows of the second block are slower because of the host."""
     generator = np.random.default_rng(seed)
     values = noise(generator, (2, 1 + controls, runs))
     values[1] += np.log1p(host.percent / 100) + host.varies * generator.standard_normal((1 + controls, 1))
@@ -270,7 +270,7 @@ def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS
 
 
 def in_sessions(host: Host, seed: int, *, effect: float, runs: int = 3, rows: int = 4) -> Comparison:
-    """Return a report of alternating sessions with several runs each. Each session has an effect on all its rows."""
+    """Return the comparison of alternating sessions of several runs. In each session, all rows get the same random shift."""
     generator = np.random.default_rng(seed)
     values = iid(generator, (2, rows + CONTROLS, SESSIONS * runs)) + np.repeat(effect * generator.standard_normal((2, 1, SESSIONS)), runs, axis=2)
     values[1] += np.log1p(host.percent / 100)
@@ -291,12 +291,12 @@ def share_moved(made: Callable[[int], Comparison], reports: int = REPORTS) -> fl
     return float(np.mean([has_moved(made(seed)) for seed in range(reports)]))
 
 
-def test_most_extreme_split_of_the_runs_has_the_smallest_possible_p_value() -> None:
+def test_p_value_is_the_smallest_possible_if_all_new_runs_exceed_all_old_runs() -> None:
     rows = SharedRows(np.array([0]), np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.arange(6)[None])
 
     (p,) = by_largest([rows], 1, 3)
 
-    assert p == pytest.approx(1 / 10)  # There are 20 splits; a split and its mirror image count once.
+    assert p == pytest.approx(1 / 10)  # Six runs have 20 splits into two sides of three. A split and the same split with swapped sides count once.
     assert (splits_of(3, 3), splits_of(6, 6), splits_of(5, 6), splits_of(8, 8)) == (10, 462, 462, 4096)
 
 
@@ -318,7 +318,7 @@ def test_mean_of_all_controls_shows_a_change_that_no_single_control_shows() -> N
     assert controls.layout == "blocks"
     assert controls.change == pytest.approx(0.02, abs=0.01)
     assert (controls.p or 1) < 0.01
-    # For a single control, the smallest possible p is 0.0022 (all new runs are slower than all old runs), multiplied by the number of controls, 12.
+    # A single control cannot reach this p: its smallest p is 0.0022, and it would be multiplied by the number of controls, 12.
     assert max(row.ratio or 0 for row in controls.rows) < 1.05
 
 
@@ -327,7 +327,7 @@ def test_controls_on_an_unchanged_host_rarely_show_a_change(noise: Noise, figure
     found = share_moved(lambda seed: of_host(Host(0), seed, noise=noise))
 
     figure(f"blocks of {RUNS} runs, nothing changed, {noise.__name__}", f"{found:.1%} of {REPORTS} reports say that the host changed")
-    assert found <= at_most(0.03, REPORTS)  # By design, a share of 3 % is allowed.
+    assert found <= at_most(0.03, REPORTS)  # At most 3 % of the reports may say that an unchanged host changed.
 
 
 @pytest.mark.parametrize(("host", "controls", "least"), [(Host(2), 12, 0.8), (Host(4), 4, 0.8)], ids=str)
@@ -348,7 +348,7 @@ def test_control_with_a_missing_run_does_not_exclude_the_other_controls() -> Non
 
     report = compare(sides[0], msgspec_replace(sides[1], sides[1].runs, results[~lost].reset_index(drop=True)), Policy(), everything=False)
 
-    assert (moved(report).p or 1) < 0.01  # The other eleven controls have all their runs, so their mean is tested.
+    assert (moved(report).p or 1) < 0.01  # One control lacks a run. The mean of the other eleven controls is tested.
 
 
 def test_random_differences_between_sessions_are_not_a_change_of_the_host(figure: Figure) -> None:

@@ -20,8 +20,8 @@ from tacholog.render.markdown import escape
 from tacholog.store.frames import Dataset
 
 Side = Callable[..., Dataset]
-# Text outside of code that GitHub turns into links, mentions or emoji after it has rendered Markdown:
-# https://github.com/gjtorikian/html-pipeline, and "Autolinked references" in its docs.
+# Text that GitHub turns into links, mentions or emoji. GitHub does this after it has made HTML from Markdown, and not inside of code. Sources:
+# https://github.com/gjtorikian/html-pipeline, and "Autolinked references" in the docs of GitHub.
 ACTIVE = re.compile(
     r"(?:^|\W)@[a-z0-9]|(?:^|[^\w&])#\d|[\w-]/[\w.-]+[#@]\w|(?:^|\W)gh-\d|[a-z][a-z0-9+.-]*://|www\.|[\w.+-]+@[\w-]|:(?!\d\d:)[\w+-]+:", re.IGNORECASE
 )
@@ -42,7 +42,7 @@ HOSTILE = (
 
 
 class Text(HTMLParser):
-    """The elements of a page, and its text outside of code."""
+    """Collects the elements of a page, and the text that is not in a code element."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Text(HTMLParser):
 
 
 def shown(markdown: str) -> Text:
-    """Return the HTML that GitHub makes from Markdown, before it searches for mentions and links."""
+    """Return the elements and the text of the HTML that GitHub makes from Markdown. Mentions and links are not yet in it."""
     try:
         cmark = importlib.import_module("cmarkgfm.cmark")
     except ImportError:

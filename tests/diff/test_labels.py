@@ -31,7 +31,7 @@ VALUES = np.array([[1000.0] * 6])
 
 
 def labelled(side: Side, start: int, factor: float = 1.0, transport: str = "shm", **labels: str) -> Dataset:
-    """Return six runs with these labels. Two calls form interleaved pairs if one ``start`` is even and the other is the next number."""
+    """Return six runs with these labels. The results of two calls are interleaved pairs if their ``start`` values are, for example, 0 and 1."""
     runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
     places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
     return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None, transport=transport)
@@ -72,7 +72,7 @@ def test_diff_across_a_label_compares_and_names_both_values(side: Side) -> None:
     assert row.key.apart == ()
 
 
-def test_different_label_still_forbids_a_comparison_across_another_label(side: Side) -> None:
+def test_rows_compared_across_one_label_are_refused_if_another_label_differs(side: Side) -> None:
     old, new = labelled(side, 0, plugin="flannel", kernel="6.1"), labelled(side, 1, plugin="calico", kernel="6.6")
 
     (row,) = compare(old, new, Policy(across=("label.plugin",))).rows
@@ -134,7 +134,7 @@ def test_report_states_how_to_compare_rows_with_different_labels(side: Side) -> 
     assert said not in warnings(compare(old, new, Policy(across=("label.plugin",))))
 
 
-def test_row_whose_runs_have_several_values_of_a_label_names_none_of_these_values(side: Side) -> None:
+def test_row_does_not_name_the_values_of_a_label_if_one_side_has_several_values(side: Side) -> None:
     old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
 
     (row,) = compare(old, labelled(side, 1, plugin="flannel"), Policy(across=("label.plugin",))).rows
@@ -142,7 +142,7 @@ def test_row_whose_runs_have_several_values_of_a_label_names_none_of_these_value
     assert (row.verdict, row.reasons, row.across) == ("not_comparable", ("mixed",), ())
 
 
-def test_measured_band_of_a_build_does_not_merge_rows_with_different_labels(side: Side) -> None:
+def test_band_is_not_measured_from_sides_with_several_values_of_a_label(side: Side) -> None:
     plain = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
     mixed = compare(
         together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico")),

@@ -1,4 +1,4 @@
-"""The verdict on loss: the same test as for other rows, but on differences of shares. If no test is possible, there is no verdict."""
+"""The verdict on loss. The test is the same as for other rows, but compares shares by their difference. Without a test, there is no verdict."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_loss_of_failed_runs_has_no_verdict(lost: Callable[..., Comparison]) -> 
     assert (loss.verdict, loss.reasons) == ("invalid", ("run_failed",))
 
 
-def test_loss_in_blocks_of_runs_has_the_reason_order_confounded(side: Callable[..., object]) -> None:
+def test_loss_has_the_reason_order_confounded_if_the_runs_are_in_blocks(side: Callable[..., object]) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.zeros((1, PAIRS)), range(PAIRS), **said), side(STEADY[None], range(PAIRS, 2 * PAIRS), **said)
 
@@ -221,7 +221,7 @@ def test_comparison_of_loss_succeeds_if_neither_side_lost_messages(lost: Callabl
 
 
 def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
-    """Yield the shares of lost messages of both sides. A run loses nothing or a burst, so the shares vary far more than binomial shares."""
+    """Yield the shares of lost messages of both sides. A run loses nothing or many messages at once, so the shares vary much between runs."""
     for seed in range(SEEDS):
         generator = np.random.default_rng(seed)
         bursts = generator.gamma(0.5, 0.02, (2, ROWS, PAIRS)) * (generator.random((2, ROWS, PAIRS)) < 0.4)
@@ -229,7 +229,7 @@ def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
         yield bursts[0], bursts[1]
 
 
-def test_bursts_of_loss_of_one_build_cause_false_alarms_in_at_most_5_percent_of_reports(
+def test_reports_on_one_build_with_bursts_of_loss_have_at_most_5_percent_false_verdicts(
     lost: Callable[..., Comparison], figure: Callable[[str, str], None]
 ) -> None:
     reports = [lost(*sides) for sides in simulated(0.0)]

@@ -1,4 +1,4 @@
-"""The smallest change that a machine can show: the figures are computed as in comparisons, and the sentences state these figures."""
+"""The smallest change that a machine can show. The noise report and a comparison compute the same number, and sentences state it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACTS = MachineFacts(
 
 
 def runs(deviation: float, pairs: int, rows: int = 3) -> NDArray[np.float64]:
-    """Return both sides of one build around 10 us, shape (2, rows, pairs)."""
+    """Return values of one build for both sides, about 10 us, shape (2, rows, pairs)."""
     return np.asarray(10_000 * np.exp(deviation * np.random.default_rng(1).standard_normal((2, rows, pairs))))
 
 
@@ -40,7 +40,7 @@ def row(deviation: float = 0.02, statistic: str = "p50", threshold: float = 0.03
 
 @pytest.mark.parametrize("pairs", PAIRS[:3])
 def test_smallest_change_equals_the_smallest_change_of_a_comparison_with_as_many_pairs(pairs: int) -> None:
-    report = compare_pairs(*runs(0.2, pairs))  # so much noise that each row states its smallest change
+    report = compare_pairs(*runs(0.2, pairs))  # The noise is large, so that each row states its smallest detectable change.
 
     rows = noise_rows(report)
 
@@ -48,7 +48,7 @@ def test_smallest_change_equals_the_smallest_change_of_a_comparison_with_as_many
     assert {judged.pairs for judged in rows} == {pairs}
 
 
-def test_more_pairs_show_smaller_changes_and_the_smallest_sufficient_number_of_pairs_is_stated() -> None:
+def test_smallest_change_decreases_with_more_pairs_and_the_needed_number_of_pairs_is_stated() -> None:
     for judged in noise_rows(compare_pairs(*runs(0.02, 8))):
         changes = [judged.detectable[pairs] or np.inf for pairs in PAIRS]
         assert changes == sorted(changes, reverse=True)

@@ -52,7 +52,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
 
 
 def together(old: Dataset, new: Dataset) -> View:
-    """Return a view of one dataset in which the two sides are two transports."""
+    """Return a view of both sides in one dataset. Each side becomes a transport."""
     results = pd.concat([side.results.assign(transport=name) for side, name in ((old, "first"), (new, "second"))], ignore_index=True)
     view = view_of(Dataset(pd.concat([old.runs, new.runs], ignore_index=True), old.logs, old.problems, results, old.histograms, hosts=old.hosts))
     assert len(view.series()) == 2
@@ -99,7 +99,7 @@ def test_each_kind_of_comparison_names_a_condition_that_is_not_stated_with_the_s
     assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
 
 
-def test_only_rankings_refuse_logs_that_state_no_placement(side: Side) -> None:
+def test_unstated_placement_is_refused_by_a_ranking_only(side: Side) -> None:
     shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW, placement="siblings"))
 
     assert {name for name, output in shown.items() if "placement: " in output} == {"ranking"}
@@ -154,7 +154,7 @@ def test_script_of_the_page_contains_no_condition(checkout: Path) -> None:
 def test_each_condition_is_compared_or_listed_as_not_compared() -> None:
     not_compared = {
         "reach",  # The transport determines the reach.
-        "demand",  # The demand is part of the name of a row, like the size.
+        "demand",  # Rows with different demands are different rows, as with different sizes.
         "warmup",  # A change of the warm-up is stated, but does not forbid a comparison.
         "planned_duration_s",
         "link_bit_per_s",

@@ -24,7 +24,7 @@ TURNS = "ONNO" * 4
 
 
 def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 0.0, seed: int = 0) -> Comparison:
-    """Compare sessions of three runs each, of the old side (O) or the new side (N). The machine is slower by ``slower`` from the middle on."""
+    """Compare sessions of three runs. ``order`` has O for an old and N for a new session. The second half of all sessions is slower by ``slower``."""
     generator = np.random.default_rng(seed)
     sides = []
     for letter in "ON":
@@ -67,8 +67,8 @@ def test_blocks_of_sessions_get_no_verdict_for_any_number_of_sessions(side: Side
     assert reasons(in_sessions(side, order)) == {"sessions_confounded"}
 
 
-def test_six_sessions_per_side_are_compared_by_the_median_run_of_each_session(side: Side) -> None:
-    # Each session has two runs, and the worse of their two values is used: 104, 102, 110, 104, 102, 110.
+def test_sessions_are_compared_by_their_median_runs_if_each_side_has_six_sessions(side: Side) -> None:
+    # Each session has two runs. The larger latency of both is used: 104, 102, 110, 104, 102, 110.
     old = np.array([[100.0, 104, 102, 101, 110, 90, 100, 104, 102, 101, 110, 90]])
     places = [10 * (2 * session + session % 2) + run for session in range(6) for run in range(2)]
     others = [10 * (2 * session + 1 - session % 2) + run for session in range(6) for run in range(2)]
@@ -180,7 +180,7 @@ def test_report_states_what_is_known_about_the_order_of_runs(
         ("new/b", ["old", "new"], ("ab_unfinished:6:8",)),
     ],
 )
-def test_comparison_is_called_interrupted_only_if_some_of_the_compared_runs_are_missing(
+def test_comparison_is_called_interrupted_only_if_it_needs_a_missing_run(
     tmp_path: Path, missing: str, compared: list[str], said: tuple[str, ...]
 ) -> None:
     side = PairSide(name="x")
@@ -198,7 +198,7 @@ def test_comparison_is_called_interrupted_only_if_some_of_the_compared_runs_are_
 
 
 def test_plan_file_in_another_folder_is_ignored(tmp_path: Path) -> None:
-    """An example is the campaign file of a user in the folder above the data folder."""
+    """For example, users keep a campaign file in the folder above the data folder."""
     (tmp_path / "ab.toml").write_text('system = "Some Middleware"\n')
     run = tmp_path / "data/1.0/01"
     run.mkdir(parents=True)

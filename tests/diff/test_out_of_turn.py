@@ -38,7 +38,7 @@ def two_days(
     timed: bool = True,
     **stated: Any,  # noqa: ANN401 - any column
 ) -> Comparison:
-    """Compare two blocks of runs, one after the other. ``stated`` are columns of the results or the runs."""
+    """Compare two sides that were not interleaved: all new runs follow all old runs. ``stated`` has values for other columns."""
     days = (0, 1000)
     sides = [make_side(values, range(day, day + values.shape[1]) if timed else None, **stated) for values, day in zip((old, new), days, strict=True)]
     return compare(sides[0], sides[1], Policy(), ("1.0", "1.1"), measured=measured, band_roots=band_roots)
@@ -55,7 +55,7 @@ def only(report: Comparison) -> ComparisonRow:
 
 
 class Shares(NamedTuple):
-    """The shares of reports with a difference and with a verdict, and of rows that were measured worse."""
+    """Shares of simulated reports with a difference, with a row measured worse and with a verdict, and the share of rows measured worse."""
 
     differs: float
     measured_worse: float
@@ -173,7 +173,7 @@ def test_sessions_that_do_not_alternate_are_compared_as_sessions() -> None:
     assert (row.verdict, row.reasons, row.ratio_kind) == ("differs_worse", ("sessions_confounded",), "hodges_lehmann_sessions")
 
 
-def test_difference_within_the_band_of_two_sessions_is_not_reported() -> None:
+def test_difference_is_not_reported_if_sessions_of_one_build_differ_as_much() -> None:
     old, new = values(8)
     key = only(two_days(old, new)).key
 
@@ -231,7 +231,7 @@ def test_first_sentence_counts_the_differing_rows_and_names_the_command_for_pair
         assert "measured worse" in written.lower()
 
 
-def test_report_states_the_drift_of_one_build_if_nothing_is_known_about_the_machine(tmp_path: Path) -> None:
+def test_report_states_the_usual_drift_of_one_build_if_the_machine_has_no_measured_band(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent.parent / "data"
     old, new = values(13)
 

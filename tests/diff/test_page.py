@@ -24,7 +24,7 @@ VOID = {"meta", "br"}
 
 
 class Tags(HTMLParser):
-    """Counts elements, and records elements that were not closed in order."""
+    """Lists all elements of a page, and the elements that were not closed in the right order."""
 
     def __init__(self) -> None:
         super().__init__()

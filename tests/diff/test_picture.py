@@ -25,7 +25,7 @@ Side = Callable[..., Dataset]
 
 
 def signs(drawn: str) -> list[tuple[str, float]]:
-    """Return the verdict of each symbol in the plot and its y position (smaller is higher), from left to right."""
+    """Return the verdict and the y position of each symbol in the plot, from left to right. A smaller y is higher on the page."""
     found = re.findall(r'<path d="M([\d.]+) ([\d.]+)m[^"]*" class="sign (\w+)">', drawn)
     return [(verdict, float(y)) for x, y, verdict in sorted(found, key=lambda one: float(one[0]))]
 
@@ -40,7 +40,7 @@ def test_rows_are_sorted_from_better_to_worse_and_each_verdict_has_its_own_symbo
     assert len({*shapes.values()}) == 3
 
 
-def test_lower_rate_is_worse_and_drawn_upwards_like_a_higher_latency(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_lower_rate_is_worse_and_is_drawn_high_in_the_plot_like_a_higher_latency(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[0.5], [1.0], [1.0], [1.0]]), metric="goodput", statistic="mean", test="throughput")
 
     last = signs(str(picture(report)))[-1]
@@ -96,7 +96,7 @@ def test_single_row_has_no_plot(compared: Compared, noise: NDArray[np.float64]) 
     assert picture(compared(noise[0][:1], noise[1][:1])) == ""
 
 
-def test_page_has_the_sentence_before_the_plot_and_the_rows_before_the_remarks(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_page_has_the_conclusion_first_then_the_plot_then_the_rows_then_the_remarks(compared: Compared, noise: NDArray[np.float64]) -> None:
     page = html(compared(noise[0], noise[1] * np.array([[1.2], [1.0], [1.0], [1.0]])))
 
     places = [page.index(part) for part in ('class="lead', 'class="picture"', 'id="worse"', 'id="sides"', 'id="runs"')]
@@ -143,13 +143,13 @@ def test_condition_that_differs_or_is_not_stated_is_named_as_the_reason(
     assert apart_words(compare(old, new, Policy())).endswith(f": 4 {words}")
 
 
-def test_largest_changes_are_chosen_from_changes_that_a_significance_test_shows(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_largest_changes_are_rows_whose_change_was_tested_and_is_significant(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.2], [0.5], [1.0], [1.4]]))
 
     assert [(one.verdict, one.words) for one in moved_most(report, most=2)] == [("better", "50 % better"), ("worse", "42 % worse")]
 
 
-def test_largest_changes_are_changes_of_single_values_with_a_note_if_no_test_was_possible(compared: Compared) -> None:
+def test_largest_changes_compare_single_values_and_say_so_if_no_test_was_possible(compared: Compared) -> None:
     (moved,) = moved_most(compared(np.array([[10_000.0]]), np.array([[20_000.0]])))
 
     assert moved.verdict == "unreplicated_diff"
@@ -164,14 +164,14 @@ LOSS = {"metric": "loss", "statistic": "total", "unit": "ratio", "test": "throug
 NO_RATE = (
     # If a transport lost all messages, or if its receiver printed nothing, only the loss is known.
     pytest.param(LOSS, np.array([[1.0, 1.0]]), id="loss"),
-    # This side has only a number that is shown and not tested.
+    # This side has only a maximum, which is shown and not tested.
     pytest.param(GOODPUT | {"statistic": "max"}, np.array([[5e6, 6e6]]), id="untested"),
 )
 
 
 @pytest.mark.parametrize(("other", "values"), NO_RATE)
 @pytest.mark.parametrize("turned", [False, True])
-def test_transport_is_not_reported_as_missing_on_a_side_that_has_other_metrics_of_this_transport(
+def test_transport_is_not_missing_on_a_side_that_only_lacks_a_metric_of_this_transport(
     side: Side, other: dict[str, object], values: np.ndarray, *, turned: bool
 ) -> None:
     poor = side(values, transport="UDP", **other)

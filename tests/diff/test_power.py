@@ -56,14 +56,14 @@ CASES = (
 
 
 class Found(NamedTuple):
-    """The share of changed rows that are called worse, and the share of reports that call any other row better or worse."""
+    """The share of changed rows that are called worse, and the share of reports that call an unchanged row better or worse."""
 
     changed: float
     false: float
 
 
 def with_change(case: Case, reports: int, seed: int) -> Floats:
-    """Return the differences of ``reports`` reports with a change, shape (reports * rows, pairs)."""
+    """Return differences of logarithms, shape (reports * rows, pairs). The first rows of each report have the change of the case."""
     generator = np.random.default_rng(seed)
     old, new = case.noise(generator, (2 * reports, ROWS, case.pairs)).reshape(2, reports, ROWS, case.pairs)
     new[:, : case.changed] += np.log1p(case.percent / 100)
@@ -86,7 +86,7 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository, without rows that lack a pair because its run was too short."""
+    """Read the pairs of a campaign of this repository. A row is left out if one of its pairs is missing, because a run was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
     differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
@@ -96,9 +96,9 @@ def measured(folder: Path) -> Measured:
 
 
 def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed: int) -> Found:
-    """Return the result of reports with ``pairs`` randomly drawn pairs of a campaign.
+    """Return the result of simulated reports. Each report has ``pairs`` pairs, which are drawn at random from a campaign.
 
-    The change of the campaign is removed, and the sides of each drawn pair are swapped at random. One row gets a change of ``percent``.
+    The change of the campaign is removed, and the sides of each pair are swapped at random. Then one row gets slower by ``percent``.
     """
     generator = np.random.default_rng(seed)
     noise = campaign.differences - np.median(campaign.differences, axis=1, keepdims=True)
@@ -114,7 +114,7 @@ def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed
 
 
 def swapped(campaign: Measured, reports: int, seed: int) -> float:
-    """Return the share of reports with a false row if the sides of real pairs are swapped at random, so that all differences are due to chance."""
+    """Return the share of reports with a better or worse row. The sides of real pairs are swapped at random, so all differences are chance."""
     generator = np.random.default_rng(seed)
     pairs = campaign.differences.shape[1]
     made = campaign.differences * generator.choice([-1.0, 1.0], (reports, 1, pairs))
@@ -162,7 +162,7 @@ def test_real_pairs_with_randomly_swapped_sides_are_rarely_called_better_or_wors
 
 
 def largest_of_all_rows(differences: Floats) -> Floats:
-    """Return the p-values from the largest Student's t of all rows: a simple implementation with all sign flips, one after the other."""
+    """Return the p-value of each row: the share of sign flips whose largest Student's t of all rows reaches the t of this row."""
     pairs = differences.shape[1]
     reached = np.zeros(len(differences))
 
@@ -188,7 +188,7 @@ def test_p_values_from_the_largest_t_equal_the_p_values_of_all_sign_flips() -> N
     assert by_largest([one_batch(differences)], 5) == pytest.approx(largest_of_all_rows(differences))
 
 
-def test_rows_with_different_numbers_of_pairs_share_the_sign_flips_of_their_common_pairs() -> None:
+def test_rows_with_different_numbers_of_pairs_are_tested_with_common_sign_flips() -> None:
     differences = np.random.default_rng(36).standard_normal((1, 8)) + 1.5
     alone = by_largest([one_batch(differences)], 1)[0]
     longer, shorter = one_batch(differences), SharedRows(np.array([1]), differences[:, :7], np.arange(7)[None])
@@ -211,14 +211,14 @@ def test_rows_with_zero_or_constant_differences_have_p_values() -> None:
     assert p.tolist() == [1.0, 1 / 128, 1 / 128]
 
 
-# --- the smallest detectable change for a number of pairs and of rows: the plan and the report use the same function
+# --- the smallest detectable change: the plan and the report compute it with the same function
 
 
 Compared = Callable[..., Comparison]
 
 
 def scattered(rows: int, pairs: int, noise: float) -> tuple[Floats, Floats]:
-    """Return rows whose pairs have a mean difference of zero, and differences with exactly this standard deviation."""
+    """Return two sides. All pairs of a row have a mean difference of 0, and the standard deviation of the differences is exactly ``noise``."""
     steps = np.resize([1.0, -1.0], pairs) * (1 + 0.1 * np.arange(pairs))
     steps -= steps.mean()
     new = np.exp(noise * steps / steps.std(ddof=1))
@@ -234,7 +234,7 @@ def test_six_pairs_show_a_large_change_of_a_single_row_among_forty(compared: Com
     found = {row.key.payload_bytes: row for row in report.rows}
     assert {size for size, row in found.items() if row.verdict == "worse"} == {16}
     assert found[16].p == 2 / 2**6
-    # Six signs have 64 flips, or 32 if a flip and its opposite count once. Only the original signs give a value as large as in this row.
+    # Six pairs have 64 sign flips. A flip and its opposite count once, so there are 32. Only one of them gives a value as large as this row.
     assert found[16].p_adjusted == 1 / 2**5
     assert found[32].verdict == "inconclusive"
     assert found[32].detectable is not None
@@ -265,7 +265,7 @@ def test_six_pairs_are_enough_if_each_row_changed(compared: Compared) -> None:
     assert compared(old, old * np.array([1.5, 1.51, 1.52, 1.5, 1.49, 1.48])).counts["worse"] == 40
 
 
-def test_detectable_change_is_smaller_for_a_row_of_a_gate_than_for_other_rows(compared: Compared) -> None:
+def test_detectable_change_is_smaller_for_rows_of_a_gate_than_for_other_rows(compared: Compared) -> None:
     old, new = scattered(40, 8, 0.1)
     report = compared(old, new, Policy(gate=(RowFilter(payload_bytes=16), RowFilter(payload_bytes=32))))
 
@@ -288,7 +288,7 @@ def test_six_pairs_are_too_few_for_loss_in_many_rows(compared: Compared) -> None
 @pytest.mark.parametrize(
     ("rows", "rate", "pairs", "sessions"), [(1, 0.05, 6, 6), (40, 0.05, 6, 7), (1000, 0.05, 6, 9), (40, 0.01, 8, 8), (40, 0.001, 11, 10)]
 )
-def test_needed_pairs_or_sessions_for_one_row_depend_on_the_number_of_rows(rows: int, rate: float, pairs: int, sessions: int) -> None:
+def test_number_of_pairs_or_sessions_that_a_row_needs_depends_on_the_number_of_rows(rows: int, rate: float, pairs: int, sessions: int) -> None:
     assert (runs_needed(rows, rate, paired=True), runs_needed(rows, rate, paired=False)) == (pairs, sessions)
 
 
@@ -316,7 +316,7 @@ def test_plan_and_comparison_state_the_same_smallest_detectable_change(compared:
 
 
 def at_the_detectable_change(pairs: int, rows: int, sd: float, reports: int) -> float:
-    """Return the share of simulated reports that find a single row with exactly the change that is printed as detectable."""
+    """Return the share of reports that call one row worse. The change of this row is exactly the smallest detectable change."""
     threshold = np.log1p(np.array([0.03]))
     shift = detectable(np.array([sd]), RunCounts(pairs, pairs, rows, paired=True), 0.05, threshold)[0]
     differences = sd * np.random.default_rng(pairs).standard_normal((reports, rows, pairs))

@@ -143,7 +143,7 @@ def test_value_links_to_its_own_run_and_not_to_a_control_with_an_equal_value(che
 
     leads = links_of(report, {"old": view_of(old), "new": view_of(new)}, Links("logs"), PageIndex())
 
-    # For 4 KiB, run 01 of version 0.3.0 has p99.9_ns=42079. The ninth control of version 0.4.0, on another machine, has the same value.
+    # Two runs have p99.9_ns=42079 for 4 KiB: run 01 of version 0.3.0, and the ninth control of version 0.4.0 on another machine.
     assert found.old is not None
     assert found.old.median == 42_079
     assert leads.line(found, "old") == "doc:logs/perftest/0.3.0/latency-tcp/01/perftest.log#L20:latency.p99.9"

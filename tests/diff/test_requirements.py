@@ -101,7 +101,7 @@ def test_interval_of_five_thousand_runs_can_be_computed() -> None:
         (0, [0.01] * 12, "failed"),
     ],
 )
-def test_loss_is_undecided_if_its_median_keeps_the_limit_but_its_mean_exceeds_the_limit(
+def test_loss_is_undecided_if_its_mean_exceeds_the_limit_but_its_median_does_not(
     limit: float, lost: list[float], verdict: str, side: Side, tmp_path: Path
 ) -> None:
     data = side(np.array([lost]), metric="loss", statistic="total", unit="ratio", test="throughput", basis=None)
@@ -177,7 +177,7 @@ def test_each_row_that_a_requirement_selects_must_pass(side: Side, tmp_path: Pat
     assert (result.verdict, [(row.key.payload_bytes, row.verdict) for row in result.rows]) == ("failed", [(32, "failed"), (16, "passed")])
 
 
-def test_size_or_label_limits_a_requirement_to_the_matching_rows(side: Side, tmp_path: Path) -> None:
+def test_requirement_with_a_size_or_a_label_applies_only_to_matching_rows(side: Side, tmp_path: Path) -> None:
     labels = ['{"plugin": "flannel"}'] * 6 + ['{"plugin": "cilium"}'] * 6
     data = side(np.array([[*GOOD, *(value * 2 for value in GOOD)]]), labels=labels)
 
@@ -269,7 +269,7 @@ def test_relative_requirement_is_judged_by_the_interval_of_the_diff(
 
 
 def test_require_and_diff_state_the_same_percentage_for_a_worse_rate(side: Side, tmp_path: Path) -> None:
-    """In an earlier version, for a ratio of x0.88 of a rate, diff stated 12 % worse, but require stated 14 % worse."""
+    """An earlier version stated two percentages for a rate with the ratio x0.88: diff 12 % worse, require 14 % worse."""
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
     old, new = side(values, OLD_TURNS, **stated), side(values * 0.88, NEW_TURNS, **stated)
@@ -287,7 +287,7 @@ def test_require_and_diff_state_the_same_percentage_for_a_worse_rate(side: Side,
 
 
 def test_gate_and_verdict_of_diff_have_the_same_limit_for_a_rate(side: Side, tmp_path: Path) -> None:
-    """For a rate, a threshold of 3 % is the factor 1/1.03: 2.91 % less. So a new rate of x0.9705 is worse, although 2.95 % is below 3 %."""
+    """A threshold of 3 % is the factor 1/1.03 for a rate: the limit is 2.91 % less. So a rate that is 2.95 % lower is worse."""
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
     old, new = side(values, OLD_TURNS, **stated), side(values * 0.9705, NEW_TURNS, **stated)
@@ -320,7 +320,7 @@ def test_sides_that_are_not_interleaved_are_undecided(side: Side, noise: NDArray
     assert report.results[0].rows[0].reasons == ("order_confounded",)
 
 
-def test_old_key_gate_is_still_accepted_and_has_the_threshold_of_the_diff(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
+def test_old_key_gate_is_accepted_and_means_the_threshold_of_the_diff(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
     old, new = side(noise[0][:2], OLD_TURNS), side(noise[1][:2] * np.array([[1.0], [1.2]]), NEW_TURNS)
 
     report = judged(tmp_path, '[[gate]]\ntransport = "shm"\nstatistic = "p50"\n', new, lambda _: old, "main")
@@ -599,7 +599,7 @@ RELATIVE = f"{P50}max_worse_percent = 5\n"
 
 
 def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
-    """Return interleaved pairs of a row and of controls. The row is slower on the new side by ``slower``, and all its runs are slower by ``host``."""
+    """Return both sides of interleaved pairs. All new runs are slower by ``host``. The row is slower by ``slower`` in addition."""
     values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
     values[1] += np.log1p(host)
     values[1, 0] += np.log1p(slower)

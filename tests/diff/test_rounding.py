@@ -72,7 +72,7 @@ def test_intervals_of_sessions_are_widened_like_intervals_of_pairs(side: Side) -
     assert row.interval == pytest.approx((15.5 / 16.5, 16.5 / 15.5))
 
 
-def test_interval_of_loss_that_is_printed_in_whole_percent_is_widened_by_percentage_points(compared: Compared) -> None:
+def test_interval_of_loss_is_widened_by_percentage_points_if_loss_is_printed_in_whole_percent(compared: Compared) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput", "resolution": 0.01}
 
     (loss,) = compared(np.full(12, 0.02), np.full(12, 0.03), **said).losses
@@ -91,7 +91,7 @@ def test_value_below_half_a_step_may_be_zero(compared: Compared) -> None:
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_interval_of_true_values_is_within_the_interval_of_printed_values(*, paired: bool) -> None:
+def test_interval_of_rounded_values_contains_the_interval_of_the_true_values(*, paired: bool) -> None:
     generator = np.random.default_rng(3)
     true = 20 * np.exp(0.05 * generator.standard_t(3, (2, 500, 9)))
     printed, half = np.round(true), 0.5

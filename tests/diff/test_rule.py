@@ -122,7 +122,7 @@ def test_rows_with_a_different_condition_are_not_comparable_and_name_this_condit
     assert (one_verdict(report), report.rows[0].reasons) == ("not_comparable", (code,))
 
 
-def test_row_with_an_unknown_condition_gets_no_stronger_verdict_than_single_values_get(compared: Compared, noise: Floats) -> None:
+def test_row_with_an_unknown_condition_gets_only_the_verdicts_of_single_values(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 1.3, reliability=None)
 
     assert one_verdict(report) == "unreplicated_diff"
@@ -149,7 +149,7 @@ def test_equal_constant_values_are_no_change(compared: Compared) -> None:
 
 
 @pytest.mark.parametrize("runs", [3, 12])
-def test_row_with_a_measured_zero_states_the_zero_and_not_too_few_runs(compared: Compared, runs: int) -> None:
+def test_row_with_a_measured_zero_is_invalid_for_any_number_of_runs(compared: Compared, runs: int) -> None:
     old, new = np.full((2, 1, runs), 1000.0)
     new[0, 1] = 0.0
 
@@ -194,7 +194,7 @@ def test_single_published_value_is_never_better_or_worse(side: Side, factor: flo
     assert report.rows[0].level == "a"
 
 
-def test_level_of_evidence_is_that_of_the_side_with_less_evidence(side: Side, noise: Floats) -> None:
+def test_row_has_the_evidence_level_of_the_side_with_fewer_runs(side: Side, noise: Floats) -> None:
     report = compare(side(noise[0], range(12)), side(noise[1][:, :1] * 2, [12]), Policy())
 
     assert (one_verdict(report), report.rows[0].reasons, report.rows[0].level) == ("unreplicated_diff", ("single_run",), "a")
@@ -263,7 +263,7 @@ def test_row_with_much_noise_is_inconclusive_and_states_the_detectable_change(co
     assert 0.15 < row.detectable < 0.5
 
 
-def test_runs_in_two_groups_have_a_flag_and_the_values_of_both_groups_are_stated(compared: Compared) -> None:
+def test_row_states_the_values_of_both_groups_if_its_runs_form_two_groups(compared: Compared) -> None:
     old = 1000.0 * np.array([10, 15, 10.1, 15.1, 10.2, 15.2, 9.9, 14.9, 10, 15, 10, 10])
     new = 1000.0 * np.linspace(9.9, 10.1, 12)
 
@@ -273,7 +273,7 @@ def test_runs_in_two_groups_have_a_flag_and_the_values_of_both_groups_are_stated
     assert diff_words.remark(row).endswith("; the old runs form two groups, around 10\u00a0µs and 15\u00a0µs")
 
 
-def test_threshold_of_a_row_is_set_by_the_policy_or_by_an_override(compared: Compared, noise: Floats) -> None:
+def test_row_uses_the_threshold_of_its_override_and_otherwise_of_the_policy(compared: Compared, noise: Floats) -> None:
     policy = Policy(thresholds_percent=Bands(centre=20, high=20, tail=20), row=(Override(threshold_percent=2, payload_bytes=16),))
 
     report = compared(noise[0], noise[1] * 1.1, policy)
@@ -297,7 +297,7 @@ def test_comparison_across_a_field_accepts_different_configurations(side: Side, 
     assert compare(old, new, Policy()).counts["added"] == 4
 
 
-def test_side_with_several_configurations_cannot_be_compared_across_these_configurations(side: Side, noise: Floats) -> None:
+def test_row_is_not_comparable_across_a_field_if_one_side_has_several_values_of_this_field(side: Side, noise: Floats) -> None:
     old = side(noise[0], OLD_TURNS, type="A")
     both = msgspec.structs.replace(old, results=old.results.assign(type=["A", "B"] * (len(old.results) // 2)))
     mixed = msgspec.structs.replace(both, results=both.results.assign(payload_bytes=16))
@@ -383,7 +383,7 @@ def test_gate_without_a_tested_row_never_succeeds(compared: Compared, noise: Flo
 
 
 def in_short_runs(pairs: int, short: dict[int, int], statistic: str = "p99", short_old: Mapping[int, int] = MappingProxyType({})) -> Comparison:
-    """Compare pairs of runs. Some runs have few samples: ``short`` maps the number of a run on the new side to its samples."""
+    """Compare pairs of runs. ``short`` and ``short_old`` give the sample counts of short runs by run number: on the new side and on the old side."""
     values = 10_000 * np.exp(0.01 * np.random.default_rng(3).standard_normal((2, 1, pairs)))
     old, new = make_pairs(values[0], values[1] * 1.2, statistic=statistic, samples=20_000)
     old, new = (
@@ -419,7 +419,7 @@ def test_row_with_too_few_remaining_runs_states_the_samples_that_each_run_needs(
     assert words in remark(row)
 
 
-def test_no_run_is_left_out_if_too_few_runs_remain_on_one_side() -> None:
+def test_short_runs_are_not_left_out_if_one_side_would_have_too_few_runs() -> None:
     row = only(in_short_runs(9, dict.fromkeys(range(5), 500), short_old={3: 9_070}))
 
     assert (row.verdict, row.reasons, row.short_runs) == ("insufficient", ("undersampled",), ())

@@ -53,7 +53,7 @@ def test_report_names_the_across_option_if_only_the_configuration_differs(log: P
 
 
 def test_gate_without_a_tested_row_does_not_pass(log: Path) -> None:
-    """With one run per side, the report has differences, but no test can show that a row is worse."""
+    """The logs differ, but there is one run for each side. So no row can be tested, and no row can be worse."""
     same = other(log, f"{SETTINGS}\n")
 
     codes = [

@@ -170,7 +170,7 @@ def test_rows_of_two_machines_are_two_benchmarks(side: Side, other_host: Host) -
     assert sorted(values["latency-p50"]["value"] for values in found.values()) == [4300.0, 8600.0]
 
 
-def test_github_action_benchmark_gets_one_file_for_smaller_is_better_and_one_for_bigger_is_better(side: Side) -> None:
+def test_github_action_benchmark_gets_separate_files_for_latencies_and_for_rates(side: Side) -> None:
     files = {
         name: json.loads(content)
         for rows in (side(VALUES), side(VALUES * 1e6, **GOODPUT))

@@ -65,12 +65,12 @@ def outliers(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
 
 
 def shared_by_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Return noise of which half is common to all rows of a run."""
+    """Return noise with two equal parts: one part is separate for each row, the other part is the same for all rows of a run."""
     return iid(generator, shape) + SD * generator.standard_normal((shape[0], 1, shape[-1]))
 
 
 def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
-    """Return differences of interleaved pairs in random order: shape (reports, rows, 2 * pairs) becomes (reports * rows, pairs)."""
+    """Return the difference of each pair, shape (reports * rows, pairs). The side that goes first in a pair is random."""
     both = runs.reshape(*runs.shape[:2], -1, 2)
     swapped = generator.random((len(runs), 1, both.shape[2])) < 0.5
     difference = both[..., 1] - both[..., 0]
@@ -78,7 +78,7 @@ def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
 
 
 def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = None) -> NDArray[np.int64]:
-    """Return the verdicts of reports of ``rows`` rows, shape (reports, rows). The threshold is 3 % unless ``thresholds`` has one per difference."""
+    """Return the verdict of each row, shape (reports, rows). ``thresholds`` has a threshold for each row of each report; None: 3 %."""
     shift = paired_shift(differences)
     pairs = differences.shape[1]
     p = np.concatenate([adjusted_together(*report) for report in reports_of(differences, shift, rows)])
@@ -88,7 +88,7 @@ def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = 
 
 
 def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[Estimates, NDArray[np.int64], float]]:
-    """Yield the input of `tacholog.compare.diff.estimate` for each report of ``rows`` rows with the same pairs."""
+    """Yield the arguments of `tacholog.compare.diff.estimate`, one set for each report. All rows of a report have the same pairs."""
     pairs, family = differences.shape[1], np.arange(rows)
     numbers = np.tile(np.arange(pairs), (rows, 1))
     every = np.ones(rows, bool)
@@ -103,22 +103,22 @@ def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[E
 
 
 def lay_out_nothing(pairs: int) -> LaidOut:
-    """Return the design of a paired comparison, without positions of runs."""
+    """Return a paired design. The positions of the runs are left empty."""
     nothing = np.zeros(0, np.int64)
     return LaidOut("paired", nothing, nothing, pairs, pairs)
 
 
 class Printed(NamedTuple):
-    """For rows of rounded values: how often the 95 % interval contains the true shift, and how often the 90 % interval shows no change."""
+    """Shares of rows with rounded values: rows whose 95 % interval contains the true shift, and rows whose 90 % interval shows no change."""
 
     covered: float
     alike: float
 
 
 def printed_in_steps(generator: np.random.Generator, noise: Noise, shift: float, pairs: int, *, scale: float = 1.0, rows: int = 2000) -> Printed:
-    """Simulate pairs whose values are printed in steps of 2 % of the value.
+    """Simulate pairs of values that are rounded to steps of 2 %.
 
-    The offset of the true value within a step is random for each row. The noise is multiplied by ``scale``.
+    The true value of a row has a random position between two steps. The noise is multiplied by ``scale``.
     """
     step = 0.02
     level = 1 + step * generator.random((1, rows, 1))
@@ -239,7 +239,7 @@ def test_change_of_two_percent_is_below_the_threshold_and_mostly_no_change_or_in
     assert share(found, "better").mean() == 0
 
 
-def test_report_gives_the_same_verdicts_as_the_functions_of_these_simulations(compared: Callable[..., Comparison]) -> None:
+def test_report_has_the_same_verdicts_as_the_simulation(compared: Callable[..., Comparison]) -> None:
     generator = np.random.default_rng(15)
     old, new = iid(generator, (2, ROWS, PAIRS))
     new[:4] += np.log(1.05)

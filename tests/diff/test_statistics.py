@@ -82,8 +82,8 @@ def test_smallest_p_values_equal_the_values_of_published_tables() -> None:
     assert unpaired_shift(np.arange(6.0)[None], np.arange(6.0)[None] + 6).p[0] == pytest.approx(2 / 924)
 
 
-def test_interval_of_ten_pairs_goes_from_the_9th_to_the_47th_of_the_sorted_averages() -> None:
-    # Hollander, Wolfe & Chicken (2014), table A.4: for n = 10, P(T+ >= 47) = 0.024, so the interval runs from the 9th to the 47th of 55 averages.
+def test_interval_of_ten_pairs_has_the_limits_of_a_published_table() -> None:
+    # From table A.4 of Hollander, Wolfe & Chicken (2014): P(T+ >= 47) = 0.024 for n = 10. So the limits are the 9th and the 47th of 55 averages.
     differences = draws(1, 10)
     first, second = np.triu_indices(10)
     averages = np.sort((differences[0, first] + differences[0, second]) / 2)

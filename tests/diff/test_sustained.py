@@ -23,7 +23,7 @@ RATE = re.compile(r"(?<= rate_per_s=)[0-9.]+(?= passed_s=)")
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Path:
-    """A path for a changed copy of the log."""
+    """Return the path for a copy of the log. Tests write this copy with changes."""
     return tmp_path / "new.log"
 
 

@@ -50,7 +50,7 @@ sha256 = "{digest}"
 
 
 def eight_pairs(folder: Path, stated: str = "", logs: tuple[str, str] = ("tcp.json", "tcp.json")) -> tuple[str, str]:
-    """Write eight interleaved pairs of the TCP stream of iperf3, or of other logs."""
+    """Write eight interleaved pairs. Each run is a copy of a log of iperf3: by default, of its TCP stream."""
     (folder / "hosts").mkdir()
     (folder / "hosts" / "lab.toml").write_text(HOST)
     digests = [hashlib.sha256((LOGS / log).read_bytes()).hexdigest() for log in logs]
@@ -68,7 +68,7 @@ def eight_pairs(folder: Path, stated: str = "", logs: tuple[str, str] = ("tcp.js
     ("transport", "reach", "missing"),
     [("wire", "host", False), ("shm-bridge", "network", True), ("shm", None, False), ("wire", None, True)],
 )
-def test_network_card_must_be_known_if_the_transport_reaches_over_a_network(transport: str, reach: str | None, missing: bool, side: Side) -> None:
+def test_unknown_network_card_is_unverified_if_the_transport_uses_a_network(transport: str, reach: str | None, missing: bool, side: Side) -> None:
     values = np.full((1, 6), 1000.0)
     old, new = (side(values, host=None, transport=transport, reach=reach) for _ in range(2))
     report = compare(old, new, Policy())
@@ -76,7 +76,7 @@ def test_network_card_must_be_known_if_the_transport_reaches_over_a_network(tran
     assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
 
 
-def test_condition_that_iperf3_does_not_state_is_named_with_the_key_to_state_this_condition(tmp_path: Path) -> None:
+def test_report_names_the_key_for_a_condition_that_iperf3_does_not_state(tmp_path: Path) -> None:
     said = CliRunner().invoke(diff, [*eight_pairs(tmp_path), "--only", "unreplicated_same"])
 
     assert (
@@ -123,7 +123,7 @@ def test_number_of_lost_messages_without_a_share_counts_as_a_statement_of_loss(c
 
 @pytest.fixture(scope="module")
 def latency_alone(checkout: Path) -> Comparison:
-    """Return the comparison of two releases of the checkout by latency."""
+    """Return a comparison of the latencies of the releases 0.1.0 and 0.2.0."""
     data = load([checkout / "data"])
     return compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy(metrics=("latency",)))
 
@@ -145,11 +145,12 @@ def test_report_states_without_an_option_that_a_measurement_was_published_again(
     assert all(f"{rows} rows are the same measurement, published again" in show(report) for show in (text, markdown, html))
 
 
-def test_inconclusive_row_with_an_interval_above_one_explains_this_interval(compared: Compared) -> None:
+def test_inconclusive_row_states_its_smallest_detectable_change_if_its_interval_is_above_one(compared: Compared) -> None:
     old = np.full((40, 12), 10_000.0)
     new = old * (1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12))
     new[0] = old[0] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
-    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))  # Significant, but perhaps below the threshold.
+    # The change is significant, but may be smaller than the threshold.
+    new[1] = old[1] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))
 
     report = compared(old, new)
     significant = next(row for row in report.rows if row.key.payload_bytes == 32)
@@ -202,7 +203,7 @@ def test_ratio_of_single_values_is_their_quotient(compared: Compared) -> None:
 
 
 def test_iperf3_text_with_three_streams_and_with_one_stream_are_two_rows(tmp_path: Path) -> None:
-    """An older version compared both logs in one row, with the verdict better: 16.7 -> 52.1 Gbit/s."""
+    """An older version compared both logs in one row. The verdict was better: from 16.7 to 52.1 Gbit/s."""
     old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-three-streams-omit.log"))
     report = compare(load([Path(old)]), load([Path(new)]), Policy())
 

@@ -98,7 +98,9 @@ def test_row_has_a_note_if_its_ratio_contradicts_the_ratio_of_its_medians(compar
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_p_value_next_to_an_interval_is_called_adjusted(compared: Compared, noise: NDArray[np.float64], show: Callable[[Comparison], str]) -> None:
+def test_p_value_in_a_row_with_an_interval_is_called_adjusted(
+    compared: Compared, noise: NDArray[np.float64], show: Callable[[Comparison], str]
+) -> None:
     lost = np.array([0.0, 0.001, 0, 0, 0.005, 0])
     reports = [compared(noise[0], noise[1] * 1.2), compared(lost * 0, lost, metric="loss", statistic="total", test="throughput")]
 
@@ -148,7 +150,7 @@ def test_two_machines_of_one_kind_are_named_in_the_header_and_as_a_possible_reas
 
 
 def plainly(shown: str) -> str:
-    """Return a text without the escapes of HTML and Markdown."""
+    """Return a text of HTML or Markdown without its escapes."""
     return html_module.unescape(shown).replace("\\", "")
 
 
@@ -295,7 +297,7 @@ def test_text_and_markdown_state_once_what_is_common_to_all_rows_of_a_verdict(si
     assert [len(line.split()) for line in rows] == [10] * 4  # A row has its name and two values, but no remark.
 
 
-def test_row_that_the_other_side_has_only_under_other_conditions_names_these_conditions(side: Side, noise: NDArray[np.float64]) -> None:
+def test_row_of_one_side_names_the_conditions_that_are_different_on_the_other_side(side: Side, noise: NDArray[np.float64]) -> None:
     waits = [*["busy-poll"] * 6, *["blocking"] * 6]
     old = side(noise[0][:1], OLD_TURNS)
     old.results["waiting"] = waits
@@ -318,7 +320,7 @@ def test_row_that_only_one_side_has_does_not_name_conditions(side: Side, noise: 
     assert "under other conditions than" not in text(report)
 
 
-def test_size_of_a_change_stays_next_to_its_ratio_even_if_all_rows_changed_equally(compared: Compared) -> None:
+def test_each_row_states_the_size_of_its_change_even_if_all_rows_changed_equally(compared: Compared) -> None:
     old = np.full((3, 12), 10_000.0) + 10.0 * np.arange(12)
 
     said = text(compared(old, old * 1.1))
@@ -326,7 +328,7 @@ def test_size_of_a_change_stays_next_to_its_ratio_even_if_all_rows_changed_equal
     assert [line.split("  ")[-1] for line in said.splitlines() if line.startswith("  latency")] == ["10 % worse"] * 3
 
 
-def test_report_on_sides_of_several_runs_does_not_mention_one_value_on_each_side(side: Side, noise: NDArray[np.float64]) -> None:
+def test_report_does_not_mention_single_values_if_each_side_has_several_runs(side: Side, noise: NDArray[np.float64]) -> None:
     blocks = compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy())
 
     for show in SHOWN:
@@ -401,7 +403,7 @@ def test_both_limits_of_a_band_are_stated(compared: Compared, statistic: str, sa
     assert f"; band: {said}, assumed" in line_of(report.rows[0]).remark
 
 
-def test_change_just_below_the_lower_end_of_the_stated_band_is_outside_the_band(compared: Compared) -> None:
+def test_change_of_9_5_percent_is_outside_of_a_band_that_ends_at_9_1_percent(compared: Compared) -> None:
     (row,) = compared(np.array([[10_000.0]]), np.array([[9_050.0]])).rows
 
     assert row.verdict == "unreplicated_diff"

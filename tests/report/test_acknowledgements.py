@@ -63,7 +63,7 @@ def test_summary_states_what_an_acknowledgement_means(tmp_path: Path) -> None:
     assert f"The broker acknowledged at most 501 msg/s at 200 B. {meaning}" in words_of(throughput_summary(rates, Links("logs")))
 
 
-def test_summary_calls_the_meaning_of_an_acknowledgement_not_stated_if_no_condition_states_it(tmp_path: Path) -> None:
+def test_summary_states_that_the_meaning_of_an_acknowledgement_is_unknown_if_no_condition_states_the_meaning(tmp_path: Path) -> None:
     latency = [member for member in view_in(tmp_path).series() if member.results[0].test == "latency"]
 
     assert "What an acknowledgement means is not stated (acks, durability, replication)." in words_of(latency_summary(latency, Links("logs")))

@@ -1,4 +1,4 @@
-"""The pages that show transports side by side: a page for each size and a page for each statistic, with links between the pages."""
+"""The pages that compare all transports. Each size and each statistic has a page, and the pages link to each other."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_each_group_of_a_table_with_several_campaigns_names_its_campaign(tmp_pat
     assert [group.words.partition(",")[0] for group in table.groups] == ["Campaign one", "Campaign two"]
 
 
-def test_last_day_is_the_date_of_the_latest_start_time_in_its_own_time_zone() -> None:
+def test_last_day_is_the_local_date_of_the_latest_start_time() -> None:
     assert last_day(["2026-01-01T23:30:00-05:00", None, "2026-01-02T01:00:00Z", "no time"]) == "2026-01-01"
     assert last_day([None]) == ""
 

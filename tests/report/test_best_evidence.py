@@ -62,7 +62,7 @@ def test_shm_page_starts_with_the_campaign_that_kept_its_limits_and_ends_with_ol
     assert (found[0].first_day, found[0].last_day, found[0].duration_s) == ("2026-11-23", "2026-11-23", 0.4)
 
 
-def test_other_campaigns_of_the_newest_release_precede_older_releases(shm: View) -> None:
+def test_older_releases_come_after_all_campaigns_of_the_newest_release(shm: View) -> None:
     first, *rest = portions(shm)
 
     assert first.title == ""
@@ -97,7 +97,7 @@ def test_newer_release_precedes_a_release_with_more_runs(tmp_path: Path) -> None
     assert [one.release for one in evidence(view_of(load([tmp_path])))] == ["2", "1"]
 
 
-def test_campaigns_with_six_runs_are_sorted_by_their_limits_and_precede_campaigns_with_fewer_runs(tmp_path: Path) -> None:
+def test_campaigns_that_kept_their_limits_come_first_and_campaigns_with_fewer_than_six_runs_come_last(tmp_path: Path) -> None:
     for number in range(6):
         add(tmp_path, f"plain-{number}", "1", "plain")
         add(tmp_path, f"kept-{number}", "1", "kept", limits=Limits(steal_percent=2.0), environment={"steal_percent_during": "0.10"})
@@ -123,7 +123,7 @@ def test_line_about_the_evidence_states_a_range_if_the_numbers_of_runs_differ(tm
     assert ", 6 to 9 runs." in evidence_lines(evidence(view), view)
 
 
-def test_run_without_numbers_is_listed_with_the_runs_of_its_release(tmp_path: Path) -> None:
+def test_failed_run_without_numbers_is_listed_under_its_release(tmp_path: Path) -> None:
     add(tmp_path, "old", "1", "release")
     add(tmp_path, "new", "2", "release")
     add_run(tmp_path, "lost", "nothing\n", msgspec.structs.replace(rti("UDPv4", published=False), release="1", status="failed", host=None))
@@ -136,7 +136,7 @@ def test_processor_time_and_context_switches_equal_the_counts_of_the_kernel_for_
 
     cost = costs(run.series()[0], resources_of(run.results))[64]
 
-    # Processor time: 174.167 ms in 511.622654 ms and 198.135 ms in 511.195998 ms. Round trips: 8454, and 2423 in the warm-up.
+    # Processor time of the sides: 174.167 ms in 511.622654 ms, and 198.135 ms in 511.195998 ms. Round trips: 2423 in the warm-up, then 8454.
     assert cost.processors is not None
     assert cost.processors.value == pytest.approx(0.728012, rel=1e-5)
     assert cost.cpu_ns is not None
@@ -156,27 +156,27 @@ def test_memory_of_a_side_does_not_include_the_python_process_that_started_it(sh
     assert memory.value == 57647104
 
 
-def test_processor_time_of_a_message_includes_the_processor_time_of_periods_without_messages() -> None:
+def test_processor_time_of_a_message_includes_processor_time_before_the_first_and_after_the_last_message() -> None:
     view = view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "mosquitto"))
     run = view.only(Selection(run="middleware/2026-11-23/latency-mosquitto-block/01", test="latency"))
 
     cost = costs(run.series()[0], resources_of(run.results))[1024]
 
-    # In 0.91 s, the sides took 107.725 ms and 105.095 ms of processor time. In 0.5 s of this time, there were 135 + 3,910 round trips.
+    # The kernel counted for 0.91 s: 107.725 ms and 105.095 ms of processor time. Messages were sent in only 0.5 s: 135 + 3,910 round trips.
     assert cost.cpu_ns is not None
     assert cost.cpu_ns.value == pytest.approx((107_725_000 + 105_095_000) / (2 * (135 + 3910)))
     assert cost.switches is not None
     assert cost.switches.value == pytest.approx((4500 + 4479) / (2 * (135 + 3910)))
 
 
-def test_context_switches_of_a_stream_are_divided_by_all_messages_of_the_counted_period() -> None:
+def test_context_switches_of_a_throughput_test_are_divided_by_all_messages_that_the_cost_line_counts() -> None:
     view = view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "zeromq-tcp"))
     run = view.only(Selection(run="middleware/2026-11-23/throughput-zeromq-tcp-block/01", test="throughput"))
     (received,) = (series for series in run.series() if series.cells("message_rate", "mean"))
 
     cost = costs(received, resources_of(run.results))[1024]
 
-    # Voluntary and involuntary context switches of both sides, and "cost ... messages=96098".
+    # The log states the voluntary and involuntary context switches of both sides, and "cost ... messages=96098".
     assert cost.switches is not None
     assert cost.switches.value == pytest.approx((13_669 + 12_873 + 16_656 + 9_786) / 96_098)
 
@@ -193,7 +193,7 @@ def test_processor_time_and_context_switches_are_unknown_if_one_side_does_not_st
 
     assert (no_time.processors, no_time.cpu_ns, no_time.switches is None) == (None, None, False)
     assert (no_switches.switches, no_switches.processors is None) == (None, False)
-    assert 64 not in costs(series, resources_of(without("duration")))  # For the memory, only a bound is known.
+    assert 64 not in costs(series, resources_of(without("duration")))  # Without a duration, only an upper bound of the memory is known.
     assert spinning([series], resources_of(without("context_switches"))) == set()
 
 
@@ -213,7 +213,7 @@ def test_table_states_that_a_polling_transport_has_almost_no_context_switches(sh
 
     table = cost_table(run.series(), run.results)
 
-    # 64 B: 68 + 20 switches in 553,417 + 2,180,567 round trips. 64 KiB: 230 + 206 switches in 9,206 + 24,588 round trips.
+    # 64 B: the sides had 68 and 20 switches in 553,417 + 2,180,567 round trips. 64 KiB: 230 and 206 switches in 9,206 + 24,588.
     assert f'<td class="stat-cost" data-v="{88 / 5_467_968:.12g}">&lt;0.001</td>' in table
     assert f'<td class="stat-cost" data-v="{436 / 67_588:.12g}">0.00645</td>' in table
 
@@ -252,7 +252,7 @@ def cost_of_rig(html: str) -> list[str]:
     return COST.findall(re.sub("<[^>]*>", "", html).replace("\u00a0", " "))
 
 
-def test_cost_of_perftest_is_from_the_same_session_and_names_its_machine_if_there_are_several(tmp_path: Path) -> None:
+def test_cost_of_perftest_is_taken_from_the_same_session_and_several_machines_are_named(tmp_path: Path) -> None:
     null = (Path(__file__).parent.parent / "formats/native/latency-null.log").read_text()
     sessions = {"monday": "desk", "tuesday": "desk", "friday": "shelf"}
     for session, host in sessions.items():

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 def test_second_build_without_changes_writes_no_file(folder: Path) -> None:
     build_site([folder / "data"], folder / "site", folder)
     before = {path: path.stat().st_mtime_ns for path in (folder / "site").rglob("*") if path.is_file() and path.name != STAMP}
-    remove_stamp(folder / "site")  # With a stamp, the site would not be built again.
+    remove_stamp(folder / "site")  # The stamp marks a finished site. The next build would do nothing if the stamp existed.
 
     build_site([folder / "data"], folder / "site", folder)
 
@@ -99,7 +99,7 @@ def _renames(data: Path) -> None:
 def test_updated_site_after_an_edit_equals_a_site_built_from_nothing(folder: Path, edit: Callable[[Path], None], settings: SiteSettings) -> None:
     build_site([folder / "data"], folder / "site", folder)
     before = files(folder / "site")
-    for kind in ("logs", "raw", "data"):  # Damages a file of each kind that the next build might leave unchanged.
+    for kind in ("logs", "raw", "data"):  # Change one file of each kind. The next build must write it again.
         changed = min(path for path in (folder / "site" / kind).rglob("*") if path.suffix in (".html", ".gz"))
         changed.write_bytes(changed.read_bytes() + b"not of a build")
 
@@ -137,7 +137,7 @@ def test_site_that_another_process_builds_stays_unchanged(tmp_path: Path) -> Non
     assert not (tmp_path / "site" / "index.html").exists()
 
 
-def test_two_builds_of_one_site_never_run_at_the_same_time_even_with_different_working_folders(tmp_path: Path) -> None:
+def test_second_build_of_a_site_is_refused_even_if_it_has_another_working_folder(tmp_path: Path) -> None:
     data, site = write_data(tmp_path / "data"), tmp_path / "site"
     with only_one_build(site), pytest.raises(TachologError, match="another process is building this site"):
         build_site([data], site, tmp_path / "work")

@@ -20,7 +20,7 @@ exit $CODE
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An npm that returns a tarball with other content. Returns the file in which each call is noted."""
+    """Install a false npm, whose tarball has other content. Return the file in which it notes each call."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "npm").write_text(NPM)
     (tmp_path / "bin" / "npm").chmod(0o755)

@@ -89,7 +89,7 @@ def test_labels_are_shown_with_known_names_replaced() -> None:
     assert published_text('{"plugin": "flannel-é"}', "labels", "open", Redactor(names)) == '{"plugin": "flannel-é"}'
 
 
-def test_two_values_of_a_label_still_differ_after_the_names_in_the_values_were_replaced() -> None:
+def test_values_of_a_label_stay_different_after_names_in_the_values_were_replaced() -> None:
     names = KnownNames(Privacy(), {})
 
     shown = [published_text(json.dumps({"by": f"user={user}"}), "labels", "open", Redactor(names)) for user in ("quentin", "trudy", "quentin")]
@@ -106,7 +106,7 @@ def test_names_of_labels_stay_different_and_valid_after_hidden_words_in_the_name
     assert "acme" not in json.dumps(shown.labels).lower()
 
 
-def test_each_nested_struct_and_each_open_table_has_a_class() -> None:
+def test_each_field_with_the_class_nested_or_open_has_rules_for_its_content() -> None:
     nested = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "nested"}
     opened = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "open"}
 
@@ -176,10 +176,10 @@ def test_no_entry_of_an_open_table_is_lost_if_two_masked_keys_are_equal() -> Non
     assert shown.options == {"[…]": 1, "[…] 2": 2, "touch": {"[…]": 3, "[…] 2": 4}}
 
 
-def test_options_that_differ_only_in_masked_text_still_differ_after_masking() -> None:
+def test_options_stay_different_even_if_they_differ_only_in_masked_text() -> None:
     texts = ['{"mode": "zanzibar"}', '{"mode": "Zanzibar"}', '{"acmekey": 1, "zanzibar": 2}', '{"zanzibar": 2}', '{"zanzibar": 2, "variant": 1}']
 
-    site = redactor()  # One redactor for all texts, because a site numbers its masked texts together.
+    site = redactor()  # A site also has only one redactor: it gives each masked text a number.
     shown = [published_text(text, "options", "open", site) for text in texts]
 
     assert len(set(shown)) == len(texts)
@@ -234,7 +234,7 @@ def test_line_of_the_native_log_keeps_its_first_word(log: Path) -> None:
     assert [native_line(line, of_site).partition(" ")[0] for line in lines] == [line.partition(" ")[0] for line in lines]
 
 
-def test_unknown_settings_are_masked_and_still_differ() -> None:
+def test_values_of_an_unknown_setting_are_masked_and_stay_different() -> None:
     known = '{"congestion": "reno", "sockets": "push-pull"}'
     of_site = redactor()
     one, other = (published_text(f'{{"acmekey": "{value}"}}', "settings", "open", of_site) for value in ("acmevalue", "acmeother"))

@@ -69,14 +69,14 @@ def test_version_is_stated_once_and_the_newest_series_of_each_transport_is_marke
     assert not any({"release", "tool version"} & set(entry["conditions"]) for entry in entries)
 
 
-def test_ids_of_series_stay_the_same_when_other_series_are_added(offered: dict[str, Any]) -> None:
+def test_ids_of_series_are_unique_and_are_not_ordinal_numbers(offered: dict[str, Any]) -> None:
     ids = [one["id"] for one in offered["series"]]
 
     assert sorted(set(ids)) == sorted(ids)
     assert all(re.fullmatch("[0-9a-f]{8}", name) for name in ids)
 
 
-def test_page_without_scripts_has_a_separate_table_for_each_machine_and_definition(page: Reader, site: Path) -> None:
+def test_page_without_scripts_has_one_table_for_each_machine_and_each_definition(page: Reader, site: Path) -> None:
     html = (site / "compare.html").read_text()
     static = html[html.index('class="tl-static"') :]
 

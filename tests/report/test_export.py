@@ -113,7 +113,7 @@ def test_row_groups_of_a_parquet_file_state_their_minimum_and_maximum(data: Path
     assert all(columns[name].has_min_max for name in ("run", "system", "value", "line"))
 
 
-def test_parquet_has_the_values_of_csv_and_null_for_values_that_are_not_stated(data: Path, tmp_path: Path) -> None:
+def test_parquet_has_the_same_values_as_csv_and_null_for_empty_values(data: Path, tmp_path: Path) -> None:
     run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
 
     rows = parquet.read_table(tmp_path / "results.parquet").to_pylist()

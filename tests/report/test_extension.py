@@ -29,7 +29,8 @@ def build(folder: Path, text: str, **settings: object) -> tuple[str, str]:
     (source / "index.md").write_text(f"# Ours\n\n{text}\n", encoding="utf-8")
     warnings = io.StringIO()
     overrides = {"extensions": ["myst_parser", "tacholog.sphinx"], **settings}
-    with docutils_namespace():  # Removes the directives of this build from the process: the next build registers them again.
+    # Sphinx registers directives for the whole process. This removes them after the build, so that the next build can register them.
+    with docutils_namespace():
         Sphinx(source, None, folder / "out", folder / "trees", "html", overrides, status=None, warning=warnings).build()
     return (folder / "out/index.html").read_text(), warnings.getvalue()
 

@@ -51,7 +51,7 @@ def test_figure_with_more_than_two_shaded_areas_draws_these_areas_only_after_the
     assert "shaded" not in figure.note
 
 
-def test_single_size_has_no_shaded_area() -> None:
+def test_figure_of_a_single_size_has_no_shaded_area() -> None:
     figure = latency_over_size(series_of([fact for fact in facts() if fact.payload_bytes == 64]))
 
     assert figure

@@ -136,7 +136,7 @@ def run(*arguments: object) -> Result:
 # --- The page and the files
 
 
-def test_requirements_page_shows_the_verdict_on_each_requirement_for_the_newest_and_for_earlier_releases(built: Path) -> None:
+def test_requirements_page_shows_the_verdicts_on_the_newest_release_and_on_earlier_releases(built: Path) -> None:
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", (built / "requirements.html").read_text(encoding="utf-8")))
 
     assert "requirements.html" in (built / "releases.html").read_text(encoding="utf-8")
@@ -159,7 +159,7 @@ def test_history_of_requirements_names_its_releases_on_narrow_screens(built: Pat
     assert re.findall(r'<th scope="col" class="n">(.*?)</th>', heads) == ["1.0", "1.1"]
 
 
-def test_each_number_on_the_requirements_page_links_to_its_line_or_names_its_statistic(built: Path) -> None:
+def test_each_number_on_the_requirements_page_links_to_a_log_line_or_names_its_statistic(built: Path) -> None:
     page = (built / "requirements.html").read_text(encoding="utf-8")
 
     assert [wrong for wrong in walk(built).wrong if wrong.startswith("requirements")] == []
@@ -349,7 +349,7 @@ def raw_log(site: Path, log: str) -> Path:
     return site / str(re.findall(r"raw/\w{2}/\w{64}\.gz", page.read_text(encoding="utf-8"))[0])
 
 
-def test_site_agrees_with_its_logs(built: Path) -> None:
+def test_verify_finds_no_error_in_a_site_that_was_not_changed(built: Path) -> None:
     done = run(built)
 
     assert done.exit_code == 0, done.output
@@ -420,7 +420,7 @@ def test_changed_log_is_reported_by_its_digest_and_by_its_numbers(built: Path, t
 def test_each_missing_log_of_a_site_is_reported(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(
         built, tmp_path / "copy"
-    )  # The logs of a single published version are also missing, because they are in a folder beside all versions.
+    )  # A single version of a published site has no logs either: they are in a folder beside all versions.
     as_published(site)
     for raw in (site / "raw").rglob("*.gz"):
         raw.unlink()

@@ -32,7 +32,7 @@ def data(tmp_path: Path, checkout: Path) -> Path:
 
 
 def measure(data: Path, checkout: Path, release: str, day: int, *machines: str | None) -> None:
-    """Add a release that was measured on ``machines``: a copy of a recorded run of perftest 0.1.0 with another release name."""
+    """Add a release with a run on each of these machines. Each run is a copy of a run of perftest 0.1.0."""
     for place, machine in enumerate(machines):
         folder = data / release / str(place) / RUN
         shutil.copytree(checkout / "data/perftest/0.1.0" / RUN, folder)

@@ -117,7 +117,7 @@ def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 
 
 
 def named(choice: Choice | None) -> tuple[str, list[str]]:
-    """The chosen transport, and the transports whose ranges overlap with its range."""
+    """The name of the chosen transport, and the names of the transports whose ranges overlap with its range."""
     assert choice
     return choice.member.transport, [one.transport for one in choice.overlapping]
 
@@ -135,7 +135,7 @@ def words_of(html: str) -> str:
 # -- The order of the machines, and the campaign of each machine ---------------------------------------------------------------
 
 
-def test_machines_with_own_runs_come_first_and_of_equal_machines_the_most_recently_measured_comes_first() -> None:
+def test_machines_with_own_runs_come_first_and_are_sorted_by_the_newest_measurement() -> None:
     found = machines_of(
         *(Measured(name, host="old").latency(*SIX) for name in "ab"),
         *(Measured("a", host="paper", published=True, began="2026-09-09T00:00:00Z").latency(700.0, size=size) for size in (64, 128)),
@@ -145,7 +145,7 @@ def test_machines_with_own_runs_come_first_and_of_equal_machines_the_most_recent
     assert [(one.host, one.published) for one in found] == [("new", False), ("old", False), ("paper", True)]
 
 
-def test_machine_with_the_most_systems_and_repetitions_comes_first_and_a_line_links_to_the_newest_measurement() -> None:
+def test_machine_with_the_most_systems_and_runs_comes_first_and_the_page_links_to_the_newest_measurement() -> None:
     many = [library(f"Lib {name}", name, host="full").latency(*SIX) for name in "abc"]
     quick = [library(f"Lib {name}", name, host="quick", campaign="look", began="2026-03-03T00:00:00Z").latency(*SIX[:2]) for name in "abc"]
     wide = [library("Lib", name, host="wide", began="2026-02-02T00:00:00Z").latency(*SIX) for name in "abcde"]
@@ -204,7 +204,7 @@ def test_fastest_polling_transport_and_fastest_sleeping_transport_are_named_sepa
 
 
 def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list[ResultRow]:
-    """The resources that the kernel counted in each run of 2000 messages in one second. ``processors`` is the sum of both sides."""
+    """Add resources to the results ``of``. A run has 2000 messages in one second. ``processors`` is the sum of both sides."""
     counts = {"duration": 1e9, "cpu_time": processors / 2 * 1e9, "context_switches": switches / 2}
     counted = [
         msgspec.structs.replace(one, scope="resources", side=side, metric=metric, statistic="total", value=value, samples=None)
@@ -220,7 +220,7 @@ def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list
     ("processors", "switches", "words"),
     [(1.44, 12, "spins by default"), (1.44, 2000, "sleeps"), (0.8, 12, "sleeps"), (1.44, 200, "sleeps"), (0.9, 12, "sleeps")],
 )
-def test_note_states_that_a_sleeping_transport_spins_if_it_keeps_a_processor_busy_and_rarely_switches_context(
+def test_blocking_transport_spins_by_default_if_it_uses_a_whole_processor_and_rarely_switches_context(
     processors: float, switches: int, words: str
 ) -> None:
     library, rate = Measured("lib").latency(*SIX), Measured("lib").rate(*SIX)
@@ -238,7 +238,7 @@ def test_note_does_not_state_that_a_polling_transport_spins_by_default() -> None
 
 
 def of_release(release: str, began: str, found: Sequence[ResultRow], campaign: str) -> list[ResultRow]:
-    """Numbers of another release, measured in another campaign."""
+    """Return copies of these numbers that belong to another release and another campaign."""
     changes = {"release": release, "system_version": release, "start_time": began, "campaign": campaign}
     return [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run=f"{release}/{one.run.run}", **changes)) for one in found]
 
@@ -323,11 +323,11 @@ NNG_TCP = (3168255.0, 4337663.0, 3452927.0, 8343551.0, 5332991.0, 6107135.0)
 
 
 def with_tail(one: Measured, *tail: float, size: int = 64) -> list[ResultRow]:
-    """Numbers of a latency test: medians in one group, and 99th percentiles ``tail``."""
+    """Numbers of a latency test: the medians of six runs in one group, and ``tail`` as the 99th percentiles of the runs."""
     return [*one.latency(*SIX, size=size), *one.latency(*tail, statistic="p99", size=size)]
 
 
-def test_transport_with_runs_in_two_groups_is_not_the_steadiest_even_if_its_lower_group_is_lowest() -> None:
+def test_transport_with_two_groups_of_runs_is_not_the_steadiest_if_only_one_group_is_lowest() -> None:
     (found,) = machines_of(with_tail(Measured("fastdds-udp"), *FASTDDS_UDP), with_tail(Measured("mosquitto"), *MOSQUITTO))
 
     choice = chosen(found, "steadiest")
@@ -341,7 +341,7 @@ def test_transport_with_runs_in_two_groups_is_not_tied_with_the_steadiest() -> N
     below = tuple(value / 10 for value in FASTDDS_UDP)
     (found,) = machines_of(with_tail(Measured("low"), *below), with_tail(Measured("mosquitto"), *MOSQUITTO))
 
-    assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # "low" has 15 % to 108 % of the values of mosquitto.
+    assert named(chosen(found, "steadiest")) == ("mosquitto", [])  # The values of "low" overlap with the values of mosquitto, but form two groups.
 
 
 def test_runs_in_two_groups_are_compared_by_the_higher_group_when_the_fastest_transport_is_chosen() -> None:
@@ -409,7 +409,7 @@ def test_variants_of_a_transport_compete_with_each_other_and_with_other_transpor
     assert json.loads(choice.member.series.runs[0].labels or "") == {"variant": "advised"}
 
 
-def test_best_transport_of_a_reach_is_from_the_campaign_with_the_most_transports_of_this_reach() -> None:
+def test_best_transport_within_a_process_is_from_the_campaign_with_the_most_transports_within_a_process() -> None:
     (found,) = machines_of(
         *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
         *(Measured(name, campaign="own", reach="process").latency(*SIX) for name in ("queue", "ring")),
@@ -419,7 +419,7 @@ def test_best_transport_of_a_reach_is_from_the_campaign_with_the_most_transports
     assert chosen(found, "fastest", "network") is None
 
 
-def test_kind_of_message_has_the_nearest_measured_size_and_kinds_without_a_size_are_named() -> None:
+def test_kind_of_message_uses_the_nearest_measured_size_or_is_listed_as_not_measured() -> None:
     found = words_of(shown(*(Measured(name).latency(*SIX, size=65507) for name in "ab")))
 
     assert "Tiles, 65 507 B" in found
@@ -461,7 +461,7 @@ def test_table_states_whether_the_system_was_loaded(modes: list[str | None], exp
     assert "does not state" in load_words([None], has_latency=False)
 
 
-def test_home_page_states_that_the_system_was_not_loaded_and_where_latencies_under_load_are() -> None:
+def test_home_page_states_that_latencies_are_without_load_and_links_to_latencies_under_load() -> None:
     unloaded = [Measured(name).latency(*SIX) for name in "ab"]
     loaded = [  # More transports were measured under load than without load.
         [
@@ -489,7 +489,7 @@ def test_each_number_of_the_table_links_to_its_log_line() -> None:
     html = shown(*(Measured(name).latency(*SIX) for name in "ab"))
     table = html[html.index("tl-choices") :]
 
-    # The median of six runs is the worse of the two middle values: in this test, the value of the fourth run.
+    # The median of six latencies is the larger of the two middle values. Here it is the value of the fourth run.
     assert re.search(r'<a href="doc:logs/desk/c/perftest/a/block/-/latency-3/a\.log[^"]*#L7[^"]*"[^>]*>703\u00a0ns</a>', table)
 
 
@@ -527,7 +527,7 @@ def floor_lines(drawing: str) -> list[str]:
     return re.findall(r'<path d="([^"]*)" class="tl-floor"', drawing)
 
 
-def test_floor_line_shows_a_transport_without_a_library_of_the_same_reach_and_waiting() -> None:
+def test_floor_line_is_of_a_transport_without_a_library_with_equal_reach_and_waiting() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 
@@ -548,7 +548,7 @@ def test_floor_line_shows_a_transport_without_a_library_of_the_same_reach_and_wa
     assert floor == "M44 94L292 94"
 
 
-def test_each_transport_of_a_panel_has_a_letter_at_its_lines_and_in_the_header() -> None:
+def test_each_transport_has_a_letter_beside_its_line_and_in_the_header_of_the_panel() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 

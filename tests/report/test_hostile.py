@@ -36,7 +36,7 @@ Pages = dict[str, Element]
 def sites(tmp_path_factory: pytest.TempPathFactory, hostile: Sequence[str], runs_of: RunsOf) -> tuple[Path, Path]:
     """A site of harmless texts, and a site of hostile texts in the same fields."""
     folder = tmp_path_factory.mktemp("texts")
-    # All harmless texts contain "system" like a hostile text: the page of machines reads this word as a statement of the operating system.
+    # One hostile text contains "system", so all harmless texts contain it too: the page of machines takes this word for an operating system.
     harmless = [f"Harmless_{number} system (C#)" for number in range(len(hostile))]
     return built(folder / "harmless", harmless, runs_of), built(folder / "hostile", hostile, runs_of)
 
@@ -55,13 +55,13 @@ def parsed(site: Path) -> Iterator[tuple[str, Element]]:
 
 
 def shape(page: Element) -> tuple[object, ...]:
-    """The elements of a page with the names of their attributes. The texts on the page must not change these."""
+    """The elements of a page, and the names of their attributes. The texts on a page must not change this result."""
     return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
 
 
 def _shape_of(element: Element) -> tuple[object, ...]:
     class_ = re.sub(r"\btl-s[0-9]\b", "tl-s", element.get("class", ""))
-    if class_ == "tl-point":  # Colour and shape of a point depend on the order of the names, which differs.
+    if class_ == "tl-point":  # The colour and the shape of a point may differ, because the names have another order.
         return ("point",)
     return (element.tag, *sorted(element.attrib), class_ if element.tag != "body" else None)
 
@@ -117,7 +117,7 @@ def test_no_script_and_no_address_of_a_script_contains_a_value(sites: tuple[Path
         assert scripts == [], name
 
 
-def test_policy_allows_only_scripts_in_files(sites: tuple[Path, Path]) -> None:
+def test_policy_forbids_scripts_that_are_not_in_files_of_the_site(sites: tuple[Path, Path]) -> None:
     pages = [path for site in sites for path in site.rglob("*.html") if "_static" not in path.parts]
     policies = {re.search(r'Security-Policy" content="[^"]*(script-src [^;]*);', path.read_text())[1] for path in pages}  # type: ignore[index]
 

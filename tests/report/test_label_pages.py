@@ -76,11 +76,11 @@ def test_runs_with_different_labels_are_different_series_whose_names_contain_the
         ("kernel 6.1, plugin flannel", 1),
         ("kernel 6.1, plugin calico", 1),
         ("kernel 6.10, plugin flannel", 1),
-        ("kernel 6.1", 1),  # All other names state a plugin, so this name need not state that the plugin is missing.
+        ("kernel 6.1", 1),  # This run has no plugin. The name is unique without "plugin not stated".
     }
 
 
-def test_name_of_a_series_states_a_missing_label_only_if_it_would_otherwise_be_empty(tmp_path: Path) -> None:
+def test_series_without_a_label_is_named_not_stated_if_its_name_would_be_empty(tmp_path: Path) -> None:
     add(tmp_path, "calico", plugin="calico")
     add(tmp_path, "bare")
 
@@ -177,7 +177,7 @@ def test_each_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
         assert all(index.part_with("S", result.conditions.transport or "", result.run) == part for part, result in shown)
 
 
-def test_directive_with_a_list_of_pages_states_the_fields_that_select_the_numbers_of_each_page(view: View) -> None:
+def test_page_index_reads_the_fields_of_each_listed_page_and_refuses_invalid_fields(view: View) -> None:
     first = page_groups(view, ("system", "label.plugin"))[0].pages[0].parts[0]
 
     assert page_index([["S", "tcp", "s/calico", {"label.plugin": "calico"}]]).parts == (first,)
@@ -187,7 +187,7 @@ def test_directive_with_a_list_of_pages_states_the_fields_that_select_the_number
         page_index([["S", "udp"]])
 
 
-def test_table_of_pages_has_a_column_for_their_label_and_the_best_result_names_other_labels(view: View) -> None:
+def test_table_of_pages_has_a_column_for_the_splitting_label_and_best_results_name_other_labels(view: View) -> None:
     parts = [part for group in page_groups(view, ("system", "label.plugin")) for page in group.pages for part in page.parts]
 
     table = str(overview(view, PageIndex(parts), Links("logs")))
@@ -197,7 +197,7 @@ def test_table_of_pages_has_a_column_for_their_label_and_the_best_result_names_o
     assert ", kernel 6.1" in table
 
 
-def test_list_of_runs_has_columns_for_differing_labels_and_conditions_state_the_other_labels(view: View) -> None:
+def test_list_of_runs_has_a_column_only_for_a_label_with_several_values(view: View) -> None:
     part = view.only(Selection(labels=(("label.plugin", "flannel"),)))
 
     runs = str(runs_table(part, Links(), lambda _run, _log: OfferedLog("0" * 64)))
@@ -328,7 +328,7 @@ def test_transports_releases_and_machines_that_differ_only_in_capitals_or_blanks
     for page in (site / "s/index.html", site / "hosts.html"):
         ids = Counter(re.findall(r' id="([^"]*)"', page.read_text()))
         assert [name for name, count in ids.items() if count > 1] == []
-    # Links on other pages lead to the id of this table.
+    # Other pages link to the id of this table, so the id must exist.
     for part in parts:
         if part.transport in transports:
             place = f"{numbers_anchor('latency', part.selection, part.number)}-0-each".removeprefix("tl-latency-")

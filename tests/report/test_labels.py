@@ -44,7 +44,7 @@ def test_rows_are_named_by_their_runs_if_no_stated_field_distinguishes_two_publi
     assert labels_among(series(*tables)) == ["(page/table-1)", "(page/table-2)"]
 
 
-def test_list_of_common_conditions_omits_conditions_that_the_heading_of_the_table_states() -> None:
+def test_list_of_common_conditions_omits_conditions_in_the_heading_of_the_table() -> None:
     one = results("0.3", transport="shm", waiting="busy-poll", subscribers=1)
     other = results("0.3", transport="udp", waiting="busy-poll", subscribers=2)
 

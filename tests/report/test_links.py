@@ -12,7 +12,7 @@ import pytest
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
-def test_points_of_a_distribution_link_to_the_line_of_their_record_and_not_to_a_number(site: Path) -> None:
+def test_points_of_a_distribution_link_to_a_log_line_but_not_to_a_single_number(site: Path) -> None:
     html = (site / "tacholog-perftest/udp.html").read_text()
     figure = html[html.index('id="tl-distribution') :]
 

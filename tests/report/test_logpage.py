@@ -89,7 +89,7 @@ NATIVE = "latency payload_bytes=239 samples=90 lost=0 reordered=0 mean_ns=461.4 
         ("7738 MB/s", "goodput", "mean", 7738 * 8 * 2.0**20, 8 * 2.0**20, "7738"),
     ],
 )
-def test_number_in_a_line_is_located_by_value_resolution_and_the_word_before_it(
+def test_number_is_found_in_its_line_by_value_and_resolution_and_preceding_word(
     text: str, metric: str, statistic: str, value: float, resolution: float | None, printed: str
 ) -> None:
     span = printed_at(text, ResultRow(run=RunRow(run="r"), log="a", line=1, metric=metric, statistic=statistic, value=value, resolution=resolution))
@@ -101,7 +101,7 @@ def test_number_in_a_line_is_located_by_value_resolution_and_the_word_before_it(
 @pytest.mark.parametrize(
     ("text", "value", "resolution"),
     [
-        ("|| 9 || 9 ||", 9000.0, 1000.0),  # Both matches are possible.
+        ("|| 9 || 9 ||", 9000.0, 1000.0),  # Both numbers of the line have this value.
         ("|| 9.4 ||", 9000.0, 1000.0),  # The line prints a different number.
         ("took 1000 ms", 1000.0, 100.0),  # The line prints a number with another resolution.
         ("on host9000", 9000.0, None),  # The digits are a part of a name.
@@ -115,7 +115,7 @@ def test_number_without_a_unique_match_is_not_marked(text: str, value: float | N
     assert with_anchors(text, {"L1:latency.mean": fact}) == f'<b id="L1:latency.mean"></b>{text}'
 
 
-def test_text_around_the_numbers_of_a_line_is_escaped_and_two_numbers_can_share_a_position() -> None:
+def test_text_beside_linked_numbers_is_escaped_and_equal_numbers_are_linked_to_the_same_position() -> None:
     p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
     assert with_anchors("<b> 5 & 6", {"a": p50, "b": mean}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
@@ -143,7 +143,7 @@ def test_number_that_the_line_does_not_print_is_shown_with_its_formula() -> None
         lines = [re.search(r'id="L(\d+)".*<span class="tl-what">(.*?)</span></li>|$', line) for line in shown.split("<li ")]
         return {int(found[1]): found[2] for found in lines if found and found[1]}
 
-    # 993 ns is (176977000 + 120000000) / 298946 ns, and 241 us is (41084000 + 130000000) / 710 ns.
+    # The formula gives (176977000 + 120000000) / 298946 = 993 ns, and (41084000 + 130000000) / 710 ns = 241 us.
     assert notes("throughput-nats.log") == {
         19: "Processor time for each message that arrived: 993\u00a0ns = (sides_ns + companion_ns) / messages",
         24: "Processor time for each message that arrived: 241\u00a0µs = (sides_ns + companion_ns) / messages",

@@ -21,7 +21,7 @@ from tacholog.view.views import view_of
 
 
 def beside_in(root: Path, size: int = 65536) -> str:
-    """The tables of the page that sets systems side by side at a size."""
+    """Return the tables of the page that compares all systems at one size."""
     view = view_of(load([root]))
     compared = side_by_side_of(view, page_index([]))
     page = next(each for each in compared.slices if each.size == size)

@@ -146,7 +146,7 @@ def test_no_two_rows_of_a_history_share_a_name(view: View, reports: dict[tuple[s
     seen = 0
     for metric, statistic in {(row.key.metric, row.key.statistic) for report in reports.values() for row in report.rows}:
         html = str(history(list(view.runs.values()), metric, statistic, lambda *pair: reports[pair], ()))
-        for lines in html.split("<tbody>")[1:]:  # Each part of the table has lines that begin for the same reason.
+        for lines in html.split("<tbody>")[1:]:  # A table body has the lines that start for one reason, such as a new machine.
             heads = [re.sub("<[^>]*>", " ", head) for head in re.findall(r'<th scope="row">.*?</th>', lines)]
             seen += len(heads)
             assert twice(heads) == [], (metric, statistic)
@@ -166,7 +166,7 @@ def test_no_two_series_rows_or_records_of_a_sample_log_share_a_name(path: Path) 
 
 
 def names_that_parse_prints(path: Path, view: View) -> dict[tuple[str, object], list[str]]:
-    """The names of the records of each test and size as ``parse`` prints them. Equal names of one record count once."""
+    """The names of records that ``parse`` prints, for each test and size. A name that one record has several times is listed once."""
     facts = [fact for fact in view.summaries() if fact.metric in ("latency", "goodput", "message_rate", "messages_received")]
     printed = CliRunner().invoke(parse, [str(path)]).stdout
     names: dict[tuple[str, int], set[str]] = {}
@@ -194,7 +194,7 @@ def test_log_with_several_participants_is_one_table_with_the_participants_as_row
     assert [re.split(" {2,}", line)[-1] for line in printed if re.match(r"\s*\d+  ", line)] == ["pub1", "pub2", "pub3", "all (sum)"] * 2
 
 
-def test_rows_with_equal_stated_conditions_are_named_by_run_by_missing_condition_or_by_number() -> None:
+def test_rows_with_equal_conditions_are_named_by_a_run_or_a_missing_condition_or_a_number() -> None:
     assert row_names([{"reliability": "reliable", "run": "a"}, {"reliability": "best-effort", "run": "b"}]) == ["reliable", "best-effort"]
     assert row_names([{"reliability": None, "run": "a"}, {"reliability": None, "run": "b"}]) == ["(a)", "(b)"]
     rows: list[dict[str, object]] = [{"type": "a", "data_path": None}, {"type": "a", "data_path": "b"}, {"type": None, "data_path": "b"}]
@@ -204,7 +204,7 @@ def test_rows_with_equal_stated_conditions_are_named_by_run_by_missing_condition
     assert row_names([{"type": "a"}, {"type": "a"}]) == ["(1 of 2)", "(2 of 2)"]
 
 
-def test_setting_that_has_the_default_of_the_library_is_shown_as_library_default() -> None:
+def test_setting_with_the_value_library_is_shown_as_library_default() -> None:
     stated = '{"idle": "library", "mtu": "8192"}'
     assert words("settings", stated) == "idle library default, mtu 8192"
 

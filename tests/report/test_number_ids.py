@@ -34,7 +34,7 @@ OF_LINE = {LINE: 10_000.0, f"{LINE}~2": 9_000.0, f"{LINE}~3": 8_000.0, f"{LINE}~
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
-    """Runs of eCAL, whose tables have four numbers with one name in a row, and runs of RTI, which has no such rows."""
+    """Runs of eCAL and of RTI. Only the tables of eCAL have rows of four numbers with the same name."""
     root = tmp_path_factory.mktemp("data")
     shutil.copytree(checkout / "data/ecal", root / "ecal")
     shutil.copytree(checkout / "data/rti/custom-type", root / "rti")

@@ -73,7 +73,7 @@ def test_script_writes_each_number_without_a_unit_as_python_does(write: Write, v
     assert write(values, None) == [rounded(value) for value in values]
 
 
-def test_comparison_page_formats_numbers_only_with_this_function() -> None:
+def test_comparison_page_has_no_other_code_that_formats_numbers() -> None:
     script = (STATIC / "tacholog-compare.js").read_text()
 
     assert [way for way in ("toFixed", "toPrecision", "toLocaleString", "Intl.", "Math.round") if way in script] == []
@@ -83,7 +83,7 @@ def test_value_that_rounds_up_to_the_next_unit_is_written_in_that_unit() -> None
     assert quantity(999.6, "ns") == "1\u00a0\u00b5s"
     assert quantity(999.4, "ns") == "999\u00a0ns"
     assert quantity(999_600.0, "ns") == "1\u00a0ms"
-    assert quantity(999.4999999999999, "ns") == "1\u00a0\u00b5s"  # Rounded to twelve digits, more than any log prints, this is 999.5.
+    assert quantity(999.4999999999999, "ns") == "1\u00a0\u00b5s"  # The value is first rounded to twelve digits, more than any log prints: 999.5.
 
 
 def test_number_of_any_magnitude_can_be_written() -> None:

@@ -57,7 +57,7 @@ def test_series_above_the_limit_of_a_page_are_a_separate_portion(tmp_path: Path)
     assert (len(first.series), len(more.series), more.title) == (MOST_SERIES, 1, "more series")
 
 
-def test_portion_has_fewer_series_if_each_has_many_numbers_but_the_first_portion_keeps_its_series(tmp_path: Path) -> None:
+def test_portion_has_fewer_series_if_the_series_are_large_but_the_first_portion_keeps_all_series(tmp_path: Path) -> None:
     one = FIRST.splitlines()[0]
     sizes = [(f"{size:6d}", f"{2594706 * size * 8 / 1e6:7.1f}") for size in range(32, 92)]
     log = "".join(one.replace("    32", size).replace("  664.2", rate) + "\n" for size, rate in sizes)
@@ -129,7 +129,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_two_releases(tmp_path_factory.mktemp("portions"))
 
 
-def test_older_release_has_a_page_a_script_and_its_old_ids(site: Path) -> None:
+def test_older_release_has_a_page_and_a_script_and_its_old_ids_still_exist(site: Path) -> None:
     name = "rti-connext-dds/udpv4"
     shown, older = Page(site / f"{name}.html"), Page(site / f"{name}--release-1.html")
     series = "tl-throughput-rti-connext-dds-udpv4-"

@@ -59,7 +59,7 @@ def redact(*lines: str, privacy: Privacy | None = None) -> list[str]:
         ("fe80::1c2d:3eff:fe4f:5061%eth0", "address-1%eth0"),
     ],
 )
-def test_names_are_replaced_by_numbers_in_the_order_of_the_names_in_the_log(line: str, shown: str) -> None:
+def test_names_are_numbered_in_the_order_of_the_log(line: str, shown: str) -> None:
     assert redact(line) == [shown]
 
 
@@ -87,7 +87,7 @@ def test_machine_has_one_pseudonym_for_all_its_names() -> None:
     assert prompt == f"user-1@{pseudonym}:~$ ls"
 
 
-def test_machines_with_the_same_name_keep_different_pseudonyms_that_no_third_machine_gets() -> None:
+def test_machines_with_one_name_keep_their_own_pseudonyms_and_no_third_machine_gets_them() -> None:
     names = KnownNames(Privacy(), {})
     machines = ("host-0a1b2c", "host-3d4e5f")
     for machine in machines:
@@ -119,7 +119,7 @@ def test_pseudonym_does_not_depend_on_the_order_of_the_runs() -> None:
     (texts,) = shown
     pseudonyms = [re.findall("host-[0-9a-f]{6}", text) for text in texts]
     assert pseudonyms[0] == pseudonyms[1]
-    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # Two machines have the name vm, so this name gets neither of their pseudonyms.
+    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # The name vm belongs to two machines, so it gets a third pseudonym.
     assert pseudonyms[2] == pseudonyms[3] == ["host-0a1b2c"]
     assert pseudonyms[4] == pseudonyms[5] != pseudonyms[0]
 
@@ -198,7 +198,7 @@ def test_name_with_accents_is_also_replaced_where_its_accents_are_missing() -> N
 
 
 @pytest.mark.parametrize("text", ["10\u00b2 \u00b5s", "\uff11\uff10 ms", "\u00e9t\u00e9", "e\u0331", "\u210f"])
-def test_text_without_a_name_keeps_its_letters(text: str) -> None:
+def test_letters_of_a_text_without_a_name_stay_unchanged(text: str) -> None:
     assert Redactor(KnownNames(Privacy(), {"kesselpc7": "host-000001"})).text(text) == text
 
 

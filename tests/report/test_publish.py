@@ -471,7 +471,7 @@ def test_publish_states_the_changes_of_each_system(tmp_path: Path) -> None:
     assert said == ["what changed: A: 1 → 2: 3 worse", "what changed: B: 1 → 2: 1 better"]
 
 
-def test_publishing_replaces_the_empty_list_of_versions_and_each_version_links_to_the_full_list(tmp_path: Path) -> None:
+def test_published_list_of_versions_replaces_the_empty_list_and_each_version_links_to_this_list(tmp_path: Path) -> None:
     target = tmp_path / "public"
     site = built(tmp_path / "one", udp='<a href="versions/index.html">', versions__index="not published yet")
 
@@ -484,7 +484,7 @@ def test_publishing_replaces_the_empty_list_of_versions_and_each_version_links_t
     assert 'href="2/index.html"' in (target / "versions/index.html").read_text()
 
 
-def test_address_of_a_removed_page_redirects_to_the_page_that_an_older_version_keeps(tmp_path: Path) -> None:
+def test_address_of_a_removed_page_redirects_to_the_last_version_with_this_page(tmp_path: Path) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one", udp="old"), target, "1")
 

@@ -15,7 +15,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.site.publish import publish
 from tacholog.site.stamp import write_stamp
 
-# Publishes like the command, in a child process that is killed at the audit event with a given number (open, link, rename, list, remove).
+# A script for a child process: it publishes like the command, and kills itself at a given step (open, link, rename, list or remove).
 KILL_AT_EVERY_STEP = """
 import os, pathlib, shutil, signal, sys
 from tacholog.site.publish import publish

@@ -66,7 +66,7 @@ def best(*members: SystemSeries) -> list[str]:
 
 
 def set_off(*members: SystemSeries) -> list[str]:
-    """The highlighted transports at 64 bytes."""
+    """Return the names of the transports whose value at 64 bytes is highlighted as the best."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(best_of({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
@@ -105,7 +105,7 @@ def test_transport_under_a_smaller_load_is_not_ranked_as_the_fastest(load: dict[
     assert best(under(heavy, **load), under(light, **{"publishers": 1, "subscribers": 1, **load})) == ["b"]
 
 
-def test_transports_at_the_same_share_of_their_highest_rates_share_a_table_and_rows_state_the_rate() -> None:
+def test_transports_with_equal_load_shares_are_in_one_table_and_each_row_states_its_rate() -> None:
     half = {"load_mode": "open", "load_share": 0.5}
     members = (under(one("a", *SIX), offered_rate_per_s=27_000.0, **half), under(one("b", 900.0), offered_rate_per_s=930.0, **half))
 
@@ -176,7 +176,7 @@ def test_best_polling_transport_and_best_sleeping_transport_are_highlighted_sepa
     assert html.count('class="tl-best"') == 4
 
 
-def test_rows_beyond_the_limit_of_a_page_move_to_another_page_and_have_no_highlighted_best(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_beyond_the_limit_of_a_page_are_on_another_page_without_a_highlighted_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.render.tables.side_by_side._MOST_CELLS", 2)
     folded: list[tuple[str, str]] = []
 
@@ -212,7 +212,7 @@ def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", b
 
 
 def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable[[str, Html], Html] | None = None) -> str:
-    """Return the page of medians by size for these series, or the page named ``document``."""
+    """Return a page that ranks these series. ``document`` is the name of the page; by default it is the page of medians by size."""
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
     view = View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {})
@@ -340,7 +340,7 @@ def test_unranked_results_are_listed_with_a_reason() -> None:
     ("runs_of_64", "runs_of_1400", "words"),
     [(3, 3, "(medians of 3 runs)"), (3, 2, "(medians of 3 and 2 runs)"), (1, 3, "(medians of 1 and 3 runs)"), (1, 1, None)],
 )
-def test_sentence_with_a_number_counts_only_the_runs_of_this_number(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
+def test_sentence_about_a_size_counts_only_the_runs_that_measured_this_size(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
     small, large = one("udp", *SIX[:runs_of_64]).series.results, one("udp", *SIX[:runs_of_1400]).series.results
     others = [
         msgspec.structs.replace(result, payload_bytes=1400, run=msgspec.structs.replace(result.run, run=f"large/{result.run.run}"))
@@ -369,7 +369,7 @@ def test_references_are_not_ranked_with_copies() -> None:
     assert sorted([member.transport for member in members] for members in found.values()) == [["a", "b"], ["c", "d"]]
 
 
-def test_best_value_is_never_an_upper_bound_or_a_value_of_a_run_with_loss() -> None:
+def test_best_value_is_not_an_upper_bound_and_not_of_a_run_with_loss() -> None:
     assert best(one("a", 100.0, bound="<"), one("b", 200.0, marks=("loss",)), one("c", 300.0)) == ["c"]
 
 
@@ -386,7 +386,7 @@ def test_each_machine_has_its_own_groups() -> None:
     assert {group.host: [each.transport for each in members] for group, members in found.items()} == {"desk": ["a", "b"], "server": ["c", "d"]}
 
 
-def test_transport_that_is_best_over_all_sizes_comes_first_and_unmeasured_transports_come_last() -> None:
+def test_transports_are_sorted_by_their_values_and_transports_without_a_value_come_last() -> None:
     members = [one("a", 900.0), one("b", 800.0)]
     group = the_group(one("a", 900.0))
 
@@ -394,7 +394,7 @@ def test_transport_that_is_best_over_all_sizes_comes_first_and_unmeasured_transp
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
 
 
-def test_page_of_a_ranking_shows_one_statistic_for_each_size_and_links_to_the_pages_of_other_rankings(site: Path) -> None:
+def test_ranking_page_shows_one_statistic_for_each_size_and_links_to_the_other_ranking_pages(site: Path) -> None:
     html = (site / "rankings.html").read_text()
     glance = html[html.index('class="tl-glance"') : html.index("</section>", html.index('class="tl-glance"'))]
 
@@ -437,12 +437,12 @@ def test_overview_shows_only_the_newest_release_of_a_transport() -> None:
 
 
 def run(result: ResultRow, version: str, start_time: str) -> RunRow:
-    """Return the run of the result, with another version and time."""
+    """Return a copy of the run of this result. The copy has this version and this start time."""
     return msgspec.structs.replace(result.run, system_version=version, start_time=start_time)
 
 
 def released(release: str, began: str | None, value_ns: float, table: str = "") -> SystemSeries:
-    """Return a series of a release with one run that began at ``began``. If there is no time, the run is a published run."""
+    """Return a series of one run of this release. ``began`` is the start time of the run; a run without a start time is a published run."""
     (result,) = one("a", value_ns).series.results
     changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
     run = msgspec.structs.replace(result.run, **changes)
@@ -470,7 +470,7 @@ def test_later_campaign_with_fewer_sizes_does_not_hide_the_earlier_campaign() ->
     assert ">600\u00a0ns</" in overview_of([full, later])
 
 
-def test_table_of_systems_and_its_header_mark_a_system_that_has_only_rates_with_high_loss(tmp_path: Path) -> None:
+def test_table_of_systems_marks_a_system_with_high_loss_at_each_size(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
 
@@ -499,7 +499,9 @@ def test_rate_with_high_loss_is_not_the_highest_if_another_series_has_low_loss(t
     ("release", "named"),
     [("5.2", "5.2 (version 6.0.0)"), ("6.0.0", "6.0.0"), ("connext-6.0.0", "connext-6.0.0"), ("6.0.0.1", "6.0.0.1 (version 6.0.0)")],
 )
-def test_best_number_states_the_release_and_a_version_that_is_not_part_of_the_release_name(tmp_path: Path, release: str, named: str) -> None:
+def test_best_number_states_its_release_and_also_its_version_if_the_release_does_not_contain_the_version(
+    tmp_path: Path, release: str, named: str
+) -> None:
     log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # This log states Connext 6.0.0.
     add_run(tmp_path, "own", log, msgspec.structs.replace(rti("UDPv4 & SHMEM", published=False), release=release))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4 & SHMEM", "rti/udpv4"]]), Links("logs")))
@@ -575,7 +577,7 @@ def test_goodput_of_a_receiver_is_used_if_the_sender_states_no_goodput() -> None
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 
-def test_old_zero_copy_that_copied_is_not_ranked_if_the_newest_release_hands_over_references() -> None:
+def test_release_that_copied_bytes_is_not_ranked_if_the_newest_release_hands_over_references() -> None:
     copied, handed_over, copies = zero_copy("5.11", 9000.0), zero_copy("5.12", 5.0, "reference_only"), one("copies", 8.0)
     results = [*copied, *handed_over, *copies.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
@@ -592,7 +594,7 @@ def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
     return [msgspec.structs.replace(result, run=run)]
 
 
-def test_published_table_is_replaced_by_the_next_release_but_not_by_a_table_of_the_same_release() -> None:
+def test_newer_release_replaces_a_published_table_but_another_table_of_the_same_release_does_not() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
     assert newest_release([old, first, second]) == [first, second]

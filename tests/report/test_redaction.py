@@ -164,7 +164,7 @@ def _looked_at(line: str) -> int:
 
 
 def test_no_pattern_has_an_unbounded_repetition_inside_a_repetition() -> None:
-    """A search takes more than linear time only with a repetition inside a repetition, or with two adjacent repetitions of the same characters."""
+    """Two kinds of patterns can make a search slow: a repetition inside a repetition, and adjacent repetitions of the same characters."""
     modules = ("find_names", "free_text", "settings", "redactor", "tokens")
     sources = [Path(free_text.__file__).with_name(f"{name}.py").read_text() for name in modules]
     strings = [node.value for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
@@ -213,7 +213,7 @@ def test_log_without_a_format_shows_no_line(tmp_path: Path) -> None:
     assert known.withheld == [(1, 1), (3, 3)]
 
 
-def test_broken_line_shows_its_numbers_and_the_words_of_the_tool(tmp_path: Path) -> None:
+def test_broken_line_shows_its_numbers_and_its_known_words(tmp_path: Path) -> None:
     lines = NATIVE.read_text().splitlines()
 
     shown, known = published("\n".join([*lines[:-1], "latency payload_bytes=64 by zanzibar", lines[-1], ""]).encode(), tmp_path)

@@ -42,7 +42,7 @@ def add(root: Path, run: str, text: str, **manifest: object) -> None:
 
 
 def shown(root: Path, to: Path, privacy: Privacy = SHOWN, read: list[str] | None = None) -> dict[str, str]:
-    """Return the published log of each run. The names of logs that had to be read are added to ``read``."""
+    """Return the published log of each run. If a log is not taken from the cache, its name is added to ``read``."""
     data = redacted(load([root]), privacy, to, lambda log, _: None if read is None else read.append(log))
     return {run: (Path(place) / "some.log").read_text() for run, place in zip(data.runs["run"], data.runs["root"], strict=True)}
 
@@ -78,7 +78,7 @@ def test_redacted_log_that_was_edited_is_written_again_even_with_the_same_size_a
     assert shown(tmp_path / "data", tmp_path / "shown") == first
 
 
-def test_numbers_of_names_in_a_manifest_continue_after_the_numbers_of_names_in_cached_logs(tmp_path: Path) -> None:
+def test_names_in_a_manifest_get_the_same_numbers_if_its_log_is_taken_from_the_cache(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER, commands=(Command(role="both", argv=("perftest", "/home/zoe/bench", "/home/max/bench")),))
     manifests = [redacted(load([tmp_path / "data"]), SHOWN, tmp_path / name).runs["manifest"][0] for name in ("one", "two")]
 
@@ -205,7 +205,7 @@ def test_lost_cache_entry_is_made_again(tmp_path: Path, own_cache: Path) -> None
     first = shown(tmp_path / "data", tmp_path / "one")
     with sqlite3.connect(own_cache / FILE) as database:
         keys = [key for (key,) in database.execute('SELECT key FROM "published"')]
-    assert len(keys) == 4  # Entries: names in the log, names in the manifest, the redacted text, and the run.
+    assert len(keys) == 4  # There are entries for names in the log, names in the manifest, the redacted text, and the run.
     for place, key in enumerate(keys):
         with sqlite3.connect(own_cache / FILE) as database:
             database.execute('DELETE FROM "published" WHERE key = ?', (key,))
@@ -220,7 +220,7 @@ def test_each_run_gets_its_own_cache_entry_even_if_many_runs_are_requested() -> 
     for key, run in kept.items():
         cache.keep(key, run)
     cache.flush()
-    # Key 2 is requested several times, as for copies of a run.
+    # Copies of a run have the same key, so key 2 is requested three times.
     asked = [*(key_of(str(place)) if place % 5 else None for place in range(250)), key_of("2"), key_of("2")]
 
     assert list(cache.runs(asked)) == [kept.get(key) if key else None for key in asked]

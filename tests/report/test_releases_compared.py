@@ -295,7 +295,7 @@ def test_line_in_a_history_ends_before_a_release_that_cannot_be_compared_with_th
     assert sorted({tuple(point.release for point in line.points) for line in found}) == [(0, 1), (2,)]
 
 
-def test_release_measured_in_two_paired_campaigns_has_a_line_for_each_campaign_and_no_common_median(tmp_path: Path, checkout: Path) -> None:
+def test_history_has_two_lines_for_a_release_that_two_paired_campaigns_measured_and_no_common_median(tmp_path: Path, checkout: Path) -> None:
     recorded = checkout / "data/perftest/0.1.0-to-0.2.0"
     for campaign, day, (first, second) in (("one", "21", ("1", "2")), ("two", "22", ("2", "3"))):
         for side, label in (("old", first), ("new", second)):
@@ -315,7 +315,7 @@ def test_release_measured_in_two_paired_campaigns_has_a_line_for_each_campaign_a
         ([1, 2], "other runs of 2 than before"),
     ]
     values = [[f"{point.value:.6g}" for point in line.points] for line in found]
-    assert values[0] == values[1]  # Both campaigns are copies of the same pairs, so release 2 has the same value in each campaign.
+    assert values[0] == values[1]  # Both campaigns are copies of the same pairs, so both lines have equal values.
 
 
 def test_release_with_other_row_names_starts_new_lines_with_a_reason(checkout: Path) -> None:

@@ -29,7 +29,7 @@ def test_each_remark_is_shown_once_with_its_number_of_runs() -> None:
     assert "2 of 3 runs" in html
 
 
-def test_remark_on_all_runs_has_no_number() -> None:
+def test_remark_on_all_runs_is_shown_without_a_number_of_runs() -> None:
     assert ">The document states no host.</p>" in remarks([run("a", "The document states no host.")])
 
 

@@ -21,7 +21,7 @@ from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, series_of
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999", "max")
-# The values that three runs printed in ns. The second and third run had too few samples for the highest percentiles.
+# The values of three runs in ns, one for each percentile. None: the run had too few samples for this percentile.
 PRINTED = (
     (362.0, 469.0, 2127.0, 432383.0, 1705983.0, 3935468.0),
     (351.0, 480.0, 2500.0, 2100000.0, None, 4100000.0),
@@ -59,7 +59,7 @@ def test_percentile_that_only_some_runs_state_has_no_median() -> None:
     assert "stated in 2 of 3 runs" in numbers_tables([series], Links(), "t")
 
 
-def test_run_with_two_measurements_counts_as_one_run_and_two_measurements() -> None:
+def test_run_that_measured_twice_is_counted_as_one_run_with_two_measurements() -> None:
     twice = [*results_of("run-0", PRINTED[0], line=1), *results_of("run-0", PRINTED[1], line=2)]
 
     (series,) = series_of([*twice, *results_of("run-1", PRINTED[2])])
@@ -69,7 +69,7 @@ def test_run_with_two_measurements_counts_as_one_run_and_two_measurements() -> N
     assert "of 3 runs" not in html
 
 
-def test_medians_of_a_row_of_percentiles_are_in_increasing_order() -> None:
+def test_median_of_a_higher_percentile_is_a_higher_value() -> None:
     (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
     medians = [series.cells("latency", name)[64].value for name in PERCENTILES]
@@ -165,7 +165,7 @@ def test_table_links_the_number_of_each_group_and_states_its_number_of_runs() ->
 def test_table_draws_all_runs_of_two_groups_as_dots_between_the_lowest_and_the_highest_value() -> None:
     shown = str(numbers_tables([runs_of(TWO_GROUPS)], Links("logs"), "t"))
 
-    # Dots at 131, 140, 141, 571, 581 and 591 ns, on a line from x = 4 to x = 96.
+    # The values 131, 140, 141, 571, 581 and 591 ns are drawn as dots from x = 4 to x = 96.
     assert '<path d="M4.0 5h0M5.8 5h0M6.0 5h0M92.0 5h0M94.0 5h0M96.0 5h0" class="tl-dots"/>' in shown
     assert 'class="tl-strip"' not in str(numbers_tables([runs_of(TWO_GROUPS[:3])], Links("logs"), "t"))
 
@@ -206,7 +206,7 @@ REDIS = (139647.0, 137471.0, 1483775.0, 124479.0, 131327.0, 128255.0)
 
 
 def members_of(runs: Mapping[str, Sequence[float]]) -> tuple[Group, list[SystemSeries]]:
-    """One group of series by their transports, with the values of their runs."""
+    """Return a ranking group, and a series for each transport in it. ``runs`` has the values of the runs of each transport."""
     ((group, found),) = groups([SystemSeries("X", transport, runs_of(values, transport)) for transport, values in runs.items()]).items()
     return group, found
 
@@ -233,7 +233,7 @@ def test_worse_group_of_rates_is_the_group_with_the_lower_rates() -> None:
     assert standing(rates.cells("goodput", "mean")[64]) == (140.0, 131.0, 141.0)
 
 
-def test_transport_whose_runs_form_two_groups_is_the_best_only_if_even_its_worse_group_beats_all_others() -> None:
+def test_transport_with_two_groups_of_runs_is_compared_by_its_worse_group_when_the_best_is_chosen() -> None:
     between, slow = (300.0, 301.0, 302.0, 303.0, 304.0, 305.0), (900.0,) * 6
 
     assert leading({"inter-thread": TWO_GROUPS, "uds": between, "tcp": slow}) == ["uds"]
@@ -257,7 +257,7 @@ def test_table_highlights_both_groups_of_runs_only_if_the_worse_group_is_among_t
     assert highlighted({"inter-thread": TWO_GROUPS, "tcp": (900.0,) * 6}) == ["0.14", "0.581"]
 
 
-def test_note_states_that_only_some_runs_have_a_mark_unless_all_runs_have_it() -> None:
+def test_note_says_that_only_some_runs_have_a_mark_if_other_runs_lack_the_mark() -> None:
     def said(*marks: tuple[str, ...]) -> str:
         results = [msgspec.structs.replace(result, marks=own) for result, own in zip(runs_of(MOSQUITTO[: len(marks)]).results, marks, strict=True)]
         return re.sub("<[^>]*>", "", str(numbers_tables(series_of(results), Links(), "t")))
@@ -278,14 +278,14 @@ def test_cell_of_a_missing_percentile_reads_too_few_samples_if_its_run_had_too_f
     assert series.absent("latency", "max", 64) == "not stated"
 
 
-def test_cell_of_a_missing_percentile_reads_not_stated_if_the_samples_of_a_run_are_unknown() -> None:
+def test_missing_percentile_is_called_not_stated_if_the_sample_count_of_a_run_is_unknown() -> None:
     results = [result for run, samples in (("1", 1000), ("2", None)) for result in results_of(run, PRINTED[2], samples=samples)]
     (series,) = series_of(results)
 
     assert series.absent("latency", "p99.99", 64) == "not stated"
 
 
-def test_keyed_series_is_next_to_the_unkeyed_series_of_the_same_reliability() -> None:
+def test_keyed_and_unkeyed_series_with_equal_reliability_are_in_adjacent_columns() -> None:
     unkeyed = [Conditions(basis="rtt", reliability="best-effort", keyed=False), Conditions(basis="rtt", reliability="reliable", keyed=False)]
     keyed = [msgspec.structs.replace(conditions, keyed=True, instances=1000) for conditions in unkeyed]
     results = [

@@ -1,4 +1,4 @@
-"""A row of a table is a run with all that its log states about a measurement. Each reason for a missing number has one term."""
+"""A table has a row for each measurement of a run, with all numbers that the log states for it. Each reason for a missing number has one term."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tacholog.view.views import view_of
 
 LOGS = Path(__file__).parent.parent / "formats" / "native"
 NATS = (LOGS / "throughput-nats.log").read_text()  # The processor time of each size is on a separate line.
-UDP = (LOGS / "throughput-udp.log").read_text()  # 24.3 % of the messages of 16 bytes are lost, and 80.9 % of the messages of 64 KiB.
+UDP = (LOGS / "throughput-udp.log").read_text()  # The loss is 24.3 % at 16 bytes, and 80.9 % at 64 KiB.
 LATENCY = (LOGS / "latency-udp.log").read_text()  # Its latencies have 737 and 813 samples, too few for a percentile above 98.6 %.
 
 
@@ -39,7 +39,7 @@ def series_in(root: Path) -> list[Series]:
 
 
 def table_in(html: Html | str, label: str) -> list[list[str]]:
-    """The text of the table cells by row, without digits that are only for alignment."""
+    """Return the text of each table cell, row by row. Hidden digits for alignment are left out."""
     text = str(html)
     start = text.index(f'aria-label="{label}')
     rows = re.findall(r"<tr>.*?</tr>", text[start : text.index("</table>", start)], re.DOTALL)
@@ -57,7 +57,7 @@ def test_run_is_counted_once_and_its_row_contains_its_processor_time(tmp_path: P
     heads, *medians = table_in(shown, "Throughput numbers")
     assert [(row[0], row[heads.index("runs")]) for row in medians] == [("64\u00a0B", "2"), ("64\u00a0KiB", "2")]
     heads, *each = table_in(shown, "Each run&#x27;s throughput numbers")
-    # Processor time of the sides and of the broker, divided by the messages: (176977000 + 120000000) / 298946 ns, (41084000 + 130000000) / 710 ns.
+    # (Processor time of the sides + of the broker) / messages: (176977000 + 120000000) / 298946 ns, and (41084000 + 130000000) / 710 ns.
     received, spent = heads.index("received"), next(at for at, head in enumerate(heads) if head.startswith("processor time"))
     assert [(row[0], row[1], row[received], row[spent]) for row in each] == [
         ("64\u00a0B", "1", "184\u202f577", "0.993"),
@@ -96,7 +96,7 @@ def test_two_records_of_one_line_have_separate_rows() -> None:
     assert found == [[("p50", 362.0), ("max", 4100.0)], [("p50", 351.0), ("max", 4200.0)]]
 
 
-def test_measurement_without_a_line_of_processor_time_does_not_use_the_line_of_the_next_measurement(tmp_path: Path) -> None:
+def test_measurement_without_processor_time_does_not_use_the_processor_time_of_the_next_measurement(tmp_path: Path) -> None:
     first_cost = next(line for line in NATS.splitlines(keepends=True) if line.startswith("cost"))
     add(tmp_path, "1", NATS.replace(first_cost, "").replace("payload_bytes=65536", "payload_bytes=64"))
     (series,) = series_in(tmp_path)
@@ -148,7 +148,7 @@ def test_cell_reads_not_measured_for_a_size_without_runs_and_not_stated_for_a_mi
     assert table_in(sizes_table(series, Links(), "z"), "Latency by message size")[2][-1 if len(sizes) == 1 else -2] == words
 
 
-def test_table_with_medians_of_counts_states_once_that_columns_may_come_from_different_runs(tmp_path: Path) -> None:
+def test_table_of_medians_states_once_that_its_columns_may_come_from_different_runs(tmp_path: Path) -> None:
     for name, log in (("1", UDP), ("2", UDP), ("3", NATS), ("4", NATS)):
         add(tmp_path / "repeated", name, log)
     add(tmp_path / "alone", "1", UDP)

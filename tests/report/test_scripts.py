@@ -1,4 +1,4 @@
-"""The script on a page measures the results of the page again. Scripts that differ in more than numbers are run, with a shorter duration."""
+"""A page offers a script that measures its results again. The tests run these scripts with a shorter duration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def own_runs() -> dict[Path, Manifest]:
 
 
 def own_scripts() -> dict[str, Path]:
-    """Each script that differs from all others in more than numbers, with its first run. Repetitions have another order of sizes."""
+    """Each script of an own run, with the first run that has it. Scripts that differ only in numbers, such as the order of sizes, count as one."""
     found: dict[str, Path] = {}
     for path, manifest in own_runs().items():
         found.setdefault(re.sub(r"\d[\d.]*", "N", body(manifest, "")), path)
@@ -35,7 +35,7 @@ def own_scripts() -> dict[str, Path]:
 
 
 def body(manifest: Manifest, run: str) -> str:
-    """The script of a run without the texts about the run. The commands of perftest contain their sizes."""
+    """Return the commands in the script of a run. No sizes are given, because the commands of perftest contain their sizes."""
     return (shell_script(manifest, run, []) or "").partition("set -eu")[2]
 
 
@@ -67,9 +67,9 @@ def test_script_of_each_own_run_requests_the_results_of_its_log() -> None:
 
 
 def of_own_transports() -> list[Path]:
-    """Return the runs whose scripts each build can run. Runs of middleware are left out, because a build may lack the libraries.
+    """Return the runs whose scripts work with any build of perftest. Runs of middleware are left out, because a build may lack its libraries.
 
-    The gate uses a script only if it has an option or a value that no earlier script has.
+    The nightly tests use all of these scripts. Other tests use a script only if it has an option or a value that no earlier script has.
     """
     paths = [path for path in own_scripts().values() if not {"middleware", "brokers"} & {*path.parts}]
     words = [{*re.findall(r"--\S+ [a-z+-]+|--\S+", body(read_manifest(path), ""))} for path in paths]
@@ -117,13 +117,13 @@ def test_program_with_the_name_of_a_shell_keyword_is_run(name: str, tmp_path: Pa
     assert not (tmp_path / "here").exists()
 
 
-def test_placeholder_for_the_size_gets_a_default_size_if_no_size_is_stated(tmp_path: Path) -> None:
+def test_placeholder_for_the_size_becomes_32_if_no_size_is_stated(tmp_path: Path) -> None:
     done = ran(tmp_path, Command(role="x", argv=("echo", "{payload_bytes}")))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "32\n", "")
 
 
-def test_name_of_a_process_cannot_lead_a_log_out_of_the_log_folder(tmp_path: Path) -> None:
+def test_log_stays_in_the_log_folder_if_the_name_of_its_process_is_a_path(tmp_path: Path) -> None:
     ran(tmp_path, Command(role="x", name="../out", argv=("echo", "1")), Command(role="x", name="b", argv=("if", "2")))
 
     assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == ["..-out.log", "..-out.stderr.txt", "b.log", "b.stderr.txt"]

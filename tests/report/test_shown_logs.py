@@ -1,4 +1,4 @@
-"""Which redacted logs of an earlier build are kept, and which are deleted."""
+"""A build keeps the redacted logs that it still shows, and deletes the other redacted logs of earlier builds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tacholog.privacy.logs import LogFolder, line_classes_file
 
 
 def build(folder: Path, runs: dict[str, list[str]]) -> None:
-    """Write the redacted logs of the runs, as a build does."""
+    """Write redacted logs like a build: some logs for each run."""
     shown = LogFolder(folder)
     for run, logs in runs.items():
         of_run = shown.of_run(run)

@@ -1,4 +1,4 @@
-"""Each number of a page is the value on the log line that it links to, or a statistic that the page of definitions explains."""
+"""Each number of a page links to a log line with the same value, or is a statistic that the page of definitions explains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_number_that_differs_from_its_line_and_number_without_a_statistic_are_re
     page = changed / "rti-connext-dds" / "udpv4.html"
     text = page.read_text()
     assert text.count(">473</a>") > 1
-    # 569 is the mean of 472.8 and 664.2 (568.5, rounded), which no log contains. Without its class, the count names no statistic.
+    # Two errors: no log contains 569, the rounded mean of 472.8 and 664.2. A count without its class names no statistic.
     page.write_text(text.replace(">473</a>", ">569</a>", 1).replace('<span class="stat-count">', "<span>", 1))
 
     wrong = walk(changed).wrong

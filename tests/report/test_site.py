@@ -97,7 +97,7 @@ def test_repeated_runs_are_shown_as_a_median_with_a_range_and_with_each_run(site
     shown = html[html.index("Throughput numbers: reliable") :]
     goodput = numbers(shown, "32\u00a0B")[1]
 
-    assert ">473</a>" in goodput  # The worse of the two values 472.8 and 664.2: no log contains their mean.
+    assert ">473</a>" in goodput  # The lower of the rates 472.8 and 664.2. Their mean is not shown, because no log contains it.
     assert "473\u2013664" in goodput
     each = numbers(shown[shown.index("throughput numbers: reliable") :], "32\u00a0B")
     assert "rti/own-1" in each[0]
@@ -110,7 +110,7 @@ def test_published_figures_and_own_figures_are_marked_differently(page: Reader) 
     assert not any("tl-published" in (found.get("class") or "") for _, found in page(UDP).tags)
 
 
-def test_distribution_of_a_run_is_drawn_from_its_histogram_up_to_the_last_ten_samples(site: Path) -> None:
+def test_percentile_curve_is_drawn_from_the_histogram_without_the_last_ten_samples(site: Path) -> None:
     html = (site / "tacholog-perftest/udp.html").read_text()
 
     figure = html[html.index('id="tl-distribution') :]
@@ -180,9 +180,9 @@ def test_loss_is_drawn_and_stated_only_for_a_transport_with_losses(page: Reader)
     assert "Share of messages lost" not in page(SHMEM).text
 
 
-def test_rate_with_high_loss_is_marked_and_the_highest_rate_of_a_system_has_no_loss(page: Reader) -> None:
+def test_rate_with_high_loss_is_marked_and_the_highest_rate_is_from_runs_without_loss(page: Reader) -> None:
     assert "16.2\u00a0Mbit/s at 32\u00a0B, with more than 1\u202f% lost at every size" in page(UDP).text
-    assert "4.47\u00a0Gbit/s" in page("systems").text  # The rate of the worse of the two runs without loss.
+    assert "4.47\u00a0Gbit/s" in page("systems").text  # Two runs had no loss. This is the lower of their two rates.
 
 
 def test_table_of_systems_states_the_kind_of_each_latency(page: Reader) -> None:
@@ -241,7 +241,7 @@ def test_raw_log_of_a_removed_run_is_no_longer_offered(copied: Path) -> None:
 
 
 def raw_log(log: Path) -> str:
-    """The file name under which a log of a published run is offered."""
+    """Return the file name of a raw log on a site."""
     digest = hashlib.sha256(log.read_bytes()).hexdigest()
     return f"{digest[:2]}/{digest}.gz"
 
@@ -333,7 +333,7 @@ def test_search_finds_the_words_in_tables_that_explain_terms(site: Path, word: s
     ("document", "word"),
     [*(("methodology", word) for word in ("p99", "p9999", "p999999")), ("tacholog-perftest/udp", "p99"), ("tacholog-perftest/udp", "p999999")],
 )
-def test_search_finds_a_percentile_as_one_word_for_each_way_to_write_it(site: Path, document: str, word: str) -> None:
+def test_search_finds_a_percentile_by_a_word_such_as_p99(site: Path, document: str, word: str) -> None:
     assert document in holding((site / "searchindex.js").read_text(), word)
 
 
@@ -380,7 +380,7 @@ def test_plot_script_exists_once_and_contacts_no_server(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of the data and the site built from it. The folder ``as-it-was`` beside it is a copy of it."""
+    """A folder with a copy of the data, and with the site of this data. Another copy of the folder is beside it, with the name ``as-it-was``."""
     folder = tmp_path_factory.mktemp("again") / "folder"
     shutil.copytree(data, folder / "data")
     build_site([folder / "data"], folder / "site", folder)
@@ -468,7 +468,7 @@ def test_next_build_uses_a_changed_template_and_a_changed_style_sheet(copied: Pa
     about, style = editable / "templates/about.html.jinja", editable / "site/_static/tacholog.css"
     about.write_text(f"{about.read_text()}\n<p>One more sentence.</p>\n")
     style.write_text(f"{style.read_text()}/* more */")
-    _file_checksum_inner.cache_clear()  # Each report is a separate process. Within a process, Sphinx caches the checksum of a path.
+    _file_checksum_inner.cache_clear()  # Users build in a new process each time. Within one process, Sphinx keeps the checksum of each file.
 
     build_site([copied / "data"], copied / "site", copied)
 

@@ -96,7 +96,7 @@ def test_file_that_unpacks_to_far_more_than_its_size_is_refused(site: Path, kind
     assert "too much for its size" in said
 
 
-def test_table_is_refused_if_its_file_is_far_too_small_for_the_number_of_rows_that_it_states(site: Path) -> None:
+def test_table_is_refused_if_it_states_too_many_rows_for_the_size_of_its_file(site: Path) -> None:
     names = pq.read_schema(site / "data/results.parquet").names
     table = pa.table({name: pa.array(["x"] * 400_000) for name in names})
     pq.write_table(table, site / "data/results.parquet", compression="zstd")

@@ -1,4 +1,4 @@
-"""`tacholog verify` of a copy of a published site: the fields beside a number, the files for programs, and the older versions."""
+"""The command `tacholog verify` checks a published site: all fields of each number, the files for programs, and older versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESULTS = "data/results.parquet"
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two versions. The newer version lacks a system, whose downloads stay at their addresses."""
+    """A published site with two versions. The newer version lacks a system, but the downloads of this system keep their addresses."""
     folder = tmp_path_factory.mktemp("published")
     data = write_runs(folder / "data")
     add_run(data, "gone", NATIVE.read_text(), Manifest(system="Gone", tool="perftest", host="desk", logs=()))
@@ -127,7 +127,7 @@ def test_changed_row_of_the_newest_results_is_reported(copy: Path) -> None:
     ]
 
 
-def test_damaged_list_of_versions_and_table_that_belongs_to_no_version_are_reported(copy: Path) -> None:
+def test_damaged_list_of_versions_is_reported_and_so_is_a_table_that_no_version_has(copy: Path) -> None:
     (copy / "versions/versions.json").write_text("[1")
     (copy / "versions/2" / RESULTS).unlink()
 
@@ -137,7 +137,7 @@ def test_damaged_list_of_versions_and_table_that_belongs_to_no_version_are_repor
     assert findings[RESULTS] == "it differs from the file of each version in versions/"
 
 
-def test_number_under_a_masked_heading_is_accepted_only_if_its_line_prints_it(tmp_path: Path) -> None:
+def test_number_under_a_masked_heading_is_accepted_only_if_its_log_line_contains_the_number(tmp_path: Path) -> None:
     # A row of the log: "||         1 kB ||          10 ||           5 ||".
     document = (NATIVE.parent.parent / "ecal" / "performance-5.12.rst").read_text()
     add_run(tmp_path / "data", "documented", document, Manifest(system="S", logs=()))

@@ -1,4 +1,4 @@
-"""Selections of a view contain exactly the selected numbers, also after other selections."""
+"""A selection of a view contains exactly the selected numbers. Earlier selections do not change this."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_selection_of_a_selection_shows_the_numbers_that_both_selections_include
         assert in_two.runs == whole.only(selection).runs
 
 
-def test_series_of_a_test_equal_those_of_a_view_with_only_the_numbers_of_this_test(whole: View) -> None:
+def test_series_of_a_selected_test_equal_the_series_of_a_view_of_only_this_test(whole: View) -> None:
     found = 0
     for selection in (one for one in selections() if one.test is not None):
         shown = whole.only(selection)
@@ -94,7 +94,7 @@ def test_series_of_a_test_equal_those_of_a_view_with_only_the_numbers_of_this_te
     assert found
 
 
-def test_series_of_a_test_have_only_its_numbers_even_if_a_run_has_numbers_of_two_tests(whole: View) -> None:
+def test_series_of_a_test_have_no_numbers_of_another_test_of_the_same_run(whole: View) -> None:
     name, results = next((name, results) for name, results in whole.by_run.items() if {result.test for result in results} == {"latency"})
     half = len(results) // 2
     both = [*results[:half], *(msgspec.structs.replace(result, test="throughput") for result in results[half:])]
@@ -119,7 +119,7 @@ def test_systems_measured_in_the_same_way_are_separate_in_their_selections(whole
         assert {run.system for one in both.only(Selection(system=system)).series() for run in one.runs} == {system}
 
 
-def test_cell_has_each_mark_of_its_runs_once_and_in_order(whole: View) -> None:
+def test_cell_lists_each_mark_of_its_runs_once_in_a_fixed_order(whole: View) -> None:
     first = whole.summaries()[0]
     runs = [msgspec.structs.replace(first, marks=marks) for marks in (("loss",), (), ("undersampled", "loss"))]
     (one,) = series_of(runs)

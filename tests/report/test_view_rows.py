@@ -1,4 +1,4 @@
-"""The rows of a view, which are made from whole columns, and the digests that show whether a run changed."""
+"""The rows of a view: the types of their fields, values that several rows share, and histograms."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_numbers_with_equal_conditions_share_one_conditions_object(data: Path) -
 @pytest.mark.machinery
 def test_rows_share_equal_values_to_save_memory(data: Path) -> None:
     loaded = load([data])
-    sizes = np.full(len(loaded.results), 123_456)  # Python has only one object for each small number, so this number is large.
+    sizes = np.full(len(loaded.results), 123_456)  # The number is large, because Python always shares the objects of small numbers.
     rows = view_of(msgspec.structs.replace(loaded, results=loaded.results.assign(payload_bytes=pd.array(sizes, "Int64")))).results
 
     assert {row.payload_bytes for row in rows} == {123_456}
@@ -51,7 +51,7 @@ def test_rows_share_equal_values_to_save_memory(data: Path) -> None:
     assert len({id(row.marks) for row in rows}) == len({row.marks for row in rows})
 
 
-def test_bins_of_a_histogram_equal_the_log_in_a_loaded_and_in_a_saved_dataset(tmp_path: Path) -> None:
+def test_histogram_has_the_bins_of_the_log_in_a_loaded_and_in_a_saved_dataset(tmp_path: Path) -> None:
     loaded = load_logs([NATIVE / "latency-udp.log"])
     loaded.save(tmp_path)
 

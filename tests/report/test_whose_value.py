@@ -1,4 +1,4 @@
-"""A value of a history links to the log of a run of its own row, even if other runs have an equal value."""
+"""A value of a history links to a run of the same row, even if a run of another row has an equal value."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def shared_memory(checkout: Path, release: str) -> View:
 def test_median_links_to_a_run_of_its_own_campaign_and_not_to_a_control(checkout: Path) -> None:
     find = link_finder(shared_memory(checkout, "0.4.0"), Links("logs"))
 
-    # The values are p50_ns of 64 B in perftest/0.4.0/latency-shm/01 to 06. The fourth control, which is listed before these runs, also has 170.
+    # The values are p50_ns of 64 B in perftest/0.4.0/latency-shm/01 to 06. The fourth control also has 170, and is listed before these runs.
     link = find("Tacholog perftest", "0.4.0", KEY, 170, (161, 591, 170, 161, 170, 170))
 
     assert link == "doc:logs/perftest/0.4.0/latency-shm/03/perftest.log#L33:latency.p50"
 
 
-def test_link_without_given_values_of_the_row_leads_to_a_measured_run_and_not_to_a_control(checkout: Path) -> None:
+def test_link_leads_to_a_measured_run_and_not_to_a_control_if_no_values_are_given(checkout: Path) -> None:
     find = link_finder(shared_memory(checkout, "0.4.0"), Links("logs"))
 
     link = find("Tacholog perftest", "0.4.0", KEY, 170)

@@ -90,7 +90,7 @@ def test_ticks_are_at_1_2_or_5_times_a_power_of_ten() -> None:
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["20 µs", "50 µs", "100 µs", "200 µs"]
 
 
-def test_ticks_of_sizes_are_powers_of_two_and_axes_of_shares_start_at_zero() -> None:
+def test_each_tick_of_sizes_except_the_last_is_a_power_of_two() -> None:
     assert all(tick.is_integer() and int(tick).bit_count() == 1 for tick in size_axis([32, 31457280]).ticks[:-1])
 
 
@@ -110,7 +110,7 @@ def test_ticks_of_sizes_have_short_labels() -> None:
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["100 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
 
 
-def test_axis_of_sizes_labels_its_first_and_last_size_but_no_size_close_to_them() -> None:
+def test_axis_of_sizes_labels_both_ends_without_close_neighbours_and_an_axis_of_shares_starts_at_zero() -> None:
     axis = size_axis([28, 100_000, 100 << 10])
 
     assert (axis.ticks[0], axis.ticks[-1]) == (28, 100 << 10)
@@ -120,7 +120,7 @@ def test_axis_of_sizes_labels_its_first_and_last_size_but_no_size_close_to_them(
     assert share_axis([0.0, 0.98], "Loss").ticks[0] == 0
 
 
-def test_axis_of_percentiles_has_the_same_width_for_each_additional_nine() -> None:
+def test_axis_of_percentiles_has_equal_distances_from_90_to_99_and_from_99_to_99_9_percent() -> None:
     axis = percentile_axis(10_000)
 
     assert [label.replace("\u00a0", " ") for label in axis.labels] == ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]
@@ -167,7 +167,7 @@ def test_script_of_perftest_can_run_with_a_shorter_duration_and_states_this() ->
     assert "# Set DURATION_S to another time per size, in seconds" in script
 
 
-def test_script_runs_a_command_once_for_each_set_of_values_of_its_placeholders() -> None:
+def test_script_runs_a_command_once_for_each_listed_set_of_placeholder_values() -> None:
     each = ({"payload_bytes": 100, "rate": 500}, {"payload_bytes": 1000, "rate": 50})
     ping = Command(role="pub", argv=("ping", "{rate}", "-s{payload_bytes}"), result="3.1", machine="a", each=each)
     pong = Command(role="sub", argv=("pong",), result="3.1", machine="b")
@@ -192,7 +192,7 @@ def test_no_text_of_a_manifest_can_end_a_comment_of_the_script() -> None:
     assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
 
 
-def test_property_of_a_host_is_not_called_missing_if_the_value_of_another_property_states_it() -> None:
+def test_property_of_a_host_is_not_called_missing_if_the_text_of_another_property_contains_it() -> None:
     assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 

@@ -1,4 +1,4 @@
-"""Checks all numerals of a built site: each links to a log line that contains it, or is in an element that names its statistic."""
+"""Checks all numbers on the pages of a site. A number must link to a log line that contains it, or its element must name its statistic."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _SCALES = {
 
 
 class Numeral(NamedTuple):
-    """A number on a page: the text with its bound and unit, its link, the classes of its elements, and the text around it."""
+    """A number on a page, with its bound and unit, its link, the classes of the elements around it, and the text around it."""
 
     page: str
     bound: str
@@ -108,7 +108,7 @@ class _Reader(HTMLParser):
 
 
 def numerals(site: Path) -> Iterator[Numeral]:
-    """Yield each number in the sentences and tables of all pages except log pages, and of the scripts of these pages."""
+    """Yield each number in the sentences and tables of a site. Scripts of pages are read too; log pages are not."""
     for file in sorted(site.rglob("*.html")):
         page = file.relative_to(site).with_suffix("").as_posix()
         if not page.startswith(("logs/", "raw/", "_static/", "downloads/")) and page not in _PROSE:
@@ -141,7 +141,7 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:
-    """Return the size of a shown unit, in units of the schema. If no unit is shown, return the sizes of all possible units."""
+    """Return the sizes that a shown unit can have, in units of the schema. A shown unit has one size; without a unit, all sizes are possible."""
     of = METRICS[metric].unit
     steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
     if metric == "duration":
@@ -150,7 +150,7 @@ def sizes_shown(metric: str, unit: str) -> list[float]:
 
 
 def says(line: str, shown: Numeral, metric: str) -> bool:
-    """Whether the line has a numeral that equals the number after conversion to the shown unit and rounding."""
+    """Return whether the line contains the shown number. Each number of the line is first converted to the shown unit and rounded."""
     scales = _SCALES.get(METRICS[metric].unit, (1.0,))
     for printed in _PRINTED.findall(line):
         value = float(printed.replace(",", ""))
@@ -162,7 +162,7 @@ def says(line: str, shown: Numeral, metric: str) -> bool:
 
 
 def _worked_out(line: str, metric: str) -> list[float]:
-    """Return the values of metrics that are quotients of numbers in the line."""
+    """Return the values of a metric that the line does not print but that can be computed from its numbers."""
     if metric == "loss":
         return _shares(line)
     counts = dict(re.findall(r"(messages|sides_ns|companion_ns)=(\d+)", line)) if metric == "cpu_per_message" else {}
@@ -177,9 +177,9 @@ def _shares(line: str) -> list[float]:
 
 
 class Walk(NamedTuple):
-    """How many numbers link to a line, how many name their statistic, and which are wrong.
+    """The result of checking all numbers of a site: how many link to a line, how many name their statistic, and which are wrong.
 
-    A number is wrong if it has no link and no statistic, or if its line does not contain it.
+    A number is wrong if it has neither a link nor a statistic, or if it is not in the line of its link.
     """
 
     linked: int
@@ -197,7 +197,7 @@ def walk(site: Path) -> Walk:
             linked += 1
             if not says(there[0], one, there[1]):
                 wrong.append(f"{one.page}: {one.said!r} is not what its line says: {there[0][:160]!r}")
-        elif "std-doc" in one.classes:  # The link text is the name of a page.
+        elif "std-doc" in one.classes:  # The number is part of a page name, in the text of a link.
             named["std-doc"] += 1
         elif classes:
             named[classes[0]] += 1
@@ -207,7 +207,7 @@ def walk(site: Path) -> Walk:
 
 
 def points(site: Path) -> tuple[int, list[str]]:
-    """Return how many points of figures link to a number, and the points that differ from the value on their line."""
+    """Return the number of points of figures that link to a number, and the points whose value is not on the linked line."""
     count, wrong = 0, list[str]()
     for file in sorted(site.rglob("*.html")):
         text, page = file.read_text(encoding="utf-8"), file.relative_to(site).with_suffix("").as_posix()
