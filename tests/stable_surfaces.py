@@ -1,7 +1,8 @@
 """The stable surfaces of docs/stability.md: read them from the code, and record them with ``python -m tests.stable_surfaces``.
 
-The record is ``tests/stable_surfaces.json``. It has the version of each surface, and its items: each name with its type or its form. Additions only
-need a new record. An item may be removed or changed only if the version of its surface is raised.
+The record is ``tests/stable_surfaces.json``. It has the version and the items of each surface. An item is a name with its type or its form, such as
+the signature of a function. If an item is added, only the record must be updated. An item may be removed or changed only if the version of its
+surface is raised.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ def test_report_uses_and_names_the_newest_folder_of_own_runs_that_contains_a_run
     assert capsys.readouterr().err == f"own runs: {tmp_path}/build/runs/b\n"
 
 
-def test_default_folders_are_in_the_current_folder_or_within_the_checkout_at_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_folders_are_in_the_root_of_the_checkout_or_else_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacholog.commands.shared.arguments import home
 
     root = Path(__file__).parent.parent

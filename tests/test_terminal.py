@@ -32,7 +32,7 @@ DRAWN = "a\u241b]0;PWNED\u2407b\u240dc\\u{9b}31md\\u{202e}e"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Runs with this name in folder, log, system, releases, host and reason. One run has failed, and one log is unreadable."""
+    """Runs that contain `NAME` in many places: folder, log, system, release, host and reason. One run has failed, and one log is unreadable."""
     text = LOG.read_bytes() + f"{NAME}\n".encode()
     for release in ("1", "2", "failed"):
         folder = tmp_path / "runs" / f"{NAME} {release}"

@@ -213,7 +213,7 @@ def test_remaining_time_is_corrected_by_finished_runs_of_the_same_name_or_else_b
     pace.add("a", 10.0, 30.0)
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 33.0
     pace.add("b", 10.0, 10.0)
-    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # No run of c has ended. All finished runs took 40 s instead of 20 s, so each run is expected to take twice as long.
+    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # No run of c has ended. All runs took 40 s instead of 20 s.
 
 
 def test_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> None:
