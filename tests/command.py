@@ -59,7 +59,7 @@ def run_tacholog(
 
     Args:
         arguments: the arguments after ``tacholog``.
-        cwd: the working folder; by default that of the test, which is never the checkout.
+        cwd: the working folder; by default the current folder of the test, which is never the checkout.
         environment: variables to change; all other variables have the values of this process.
         prefix: words before the command, such as ``setpriv --bounding-set -dac_override``.
         stdin: the standard input of the command.

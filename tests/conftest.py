@@ -111,7 +111,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
-    """Print the files that appeared in forbidden folders, and how to run each failed test by itself."""
+    """Print the names of files that appeared in forbidden folders, and the command that runs a failed test alone."""
     yield
     for title, paths in zip(
         ("failed: files appeared outside of the tests' folders", "appeared in the user's home, by a test or by another program"),
@@ -201,7 +201,7 @@ def hostile() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def runs_of() -> RunsOf:
-    """A function that writes runs and descriptions of hosts for each given text. The text is the value of each of their text fields."""
+    """A function that writes runs and descriptions of hosts for each given text. Each of their text fields contains the text."""
     return _write_runs
 
 

@@ -80,7 +80,8 @@ def changes(recorded: Surfaces, current: Surfaces) -> tuple[list[str], list[str]
     """Compare the surfaces with their record.
 
     Returns:
-        The broken promises (items that were removed or changed although the version is the same), and all other changes, which must be recorded.
+        The broken promises and the other changes. A promise is broken if an item was removed or changed although the version of its surface is the
+        same. The other changes must be recorded.
     """
     broken: list[str] = []
     unrecorded: list[str] = []
@@ -218,7 +219,7 @@ def virtual_functions(header: str) -> Items:
 
 
 def _addresses() -> Items:
-    """Return the addresses that the project makes from some example names."""
+    """Return the addresses that pages get for some example titles and paths."""
     titles = ("latency", "Side by side", "Latency, shm: 1 KiB", "\u00b5s")
     paths = ("perftest/1.2/latency-shm/01", "my runs/100%/\u00fc.log")
     return {

@@ -45,7 +45,7 @@ def test_value_is_found_only_under_its_own_key(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: LONG})
     cache.close()
-    with sqlite3.connect(tmp_path / FILE) as file:  # Simulates damage: the value has another key.
+    with sqlite3.connect(tmp_path / FILE) as file:  # Damage the file: the value gets another key.
         file.execute("UPDATE published SET key = ?", (key_of("another"),))
     file.close()
 

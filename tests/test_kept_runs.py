@@ -1,4 +1,4 @@
-"""Runs from the cache equal runs that are read from their logs. A log is opened only if its results in the cache are missing or damaged."""
+"""Runs from the cache equal runs that are read from their logs. A log is opened only if the cache has no intact results for it."""
 
 from __future__ import annotations
 

@@ -317,7 +317,7 @@ def parse(lines):
 
 
 def odd(folder: Path, metric: str = "latency", value: str = "5.0", definition: str = "odd-rtt", then: str = "") -> tuple[str, Path]:
-    """Install the format into a folder, and write a log that it reads. Returns the name of the log and the folder to import from."""
+    """Install a format into a folder, and write a log in this format. Return the path of the log, and the folder with the installed format."""
     information = folder / "plugin/tacholog_odd-1.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-odd\nVersion: 1\n")

@@ -72,7 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path | None:
-    """The folder for screenshots: None unless TACHOLOG_SCREENSHOTS names one. No test checks them."""
+    """The folder for screenshots that TACHOLOG_SCREENSHOTS names, or None. No test checks the screenshots."""
     if not os.environ.get("TACHOLOG_SCREENSHOTS"):
         return None
     folder = Path(os.environ["TACHOLOG_SCREENSHOTS"]).absolute()

@@ -40,7 +40,7 @@ def test_comparison_page_initially_has_the_best_series_as_its_baseline(opened: O
     assert all(float(ratio) >= 1 for ratio in ratios[1:])
 
 
-def test_machine_that_is_shown_first_was_measured_often_enough_for_a_verdict(opened: Opener) -> None:
+def test_machine_that_is_shown_first_has_enough_runs_for_a_verdict(opened: Opener) -> None:
     with opened("compare.html") as page:
         assert page.locator("#tl-host").input_value() == "host-a2b38a"
         assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"6\u00a0runs"}

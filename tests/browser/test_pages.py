@@ -301,7 +301,7 @@ def test_series_can_be_hidden_in_the_legend_by_keyboard(opened: Opener) -> None:
         expect(figure.locator(".tl-legend button").first).to_have_attribute("aria-pressed", "false")
 
 
-def test_point_under_the_pointer_shows_all_its_conditions(opened: Opener) -> None:
+def test_tooltip_of_a_point_shows_all_its_conditions(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
         draw(figure)

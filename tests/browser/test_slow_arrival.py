@@ -34,7 +34,7 @@ pytestmark = [
 
 
 class TwoParts(ThreadingHTTPServer):
-    """Serves a site. A page requested with ``?CUT`` stops after ``CUT`` bytes until `rest` is set."""
+    """A server for a site. If a page is requested with ``?CUT``, the server sends ``CUT`` bytes, and the rest only when `rest` is set."""
 
     daemon_threads = True
 

@@ -504,7 +504,7 @@ conditions = { transport = "mock", load_mode = "closed", payload_touched = "writ
 
 
 def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
-    """Return two programs that print recorded logs. On the new side, messages of 64 bytes take a hundred times as long: more than any noise."""
+    """Return two programs that print recorded logs. On the new side, messages of 64 bytes take a hundred times as long, and no noise is so large."""
     for name, size, hold_us in (("old-64", 64, 100), ("new-64", 64, 10_000), ("old-1024", 1024, 100)):
         words = ["--test", "latency", "--transport", "mock", "--sizes", str(size), "--duration", "1", "--warmup", "0.02"]
         done = subprocess.run([perftest, *words, "--set", f"faults=hold={hold_us}us", "--output", "-"], capture_output=True, check=True)

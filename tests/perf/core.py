@@ -3,8 +3,8 @@
 The hand-written loops are in ``bench/perf/floor.cpp``. Their figures are named "bare". A hand-off is the transfer of a cache line from one process to
 another. Its time is the lower limit for shared memory.
 
-A goal compares equal work. The transport ``shm`` copies each payload, so its goal refers to the bare ring that copies payloads too. A row without a
-goal compares ``shm`` with the bare ring without copies. This row shows how long a copy takes.
+A goal compares equal work. The transport ``shm`` copies each payload, so its goal refers to the bare ring that copies payloads too. Another row
+compares ``shm`` with the bare ring without copies. It has no goal, but shows how long a copy takes.
 
 A virtual machine may get other processors at any time. Then a hand-off takes 230 ns instead of 60 ns, for example. So each round measures the
 reference of a figure directly before the figure. If the time of a hand-off has changed afterwards, both are measured again. A row shows the round
@@ -192,7 +192,7 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """Return the arguments with which ``bench/perf/floor`` measures all references of a cell. They are measured directly before the cell."""
+    """Return the bare references of a cell, as arguments of ``bench/perf/floor``. They are measured directly before the cell."""
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 

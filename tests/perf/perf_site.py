@@ -85,7 +85,7 @@ def views(folder: Path) -> Iterator[Row | LeftOut]:
 
 
 def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[Row]:
-    """Yield the time to build the site of a checkout like ``nox -s report``: from nothing, with one more run, and with a changed style sheet."""
+    """Build a site like ``nox -s report``, and yield the time: from nothing, with one more run, and with a changed style sheet."""
     folder.mkdir()
     site, cache = folder / "site", folder / "cache"
     argv = ["report", "--data", str(checkout / "data"), "--site", str(checkout / "site.toml"), "--output", str(site)]

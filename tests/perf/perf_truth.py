@@ -75,7 +75,7 @@ def truths() -> Iterator[Row]:
 
 
 def _reports(reports: int, made: Callable[[np.random.Generator, int], NDArray[np.int64]], seed: int) -> NDArray[np.int64]:
-    """Return the verdicts of ``reports`` reports, computed in portions: the averages of all pairs of all rows take much memory."""
+    """Return the verdicts of ``reports`` reports. They are computed in portions, because a report needs much memory."""
     generator = np.random.default_rng(seed)
     return np.concatenate([made(generator, AT_ONCE) for _ in range(reports // AT_ONCE)])
 
@@ -146,7 +146,7 @@ def detection() -> Iterator[Row]:
 
 
 def hosts() -> Iterator[Row]:
-    """Yield the share of reports with a false row if not the new build, but the host has become slower. The number of controls varies."""
+    """Yield the share of reports with a false row. The host is slower on the new side, the build is the same, and the number of controls varies."""
     for slower in (1, 2, 3, 4, 7):
         for varies in (0.0, 0.03):
             for controls in (0, 4, 8, 12):
@@ -182,7 +182,7 @@ def blocks() -> Iterator[Row]:
 
 
 def histories() -> Iterator[Row]:
-    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often a change is reported although there is none."""
+    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often a change is found although there is none."""
     for session in (0.0, 0.01):
         goal = None if session else AT_LEAST
         stepped = [page(seed, steps(), session=session) for seed in range(PAGES)]
@@ -216,7 +216,7 @@ def _false(report: Comparison) -> bool:
 
 
 def sessions() -> Iterator[Row]:
-    """Yield results for sessions on a machine that gets 7 % slower in the middle, and for alternating sessions with a true change of 7 %."""
+    """Yield results for two kinds of sessions: the machine becomes 7 % slower in the middle, or the new side is 7 % slower."""
     for order in ("O" * 8 + "N" * 8, "OOOONNNN" * 2, "OONN" * 4, "ON" * 8, "ONNO" * 4, "ON" * 12):
         reports = [in_sessions(make_side, order, slower=SLOWER, seed=seed) for seed in range(WHOLE_REPORTS)]
         yield percent(f"sessions {order}, 7 % slower halfway: reports with a false row", float(np.mean([_false(one) for one in reports])), 5, AT_MOST)
@@ -226,7 +226,7 @@ def sessions() -> Iterator[Row]:
 
 
 def positions() -> Iterator[Row]:
-    """Yield the share of reports with a better or worse row if the second run of a pair is 5 % slower. The new side is first in some or all pairs."""
+    """Yield the share of reports with a false row if the second run of each pair is 5 % slower. In some or all pairs, the new side is first."""
     for later in (0, 1, 2, 3, 6):
         first = np.array([True] * (12 - later) + [False] * later)
         false = []
