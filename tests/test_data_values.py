@@ -172,7 +172,7 @@ def test_figures_that_were_published_again_are_marked_as_one_measurement(dataset
     rows = dataset.results.assign(again=dataset.results["marks"].map(lambda marks: "republished" in marks))
     of_ecal = rows[rows["again"] & (rows["run"] == "ecal/5.12")]
 
-    # The page of hmbdc 15-17-1 repeats that of 14-2. eCAL 5.12 measured only its new zero copy, and repeats the copy latencies of 5.11.
+    # The page of hmbdc 15-17-1 has the figures of 14-2. The page of eCAL 5.12 has new figures for zero copy, and the figures of 5.11 for copy.
     assert set(rows.loc[rows["again"], "run"]) == {"hmbdc/14-2", "hmbdc/15-17-1", "ecal/5.11", "ecal/5.12"}
     assert Counter(zip(of_ecal["participant"], of_ecal["data_path"], strict=True)) == {("Ubuntu22 AMD64", "copy"): 16, ("Win10 AMD64", "copy"): 16}
     assert rows.loc[rows["run"] == "hmbdc/15-17-1", "again"].all()

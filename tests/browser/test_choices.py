@@ -321,7 +321,7 @@ def test_search_for_a_system_and_its_version_finds_the_comparison_of_this_versio
 
 
 @pytest.mark.parametrize("query", ["polling", "busy-poll", "CPU sleeps"])
-def test_search_for_common_words_for_waiting_finds_the_methodology_page(opened: Opener, query: str) -> None:
+def test_search_for_polling_or_sleeping_finds_the_methodology_page(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         assert "Methodology" in results(page)
 
