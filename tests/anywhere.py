@@ -1,4 +1,4 @@
-"""The content of records without the positions of their numbers, because documents with different layouts can have the same content."""
+"""Remove positions from records, so that tests can compare the content of documents with different layouts."""
 
 from __future__ import annotations
 

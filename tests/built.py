@@ -1,4 +1,4 @@
-"""The path of the C++ core that the session built, resolved before tests change into other folders."""
+"""The path of the built perftest. It is absolute, because tests change the current folder."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 from pathlib import Path
 
 _NAMED = os.environ.get("TACHOLOG_PERFTEST")
-#: perftest; ``None`` if no path is set.
+#: The program perftest; ``None`` if TACHOLOG_PERFTEST is not set.
 PERFTEST = Path(_NAMED).absolute() if _NAMED else None

@@ -1,8 +1,8 @@
 """Run ``tacholog`` as a user does, in a separate process, but without the time for the import of pandas and Sphinx.
 
 A helper process imports these libraries once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder,
-environment and streams of the call, and ends like any program. It searches a ``PYTHONPATH`` of the call before the paths of the helper. If a call
-sets other variables that Python reads at its start, a new Python is started. Tests of imports, signals and streams also start their own processes.
+environment and streams of the call, and ends like any program. If a call sets ``PYTHONPATH``, its paths are searched first. If a call sets another
+variable that Python reads only at its start, a new Python is started instead. Tests of imports, signals and streams also start their own processes.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ ANSWER_BYTES = 64
 STREAMS = 3
 #: A variable in the environment of a call: the number of seconds that the clock of the command is ahead, which makes new files look old.
 CLOCK_AHEAD_S = "TACHOLOG_TESTS_CLOCK_AHEAD_S"
-#: A variable in the environment of a call: the name of a file. The clock for time-outs in the command stands still until the file states how
-#: many seconds have passed. The clock advances only while the command waits for an event and none happens.
+#: A variable in the environment of a call: the name of a file with a number of seconds, which replaces the clock for time-outs in the command. The
+#: command reads a new number only when it waits for an event and none happens.
 CLOCK_FILE = "TACHOLOG_TESTS_CLOCK_FILE"
 LOOK_S = 0.02
 
@@ -59,7 +59,7 @@ def run_tacholog(
 
     Args:
         arguments: the arguments after ``tacholog``.
-        cwd: the working folder; by default that of the test, which is never the checkout.
+        cwd: the working folder; by default the current folder of the test, which is never the checkout.
         environment: variables to change; all other variables have the values of this process.
         prefix: words before the command, such as ``setpriv --bounding-set -dac_override``.
         stdin: the standard input of the command.
@@ -138,8 +138,8 @@ def _requests(connection: socket.socket) -> Iterator[tuple[dict[str, object], li
 
 def _serve(connection: socket.socket) -> None:
     """Fork for each request until the connection is closed. The forked process runs the command and never returns."""
-    del sys.path[0]  # This is the folder of this file.
-    # This keeps libraries from starting threads when they are imported: a forked process would not have these threads.
+    del sys.path[0]  # The folder of this file.
+    # Libraries must not start threads when they are imported, because a forked process would not have these threads.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
     package = importlib.import_module("tacholog")
@@ -147,7 +147,7 @@ def _serve(connection: socket.socket) -> None:
     for module in (*IMPORTED, *own):
         with contextlib.suppress(Exception):  # The library is missing or broken: the command that needs it reports this.
             importlib.import_module(module)
-    gc.freeze()  # Without this, a forked process would copy all imported objects.
+    gc.freeze()  # Otherwise, the garbage collector would make a forked process copy all imported objects.
     for request, streams in _requests(connection):
         pid = os.fork()
         if pid == 0:
@@ -160,7 +160,7 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _stand_still(file: Path) -> None:
-    """Stop the clock of this process. It advances only if no event is waiting, and only to the time that the file states."""
+    """Replace the clock of this process by the time in a file. The process reads a new time only when no event is waiting."""
     begin, wait = time.monotonic(), select.select
     now = begin
 

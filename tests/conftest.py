@@ -25,7 +25,7 @@ from tests.left_out import leave_out
 from tacholog.folders import HAS_LOCKS
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 
-collect_ignore = ["saved"]  # Files that older versions wrote, with their own tests: `packaging/test_scaffold.py` runs these.
+collect_ignore = ["saved"]  # Files that older versions wrote. They contain tests, but only `packaging/test_scaffold.py` runs these tests.
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_NAMED = 10
@@ -38,8 +38,8 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_I
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
-# One profile for any value of the variable CI: in the gate, the inputs are the same each time and without a deadline. In the nightly they are
-# new, and Hypothesis prints the seed that reproduces a failure.
+# The profile does not depend on the variable CI. In the gate, the inputs are the same each time. In the nightly tests, the inputs are new, and
+# Hypothesis prints how to reproduce a failure. There is no deadline.
 settings.register_profile("gate", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("nightly", settings.get_profile("gate"), derandomize=False, print_blob=True)
 settings.load_profile(tries("gate", "nightly"))
@@ -111,7 +111,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
-    """Print the files that appeared in forbidden folders, and how to run each failed test by itself."""
+    """Print the names of files that appeared in forbidden folders, and the command that runs a failed test alone."""
     yield
     for title, paths in zip(
         ("failed: files appeared outside of the tests' folders", "appeared in the user's home, by a test or by another program"),
@@ -201,7 +201,7 @@ def hostile() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def runs_of() -> RunsOf:
-    """A function that writes runs and hosts of a given system, in two releases, with a hostile text in each field of their schema."""
+    """A function that writes runs and descriptions of hosts for each given text. Each of their text fields contains the text."""
     return _write_runs
 
 

@@ -1,4 +1,4 @@
-"""How much a test tries: the amount of the gate, or of the nightly (``TACHOLOG_TESTS=nightly``), which finds rare failures."""
+"""How much a test tries: a little in the gate, and more in the nightly tests (``TACHOLOG_TESTS=nightly``), which find rare failures."""
 
 from __future__ import annotations
 

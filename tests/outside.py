@@ -12,9 +12,9 @@ HOME = Path(os.environ.get("HOME") or "/")
 _OWN = (".git", "build/pytest", "build/bench", "build/mypy", "build/logs")
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or HOME / ".cache")
 _CONFIG = Path(os.environ.get("XDG_CONFIG_HOME") or HOME / ".config")
-#: Folders of the user, of which only the names of the entries are compared.
+#: Folders of the user. Only the names of their entries are compared before and after the tests.
 _OF_THE_USER = (HOME, _CACHE, _CONFIG, HOME / ".local/share")
-#: Files next to an open cache, perhaps a cache of the user.
+#: Ends of the names of files that SQLite makes next to an open cache. The cache may belong to the user.
 _OPEN = ("-shm", "-wal")
 _OF_TACHOLOG = (_CACHE / "tacholog", _CONFIG / "tacholog")
 

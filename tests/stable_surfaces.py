@@ -1,7 +1,8 @@
 """The stable surfaces of docs/stability.md: read them from the code, and record them with ``python -m tests.stable_surfaces``.
 
-The record is ``tests/stable_surfaces.json``. It has the version of each surface, and its items: each name with its type or its form. Additions only
-need a new record. An item may be removed or changed only if the version of its surface is raised.
+The record is ``tests/stable_surfaces.json``. It has the version and the items of each surface. An item is a name with its type or its form, such as
+the signature of a function. If an item is added, only the record must be updated. An item may be removed or changed only if the version of its
+surface is raised.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def changes(recorded: Surfaces, current: Surfaces) -> tuple[list[str], list[str]
     """Compare the surfaces with their record.
 
     Returns:
-        The broken promises (items that were removed or changed although the version is the same), and all other changes, which must be recorded.
+        The broken promises and the other changes. A promise is broken if an item was removed or changed although the version of its surface is the
+        same. The other changes must be recorded.
     """
     broken: list[str] = []
     unrecorded: list[str] = []
@@ -217,7 +219,7 @@ def virtual_functions(header: str) -> Items:
 
 
 def _addresses() -> Items:
-    """Return the addresses that the project makes from some example names."""
+    """Return the addresses that pages get for some example titles and paths."""
     titles = ("latency", "Side by side", "Latency, shm: 1 KiB", "\u00b5s")
     paths = ("perftest/1.2/latency-shm/01", "my runs/100%/\u00fc.log")
     return {

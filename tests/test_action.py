@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS = ACTION["runs"]["steps"]
 PAIRS = ROOT / "data/perftest/0.3.0-to-0.4.0"
-#: The newer release is better in some rows, so the older one is worse.
+#: The newer release is the baseline. Some of its rows are better, so these rows of the older release are worse.
 WORSE = {"logs": str(PAIRS / "old"), "baseline": str(PAIRS / "new")}
 LOG = ROOT / "tests/formats/native/latency-udp.log"
 OTHER_LOG = ROOT / "tests/formats/native/latency-late-udp.log"

@@ -108,7 +108,7 @@ def test_relative_imports_are_not_used() -> None:
     assert relative == []
 
 
-def test_rooms_for_the_content_of_pages_do_not_use_sphinx_and_do_not_open_logs() -> None:
+def test_rooms_view_and_render_do_not_use_sphinx_and_do_not_open_logs() -> None:
     forbidden = ("sphinx", "docutils", "os", "shutil", "tacholog.evidence", "tacholog.privacy", "tacholog.site")
     found = [
         f"{module_name(path)}: {name}"
@@ -140,7 +140,7 @@ def waits_for_a_time(call: ast.Call) -> bool:
     return name in CLOCKS or any(isinstance(value, ast.Constant) and isinstance(value.value, int | float) for value in given)
 
 
-def test_tests_wait_for_events_with_a_single_time_limit() -> None:
+def test_tests_wait_for_events_and_not_for_a_time() -> None:
     found = [
         f"{path.relative_to(TESTS)}:{node.lineno}"
         for path in sorted(TESTS.rglob("*.py"))

@@ -45,7 +45,7 @@ def test_value_is_found_only_under_its_own_key(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: LONG})
     cache.close()
-    with sqlite3.connect(tmp_path / FILE) as file:  # Simulates damage: the value has another key.
+    with sqlite3.connect(tmp_path / FILE) as file:  # Damage the file: the value gets another key.
         file.execute("UPDATE published SET key = ?", (key_of("another"),))
     file.close()
 
@@ -83,7 +83,7 @@ def test_flipped_byte_of_an_entry_removes_only_this_entry(tmp_path: Path) -> Non
 @pytest.mark.machinery
 @settings(max_examples=tries(15, 60))
 @given(st.data())
-def test_damaged_file_returns_correct_values_or_no_value_and_is_filled_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_damaged_cache_returns_only_correct_values_and_is_filled_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("cache")
     values = {key_of(str(number)): bytes([number]) * 400 for number in range(50)}
     cache = Cache(folder)
@@ -286,12 +286,12 @@ def test_changed_code_has_another_digest(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.machinery
-def test_each_format_has_a_separate_digest_and_detection_depends_on_all_formats() -> None:
+def test_code_of_each_format_and_of_detection_has_a_separate_digest() -> None:
     assert reader_digest("rti") != reader_digest("native")
     assert detection_digest() not in (reader_digest("rti"), reader_digest("native"))
 
 
-def test_command_leaves_the_cache_closed_and_in_one_file(tmp_path: Path) -> None:
+def test_command_leaves_no_temporary_file_in_the_cache(tmp_path: Path) -> None:
     log = (Path(__file__).parent / "formats" / "native" / "latency-udp.log").read_bytes()
     (tmp_path / "some.log").write_bytes(log)
     write(tmp_path / "run.toml", Manifest(system="Tacholog perftest", logs=(LogFile(file="some.log", sha256=hashlib.sha256(log).hexdigest()),)))

@@ -136,7 +136,7 @@ def test_missing_key_of_a_manifest_is_reported_once_with_a_readable_message(tmp_
         assert output.count("run.toml") == 1 + ("beside run.toml" in said)
 
 
-def test_size_of_0_in_a_manifest_is_reported_with_the_first_line_of_a_result(tmp_path: Path) -> None:
+def test_message_size_of_0_in_a_manifest_is_reported_with_the_line_of_the_first_result(tmp_path: Path) -> None:
     log = (FORMATS / "sockperf/ping-pong-udp.log").read_text()
     add_run(tmp_path, "a", log, Manifest(system="sockets", conditions=StatedConditions(payload_bytes=0), logs=()))
 
@@ -185,7 +185,7 @@ def test_check_reports_only_the_unreadable_run_if_there_is_no_other_run(tmp_path
     ]
 
 
-def test_bands_of_one_build_need_no_manifest_and_are_checked(tmp_path: Path) -> None:
+def test_check_reports_errors_in_files_of_bands_which_need_no_manifest(tmp_path: Path) -> None:
     folder = published(tmp_path)
     (table,) = re.findall(r"^```csv\n(.+?)^```", (DATA.parent / "docs/significance.md").read_text(), re.MULTILINE | re.DOTALL)
     (folder / "same-build").mkdir()
@@ -199,7 +199,7 @@ def test_bands_of_one_build_need_no_manifest_and_are_checked(tmp_path: Path) -> 
     assert "same-build/host-000000.csv:2: " in spoilt.output
 
 
-def test_check_and_the_quality_page_report_a_log_that_was_copied_into_a_second_own_run(tmp_path: Path) -> None:
+def test_log_that_was_copied_into_a_second_run_is_reported(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     shutil.copytree(example, tmp_path / "data")
     shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "second-run")
@@ -216,7 +216,7 @@ def test_check_and_the_quality_page_report_a_log_that_was_copied_into_a_second_o
     assert words in html.unescape((tmp_path / "site" / "quality.html").read_text())
 
 
-def test_dataset_of_an_older_version_without_digests_of_texts_still_reports_copies(tmp_path: Path) -> None:
+def test_copied_log_is_reported_even_in_a_saved_dataset_of_an_older_version(tmp_path: Path) -> None:
     example = Path(__file__).parent.parent / "docs" / "example" / "data"
     for run in ("first", "second"):
         shutil.copytree(example / "latency-udp", tmp_path / run)
@@ -227,7 +227,7 @@ def test_dataset_of_an_older_version_without_digests_of_texts_still_reports_copi
         assert list(with_copies(data).problems["kind"]) == ["copied"]
 
 
-def test_equal_published_tables_and_equal_logs_with_one_or_two_numbers_are_not_called_copies(tmp_path: Path) -> None:
+def test_equal_logs_are_not_called_copies_if_they_are_published_or_have_few_numbers(tmp_path: Path) -> None:
     for run in ("first", "again"):
         add_run(tmp_path, f"published-{run}", FIRST, rti())
         add_run(tmp_path, f"own-{run}", "", rti(published=False))

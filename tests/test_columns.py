@@ -42,7 +42,7 @@ def test_lines_read_partly_in_blocks_and_lines_read_one_by_one_give_the_same_col
     assert np.array_equal(many[3], single[3])  # Floats are compared as bits, so that NaN equals NaN.
 
 
-def test_records_found_late_are_sorted_by_their_lines() -> None:
+def test_records_are_sorted_by_their_lines_even_if_they_are_added_in_another_order() -> None:
     builder, expected = ColumnBuilder(), []
     # Each item is the line of a record, and the number of values in the record. Line 4 has two records.
     for place, (line, count) in enumerate([(3, 2), (2, 1), (4, 0), (4, 3), (6, 1), (5, 2), (9, 1), (8, 1), (7, 2)]):

@@ -48,9 +48,7 @@ def test_help_imports_no_command_and_no_pandas() -> None:
 
 
 @pytest.mark.parametrize(("command", "given", "threads"), [("diff", None, "1"), ("diff", "3", "3"), ("bench", None, "None")])
-def test_command_that_calculates_uses_one_thread_and_command_that_measures_does_not_change_the_environment(
-    command: str, given: str | None, threads: str
-) -> None:
+def test_command_that_calculates_uses_one_thread_unless_the_environment_states_a_number(command: str, given: str | None, threads: str) -> None:
     script = f"import os, sys; from tacholog.cli import main\ntry: main([{command!r}, '--help'])\n"
     script += "except SystemExit: print(os.environ.get('OPENBLAS_NUM_THREADS'), file=sys.stderr)"
     others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
@@ -153,7 +151,7 @@ def test_arguments_for_another_program_can_be_empty(tmp_path: Path) -> None:
 
 
 def interrupted(where: str, number: signal.Signals, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command that gets a signal when it calls the function with this name."""
+    """Run a command in a new process. The process gets a signal when it calls the function named ``where``."""
     module, _, name = where.rpartition(".")
     script = f"""
 import os, {module.partition(":")[0]}
@@ -262,7 +260,7 @@ def test_report_interrupted_in_sphinx_reports_the_interruption(tmp_path: Path, n
 
 
 @pytest.mark.parametrize("name", ["complaints.json"])
-def test_folder_with_the_name_of_a_file_of_the_report_is_named_with_advice(tmp_path: Path, name: str) -> None:
+def test_folder_in_place_of_a_file_of_the_report_is_named_with_advice(tmp_path: Path, name: str) -> None:
     place = tmp_path / ".site-build" / name
     (place / "of somebody else").mkdir(parents=True)
 

@@ -82,7 +82,7 @@ FASTRTPS = [
     (32, 850, 199750, 5014290, 10.198, 198869, 881, 5027873, 10.126),
 ]
 US, MS = 1_000, 1_000_000
-# Row, transport, data path, bytes from and to, and the content of the cell: bounds and values in nanoseconds.
+# Number of the row, transport, data path, smallest and largest message size in bytes, and the values in nanoseconds with their bounds.
 HMBDC = [
     ("0.1", "TCP (qperf), loopback", None, 100, 10_000_000, {"range-low": 5 * US, "range-high": 2 * MS}),
     ("0.2", "TCP (qperf), network", None, 100, 10_000_000, {"range-low": 60 * US, "range-high": 90 * MS}),
@@ -164,7 +164,7 @@ def test_number_of_published_rows_equals_the_number_of_rows_in_the_documents(dat
         "rti latency": 54,
         "ecal latency": 64 + 64 + 26 + 30,
         "fastrtps demand": 13,
-        "hmbdc latency": 2 * 7,  # Each page also has a row with the text "slightly better than rmcast", which is not a number.
+        "hmbdc latency": 2 * 7,  # Seven rows on each of two pages. Another row has no number, but the text "slightly better than rmcast".
     }
 
 
@@ -172,7 +172,7 @@ def test_figures_that_were_published_again_are_marked_as_one_measurement(dataset
     rows = dataset.results.assign(again=dataset.results["marks"].map(lambda marks: "republished" in marks))
     of_ecal = rows[rows["again"] & (rows["run"] == "ecal/5.12")]
 
-    # The page of hmbdc 15-17-1 repeats that of 14-2. eCAL 5.12 measured only its new zero copy, and repeats the copy latencies of 5.11.
+    # The page of hmbdc 15-17-1 has the figures of 14-2. The page of eCAL 5.12 has new figures for zero copy, and the figures of 5.11 for copy.
     assert set(rows.loc[rows["again"], "run"]) == {"hmbdc/14-2", "hmbdc/15-17-1", "ecal/5.11", "ecal/5.12"}
     assert Counter(zip(of_ecal["participant"], of_ecal["data_path"], strict=True)) == {("Ubuntu22 AMD64", "copy"): 16, ("Win10 AMD64", "copy"): 16}
     assert rows.loc[rows["run"] == "hmbdc/15-17-1", "again"].all()
@@ -191,7 +191,7 @@ def test_manifests_of_hmbdc_have_a_command_for_each_result_machine_and_role(edit
     assert commands["0.1", "a", "pub"].argv[0] == {"14-2": "./tips-ping-pong", "15-17-1": "qperf"}[edition]
 
 
-def test_zero_copy_latency_that_grows_with_the_size_is_not_called_the_latency_of_a_reference(dataset: Dataset) -> None:
+def test_zero_copy_latency_is_not_marked_as_latency_of_a_reference_if_it_grows_with_the_size(dataset: Dataset) -> None:
     rows = dataset.results[(dataset.results["data_path"] == "zero-copy") & (dataset.results["metric"] == "latency")]
     marks = {run: {mark for found in rows[rows["run"] == run]["marks"] for mark in found} for run in ("ecal/5.11", "ecal/5.12")}
 

@@ -57,7 +57,7 @@ def test_number_has_its_run_log_and_line(tmp_path: Path) -> None:
     assert (row["run"], row["log"], row["line"], row["value"], row["unit"]) == ("a/b", "sub.log", 1, 664.2e6, "bit_per_s")
 
 
-def test_labels_of_a_run_are_a_column_with_sorted_keys_and_null_without_labels(tmp_path: Path) -> None:
+def test_column_of_labels_has_sorted_keys_and_is_null_for_a_run_without_labels(tmp_path: Path) -> None:
     run(tmp_path, "labelled", labels={"plugin": "flannel", "kernel": "6.1 <é>"})
     run(tmp_path, "without")
 
@@ -89,7 +89,7 @@ def test_manifest_adds_conditions_that_the_log_does_not_state_and_the_log_has_pr
         ({}, "2", False),
     ],
 )
-def test_busy_machine_is_marked_by_the_load_in_the_manifest_if_the_log_states_no_load(
+def test_busy_machine_is_marked_if_only_the_manifest_states_the_load(
     tmp_path: Path, environment: dict[str, str], threads: str, is_busy: bool
 ) -> None:
     hosts = tmp_path / "hosts"
@@ -291,7 +291,7 @@ def test_manifest_with_values_that_no_table_can_store_affects_only_its_run(tmp_p
     assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
 
 
-def test_memory_for_a_key_does_not_grow_with_the_square_of_its_number_of_parts(tmp_path: Path) -> None:
+def test_manifest_key_of_thousands_of_parts_is_refused_without_using_much_memory(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(f"{'.'.join('a' * 3000)} = 1\n")
 
     tracemalloc.start()
@@ -303,7 +303,7 @@ def test_memory_for_a_key_does_not_grow_with_the_square_of_its_number_of_parts(t
     assert peak < 5_000_000
 
 
-def test_text_of_many_words_with_dots_is_not_a_key(tmp_path: Path) -> None:
+def test_text_with_many_dots_in_a_manifest_is_not_treated_as_a_key(tmp_path: Path) -> None:
     run(tmp_path, "good")
     path = tmp_path / "good" / "run.toml"
     path.write_text(f'notes = ["{".".join("a" * 100)}"]\n{path.read_text()}')
@@ -377,7 +377,7 @@ def test_other_programs_can_read_the_bins_of_a_saved_dataset(tmp_path: Path) -> 
     assert bins[0][:2] == [[2828, 2829, 1], [2900, 2901, 1]]
 
 
-def test_distribution_is_an_array_of_its_bins_for_bins_of_any_size() -> None:
+def test_distribution_can_be_read_as_an_array_of_bins_of_any_size() -> None:
     for bins in (
         [],
         [[0, 0, 1]],

@@ -246,7 +246,7 @@ def test_code_on_the_page_about_notebooks_can_be_run(tmp_path: Path, monkeypatch
     assert capsys.readouterr().out.startswith("rti 3.0.1 ")
 
 
-def test_example_for_notebooks_keeps_results_without_size_and_transport(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_example_keeps_results_whose_size_and_transport_are_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = blocks(ROOT / "docs/notebook.md", "python")[0]
     path, log = "data/perftest/0.3.0", ROOT / "tests/formats/sockperf/ping-pong-tcp-full-rtt.log"
     monkeypatch.chdir(tmp_path)

@@ -173,7 +173,7 @@ def add(data: Path, name: str, log: str) -> Path:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """A good run, and runs that name other entries than their own files."""
+    """A good run, and runs whose manifests or logs are not regular files in their own folders."""
     (tmp_path / "outside.log").write_text(f"{OUTSIDE}\n")
     data = tmp_path / "data"
     shutil.copytree(RUN, data / "good")

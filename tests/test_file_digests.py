@@ -27,7 +27,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def digest(path: Path, memory: Path) -> tuple[str | None, bool]:
-    """Return the digest of a file as a new command gets it, and whether the command reads the file."""
+    """Return the digest of a file, and whether a new command had to read the file to compute it."""
     ((found, is_read),) = digests([path], FileDigests(Cache(memory)))
     return found, is_read
 

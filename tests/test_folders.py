@@ -62,7 +62,7 @@ def test_folder_that_a_group_of_others_can_write_is_not_private(tmp_path: Path) 
         leave_out("only root can give a folder to another group")
 
 
-def test_folder_in_a_folder_that_others_can_write_is_private_only_if_others_cannot_replace_it(tmp_path: Path) -> None:
+def test_folder_inside_a_shared_folder_is_private_only_if_others_cannot_replace_it(tmp_path: Path) -> None:
     inner = tmp_path / "shared" / "ours"
     inner.mkdir(parents=True)
     inner.parent.chmod(0o777)
@@ -105,7 +105,7 @@ def test_file_of_another_user_is_not_private(tmp_path: Path, what: str) -> None:
 KEY = key_of("a log")
 
 
-def test_numbers_of_a_cache_in_a_folder_that_others_can_write_are_not_used(tmp_path: Path) -> None:
+def test_cache_is_not_used_if_others_can_write_to_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     kept = Cache(folder)
     kept.put(Kind.PUBLISHED, {KEY: b"357"})

@@ -1,4 +1,4 @@
-"""Runs from the cache equal runs whose logs are read. A log is read if the cache lacks it or is damaged, and no other file is opened."""
+"""Runs from the cache equal runs that are read from their logs. A log is opened only if the cache has no intact results for it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def work_for(data: Path, cache: str = "cache") -> Work:
-    """Return the work of a new command."""
+    """Return a new `Work` with a cache next to the data, as a new command has it."""
     return Work(cache=Cache(data.parent / cache))
 
 
@@ -221,7 +221,7 @@ def test_limits_also_apply_to_a_log_that_was_cached_without_limits(data: Path) -
 
 
 def test_log_above_both_limits_gets_the_same_message_from_the_cache_and_from_reading(tmp_path: Path) -> None:
-    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # 100 numbers are reached long before the limit of the text.
+    content = "".join(LINE.format(2_000_000 + number) for number in range(20_000))  # The limit of 100 numbers is exceeded first.
     data = add_run(tmp_path / "data" / "0", content).parent
     received(data)
     limits = ReadingLimits(len(content) - 1, 100)
@@ -254,7 +254,7 @@ def test_two_releases_are_compared_with_one_search_of_their_folder(releases: Pat
 
     new, old = find_all(["1.0", "0.0"], [releases], work)
 
-    assert work.tally.read == 5  # Four runs of 1.0 and 0.0, and once the published run of 2.0.
+    assert work.tally.read == 5  # Two runs of 1.0, two runs of 0.0, and the published run of 2.0, which is read only once.
     assert (old.runs["run"].tolist(), new.runs["run"].tolist()) == (["0", "3"], ["1", "4"])
 
 
@@ -290,7 +290,7 @@ def test_published_runs_without_results_can_be_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "gone", "of others"])
-def test_part_of_the_tables_in_the_cache_is_made_again_if_it_is_missing_or_wrong(data: Path, damage: str) -> None:
+def test_missing_or_damaged_part_of_the_cached_tables_is_made_again(data: Path, damage: str) -> None:
     assert received(data) == (NUMBERS, 3, 0)
     assert received(data) == (NUMBERS, 0, 3)
     (part,) = parts(data)
@@ -395,7 +395,7 @@ def test_temporary_parts_are_deleted_at_the_end_of_a_command_if_there_is_no_cach
     assert [*(tmp_path / "tmp").iterdir()] == []
 
 
-def test_rows_are_in_the_order_of_their_runs_for_any_division_into_parts(data: Path) -> None:
+def test_rows_have_the_order_of_their_runs_even_if_the_cache_has_several_parts(data: Path) -> None:
     (data / "1").rename(data.parent / "later")
     assert received(data) == ([FIRST, FIRST + 2], 2, 0)
     (data.parent / "later").rename(data / "1")
@@ -408,7 +408,7 @@ def test_rows_are_in_the_order_of_their_runs_for_any_division_into_parts(data: P
         assert sorted(map(str, NUMBERS), key=exported.index) == [*map(str, NUMBERS)]
 
 
-def test_unused_parts_are_deleted_by_a_later_command_except_those_that_may_still_be_written(data: Path) -> None:
+def test_later_command_deletes_unused_parts_of_the_cache_unless_they_are_new(data: Path) -> None:
     received(data)
     (named,) = parts(data)
     lost, young = named.with_name(f"{'1' * 64}.parquet"), named.with_name(f"{'2' * 64}.parquet")

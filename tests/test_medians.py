@@ -16,8 +16,8 @@ from tacholog.schema.metrics import median_place, median_run
             571.0,
         ),  # Six runs of inter-thread in two groups: no run measured 356, the mean of the two middle values.
         ([9.0, 1.0, 4.0, 7.0], "goodput", 4.0),
-        ([9.0, 1.0, 4.0, 7.0], "messages_sent", 4.0),  # For an amount, neither direction is better. It is sorted like goodput.
-        ([9.0, 1.0, 4.0, 7.0], "interval_per_message", 7.0),  # For such a time, neither direction is better. It is sorted like latency.
+        ([9.0, 1.0, 4.0, 7.0], "messages_sent", 4.0),  # More messages are neither better nor worse. The smaller middle value is taken.
+        ([9.0, 1.0, 4.0, 7.0], "interval_per_message", 7.0),  # A longer interval is neither better nor worse. The larger middle value is taken.
         ([3.0, 1.0, 2.0], "latency", 2.0),
         ([5.0], "goodput", 5.0),
     ],
@@ -26,7 +26,7 @@ def test_median_is_the_value_of_a_run_and_the_worse_of_two_middle_values(values:
     assert median_run(values, metric) == median
 
 
-def test_medians_of_goodput_and_bytes_of_two_runs_are_from_the_same_run() -> None:
+def test_goodput_and_received_bytes_have_their_median_in_the_same_run() -> None:
     goodput, received = [12.6e9, 13.8e9], [1.575e9, 1.725e9]
     assert median_place(goodput, "goodput") == median_place(received, "bytes_received") == 0
 

@@ -31,7 +31,7 @@ def test_freed_memory_is_returned_to_the_system() -> None:
     assert can == "False" or float(given_mb) > 200  # 4000 blocks of 64 KiB are 262 MB.
 
 
-# Arrays as for a long log. By itself, the C library returns only memory above twice the size of an array.
+# Arrays as large as for a long log. Without ``keep_freed_memory``, the C library keeps freed memory only up to twice the size of an array.
 MADE_AGAIN = """
 import ctypes
 import resource
@@ -52,7 +52,7 @@ def test_freed_memory_is_used_again() -> None:
 
     assert (
         can == "False" or float(made_mb) < 300
-    )  # Python, and arrays of 120 MB that are made ten times. If no memory were used again, this would be 1200 MB.
+    )  # Python needs some memory. Arrays of 120 MB are made ten times: 1200 MB if freed memory were not used again.
 
 
 SEARCHES = """

@@ -238,7 +238,7 @@ def test_report_uses_and_names_the_newest_folder_of_own_runs_that_contains_a_run
     assert capsys.readouterr().err == f"own runs: {tmp_path}/build/runs/b\n"
 
 
-def test_default_folders_are_in_the_current_folder_or_within_the_checkout_at_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_folders_are_in_the_root_of_the_checkout_or_else_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacholog.commands.shared.arguments import home
 
     root = Path(__file__).parent.parent
@@ -317,7 +317,7 @@ def parse(lines):
 
 
 def odd(folder: Path, metric: str = "latency", value: str = "5.0", definition: str = "odd-rtt", then: str = "") -> tuple[str, Path]:
-    """Install the format into a folder, and write a log that it reads. Returns the name of the log and the folder to import from."""
+    """Install a format into a folder, and write a log in this format. Return the path of the log, and the folder with the installed format."""
     information = folder / "plugin/tacholog_odd-1.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-odd\nVersion: 1\n")

@@ -31,7 +31,7 @@ def written(folder: Path, text: str) -> None:
     (folder / "run.toml").write_text(f'system = "S"\n\n[[logs]]\nfile = "a.log"\nsha256 = "{digest}"\n')
 
 
-def test_number_out_of_every_range_affects_at_most_its_own_log(tmp_path: Path) -> None:
+def test_number_that_is_too_large_affects_at_most_its_own_log(tmp_path: Path) -> None:
     written(tmp_path / "data" / "good", (FORMATS / "iperf3" / "tcp.log").read_text())
     for at, name in enumerate(SAMPLES):
         text = (FORMATS / name).read_text(encoding="utf-8", errors="replace")

@@ -50,7 +50,7 @@ def test_page_on_significance_has_the_same_terms() -> None:
 
 
 def _several(words: str, names: str) -> list[str]:
-    """Return the term of each verdict in a row: "worse, better" are two terms, but "differ, not proven" is a single term."""
+    """Return the terms in a row of the page. "worse, better" are two terms, but "differ, not proven" is a single term."""
     return words.split(", ") if names.count("`") > len(("`", "`")) else [words]
 
 

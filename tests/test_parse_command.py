@@ -145,7 +145,7 @@ def test_manifest_with_an_error_is_named_with_its_key(tmp_path: Path) -> None:
     assert "run.toml: Object contains unknown field `banana`" in done.stderr
 
 
-def test_formats_are_listed_with_the_evidence_that_they_were_checked_against() -> None:
+def test_list_of_formats_states_how_each_format_was_checked() -> None:
     done = tacholog("formats")
 
     assert done.returncode == 0
@@ -300,7 +300,7 @@ def test_pipe_opened_by_the_shell_is_read(path: str) -> None:
     assert "664.2" in tacholog("parse", path, stdin=LINE.encode()).stdout
 
 
-def test_message_about_a_log_without_records_in_the_given_format_names_the_matching_format(tmp_path: Path) -> None:
+def test_message_names_the_matching_format_if_the_log_has_another_format_than_the_given_one(tmp_path: Path) -> None:
     log = tmp_path / "some.log"
     log.write_text(LINE)
 

@@ -43,7 +43,7 @@ def marked(
     run: RunContext = RunContext(),  # noqa: B008
     others: Sequence[Record] = (),
 ) -> dict[str, tuple[str, ...]]:
-    """Return the marks of a record in a run with other records: by statistic, or by metric for a total or mean."""
+    """Return the marks of the numbers of a record. The key is the statistic of a latency, or the metric of another number."""
     builder = ColumnBuilder()
     for line, one in enumerate((record, *others), start=1):
         builder.add(Event(line, line, (line,), "", "record", one), one)
@@ -64,7 +64,7 @@ def test_percentile_with_fewer_than_ten_samples_beyond_its_value_is_marked(sampl
 @pytest.mark.parametrize(
     ("load", "processors", "expected"), [(2.4, 2, {}), (2.6, 2, {"p50": ("busy_machine",)}), (12.0, 64, {}), (12.0, None, {}), (None, 2, {})]
 )
-def test_machine_is_busy_if_its_load_exceeds_that_of_the_run_by_a_quarter_of_its_processors(
+def test_machine_is_busy_if_other_programs_use_more_than_a_quarter_of_its_processors(
     load: float | None, processors: float | None, expected: dict[str, tuple[str, ...]]
 ) -> None:
     assert marked(latency(10**9, p50=20), run=RunContext(load=load, processors=processors)) == expected
@@ -74,7 +74,7 @@ def test_machine_is_busy_if_its_load_exceeds_that_of_the_run_by_a_quarter_of_its
     ("data_path", "touched", "expected"),
     [("zero-copy", None, ("reference_only",)), ("pointer", "none", ("reference_only",)), ("zero-copy", "write+read", None), ("copy", None, None)],
 )
-def test_latency_of_zero_copy_is_marked_as_the_latency_of_a_reference_unless_the_payload_was_touched(
+def test_zero_copy_latency_is_marked_unless_the_payload_was_touched(
     data_path: DataPath, touched: Touched | None, expected: tuple[str, ...] | None
 ) -> None:
     assert marked(latency(p50=3000), Conditions(data_path=data_path, payload_touched=touched)).get("p50") == expected
@@ -86,7 +86,7 @@ def test_closed_loop_cannot_have_more_samples_than_round_trips_in_its_duration()
 
 
 @pytest.mark.parametrize(("received", "lost", "expected"), [(9_990_000, 0, {}), (5_000_000, 4_989_999, {"p99": ("undersampled",)})])
-def test_sampled_latency_has_no_more_samples_than_the_messages_of_its_size_allow(
+def test_number_of_latency_samples_is_limited_by_the_number_of_messages_of_the_same_size(
     received: float, lost: float, expected: dict[str, tuple[str, ...]]
 ) -> None:
     """One of 10,000 messages is a sample, so 9,990,000 messages give at most 1000 samples: ten beyond p99. Messages of another size do not count."""
@@ -117,7 +117,7 @@ def test_record_without_samples_and_without_a_load_mode_has_no_mark() -> None:
     assert marked(latency(mean=101_000, p99_9999=200_000)) == {}
 
 
-def test_maximum_of_half_the_time_out_of_the_tool_is_marked_together_with_the_mean() -> None:
+def test_maximum_and_mean_are_marked_if_the_maximum_is_half_the_time_out_of_the_tool() -> None:
     found = marked(latency(mean=39_000, p50=30_000, max=100_057_000), Conditions(definition="rti-one-way"))
 
     assert found == {"mean": ("timeout_artefact",), "max": ("timeout_artefact",)}
@@ -143,7 +143,7 @@ def printed_ns(**cells: tuple[float, float | None]) -> Record:
     return Record(test="latency", payload_bytes=64, numbers=tuple(numbers), samples=10**9)
 
 
-def test_percentile_rounded_up_above_a_finer_maximum_is_in_order() -> None:
+def test_percentile_may_be_above_the_maximum_if_it_was_rounded_up() -> None:
     assert marked(printed_ns(p50=(610e6, 10e6), p99_9=(1420e6, 10e6), max=(1416.192e6, 1e3))) == {}
 
 
@@ -161,16 +161,14 @@ def test_median_close_to_the_overhead_of_the_clock_is_marked() -> None:
 
 
 @pytest.mark.parametrize(("touched", "expected"), [(None, ("no_bytes_moved",)), ("none", ("no_bytes_moved",)), ("write+read", None)])
-def test_zero_copy_rate_is_a_rate_of_moved_bytes_only_if_the_payload_was_touched(touched: str | None, expected: tuple[str, ...] | None) -> None:
+def test_zero_copy_rate_is_marked_unless_the_payload_was_touched(touched: str | None, expected: tuple[str, ...] | None) -> None:
     conditions = Conditions(data_path="zero-copy", payload_touched=touched)  # type: ignore[arg-type]
 
     assert marked(throughput(), conditions).get("goodput") == expected
 
 
 @pytest.mark.parametrize(("path", "best", "expected"), [(None, 1.01e12, ("no_bytes_moved",)), (None, 0.99e12, None), ("copy", 1.01e12, None)])
-def test_rate_beyond_any_memory_without_a_stated_data_path_is_marked_as_a_rate_of_references(
-    path: str | None, best: float, expected: tuple[str, ...] | None
-) -> None:
+def test_rate_without_a_stated_data_path_is_marked_if_no_memory_is_so_fast(path: str | None, best: float, expected: tuple[str, ...] | None) -> None:
     conditions = Conditions(data_path=path)  # type: ignore[arg-type]
 
     assert marked(throughput(), conditions, others=[throughput(goodput=best)]).get("goodput") == expected
@@ -182,7 +180,7 @@ def test_loss_above_one_percent_is_marked() -> None:
 
 
 @pytest.mark.parametrize("statistic", ["mean", "sum", "min"])
-def test_loss_marks_each_rate_of_its_line_including_the_rates_of_all_subscribers(statistic: str) -> None:
+def test_high_loss_marks_all_rates_of_its_record_including_rates_of_all_subscribers(statistic: str) -> None:
     counts = throughput(received=711, lost=289)
     rates = tuple(Number(metric=metric, statistic=statistic, value=5.0) for metric in ("goodput", "message_rate"))
     aggregate = Record(test="throughput", payload_bytes=64, numbers=(*rates, *counts.numbers[1:]))
@@ -199,7 +197,7 @@ def test_offered_load_above_the_best_delivered_rate_is_marked() -> None:
 
 
 @pytest.mark.parametrize(("warmup", "mark"), [("fixed", "warmup_fixed"), ("not_steady", "not_steady"), ("steady", None)])
-def test_figures_after_a_shortened_or_unsteady_warm_up_are_marked(warmup: str, mark: str | None) -> None:
+def test_numbers_are_marked_if_the_warm_up_was_fixed_or_not_steady(warmup: str, mark: str | None) -> None:
     found = marked(latency(10**9, p50=10_000), Conditions(warmup=warmup))
 
     assert found.get("p50") == ((mark,) if mark else None)
@@ -214,11 +212,11 @@ def test_each_figure_of_a_failed_run_is_marked() -> None:
     [
         (1e6, 1e6, 9e6, {"p50": ("near_resolution",)}),
         (1e6, 1e6, 10e6, {}),
-        (1e6, 1e3, 5e6, {}),  # This latency was measured with a finer clock than the coarsest clock of the run.
+        (1e6, 1e3, 5e6, {}),  # Not marked: the resolution shows that a finer clock than that of the run was used.
         (None, 1e6, 1e6, {}),
     ],
 )
-def test_latency_of_fewer_than_ten_steps_of_the_clock_is_near_its_resolution(
+def test_latency_of_fewer_than_ten_steps_of_the_clock_is_marked(
     step: float | None, resolution: float, value: float, expected: dict[str, tuple[str, ...]]
 ) -> None:
     number = Number(metric="latency", statistic="p50", value=value, resolution=resolution)

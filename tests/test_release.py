@@ -77,7 +77,7 @@ def test_tag_of_another_version_is_named(places: Path, tag: str) -> None:
     assert SCRIPT["disagreements"](places, tag) == [f"the tag is {tag}, not v{version}"]
 
 
-def test_container_file_has_the_images_of_a_release_and_copies_files_that_exist() -> None:
+def test_container_file_has_all_images_of_a_release_and_copies_only_existing_files() -> None:
     text = (ROOT / "Containerfile").read_text()
     images = {line.split()[-1] for line in text.splitlines() if line.startswith("FROM ")}
     copied = [source for words in re.findall(r"^COPY (?!--)(.*) \S+$", text, flags=re.MULTILINE) for source in words.split()]

@@ -94,7 +94,7 @@ def test_runs_with_different_options_are_pooled_only_if_the_options_do_not_chang
     assert [cell.run_count for cell in cells] == ([2] if pooled else [1, 1])
 
 
-def test_series_that_differ_in_an_option_are_named_by_this_option(tmp_path: Path) -> None:
+def test_names_of_series_contain_an_option_if_its_value_differs(tmp_path: Path) -> None:
     run(tmp_path, "a", options={"msg": 64})
     run(tmp_path, "b", options={"msg": 1024})
 
@@ -151,7 +151,7 @@ def test_runs_whose_servers_had_different_kernels_on_the_same_hardware_are_compa
     assert done.returncode == 0
 
 
-def test_check_reports_a_condition_on_which_manifest_and_log_disagree_and_its_numbers_are_marked(tmp_path: Path) -> None:
+def test_contradiction_between_manifest_and_log_is_reported_and_marks_the_numbers(tmp_path: Path) -> None:
     run(tmp_path, "a", UDP, conditions=StatedConditions(transport="tcp"))
 
     checked = tacholog("check", tmp_path)
@@ -192,7 +192,7 @@ def test_dataset_that_version_0_3_saved_without_options_can_be_opened(tmp_path: 
     assert open_saved(tmp_path / "saved").runs["options"].isna().all()
 
 
-def test_option_without_a_json_form_separates_its_run_and_is_saved(tmp_path: Path) -> None:
+def test_options_that_json_cannot_represent_are_saved_as_text(tmp_path: Path) -> None:
     written = {"a": "since = 2026-01-01\nlimit = nan", "b": "since = 2026-01-02\nlimit = inf", "c": "at = [07:32:00]"}
     for name, lines in written.items():
         manifest = run(tmp_path, name) / "run.toml"

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs/example/data"
 LOG = EXAMPLES / "latency-udp/perftest.log"
 LOGS = LOG, EXAMPLES / "throughput-udp/perftest.log"
-# Sets the title of a window, rings the bell, returns to the start of the line, starts a sequence by a C1 character, reverses the line.
+# Sets the title of a window, rings the bell, returns to the start of the line, starts a sequence with a C1 character, and reverses the line.
 NAME = "a\x1b]0;PWNED\x07b\rc\x9b31md\u202ee"
 OBEYED = ("\x1b", "\x07", "\r", "\x9b", "\u202e")
 DRAWN = "a\u241b]0;PWNED\u2407b\u240dc\\u{9b}31md\\u{202e}e"
@@ -32,7 +32,7 @@ DRAWN = "a\u241b]0;PWNED\u2407b\u240dc\\u{9b}31md\\u{202e}e"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Runs with this name in folder, log, system, releases, host and reason. One run has failed, and one log is unreadable."""
+    """Runs that contain `NAME` in many places: folder, log, system, release, host and reason. One run has failed, and one log is unreadable."""
     text = LOG.read_bytes() + f"{NAME}\n".encode()
     for release in ("1", "2", "failed"):
         folder = tmp_path / "runs" / f"{NAME} {release}"
@@ -95,7 +95,7 @@ def test_line_end_in_a_name_starts_no_new_line(runs: Path, capsys: pytest.Captur
     assert f"failed: failed: {DRAWN}\u240aall is well\n" in capsys.readouterr().out
 
 
-def test_data_for_programs_is_unchanged_unless_it_is_printed_on_a_terminal(runs: Path) -> None:
+def test_data_for_programs_is_printed_unchanged_if_the_output_is_not_a_terminal(runs: Path) -> None:
     call = [sys.executable, "-m", "tacholog", "parse", "--format", "csv", str(runs / f"{NAME} 1" / "a.log")]
 
     done = subprocess.run(call, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})

@@ -170,9 +170,7 @@ def test_several_processes_give_the_same_tables_as_one_process_and_put_each_run_
     assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
-def test_log_of_many_numbers_gives_the_same_tables_here_in_another_process_and_from_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_log_gives_the_same_tables_if_another_process_reads_it_or_the_cache_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.store.pool._WORTH_PROCESSES", (1, 1))
     sizes = [(number, FIRST * number) for number in range(1, 20_001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
@@ -253,7 +251,7 @@ def without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, said: list[st
 
 @pytest.fixture
 def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check for workers often, with a clock that advances by 20 seconds each time: the second check without workers ends the cluster."""
+    """Shorten the time until a cluster without workers is given up: the clock advances by 20 seconds each time it is read."""
     monkeypatch.setattr("tacholog.store.pool._LOOK_S", 0.1)
     monkeypatch.setattr("tacholog.store.pool.time", SimpleNamespace(monotonic=count(0, 20).__next__))
 
@@ -304,7 +302,7 @@ def test_logs_that_a_lost_cluster_did_not_read_are_read_in_this_process(
         found = tables(load([tmp_path / "data"], work=Work(1, running.address, cache=Cache(tmp_path / "cluster"), progress=kill, warned=said.append)))
 
     assert found == alone
-    assert len(said) < 2  # No message: the workers may have finished before they were killed.
+    assert len(said) < 2  # There may be no message, because the workers may have finished before they were killed.
     assert all(text.startswith("--cluster tcp://") and text.endswith("; the remaining logs are read on this machine") for text in said)
 
 

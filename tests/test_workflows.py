@@ -39,7 +39,7 @@ def test_action_has_the_same_commit_and_version_everywhere() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_scripts_contain_no_expression_and_each_checkout_that_does_not_push_keeps_no_token(path: Path) -> None:
+def test_scripts_contain_no_expression_and_checkouts_keep_no_token_unless_they_push(path: Path) -> None:
     steps = steps_of(path)
 
     assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
@@ -67,7 +67,7 @@ def test_code_of_strangers_gets_no_secret() -> None:
     assert "github.token" not in text
 
 
-def test_jobs_of_a_release_publish_only_after_the_checks_and_have_only_the_rights_they_need() -> None:
+def test_release_jobs_run_after_the_checks_and_have_only_the_necessary_rights() -> None:
     jobs = jobs_of("release.yml")
 
     assert yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["permissions"] == {}

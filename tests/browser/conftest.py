@@ -20,7 +20,7 @@ from tacholog.site.build import build_site
 ROOT = Path(__file__).resolve().parent.parent.parent
 NATIVE = ROOT / "tests" / "formats" / "native"
 SCREENS = {"light": (1400, 900), "dark": (1400, 900), "phone": (375, 800)}
-# Elements wider than the screen: the page, or its article, which hides overflow instead of scrolling.
+# Finds out whether the page or its article is too wide for the screen. The article is checked separately, because it hides its overflow.
 TOO_WIDE = """() => [document.documentElement, ...document.querySelectorAll('.bd-article-container')]
     .filter((box) => box.scrollWidth > box.clientWidth).map((box) => `${box.className || 'page'}: ${box.scrollWidth} > ${box.clientWidth} px`)"""
 
@@ -28,7 +28,7 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 
 def add_own_runs(root: Path) -> Path:
-    """Write own runs from the sample logs of perftest: repeated runs, a killed run, and a described machine."""
+    """Write runs with sample logs of perftest: repeated runs and a killed run. Also write the description of their machine."""
     command = Command(role="both", argv=("perftest", "--test", "latency", "--transport", "udp", "--sizes", "64,1024"))
     for name in ("latency-udp", "latency-udp", "throughput-udp", "subscriber-killed"):
         folder = root / "own" / f"{name}-{len(list(root.glob(f'own/{name}*'))) + 1}"
@@ -48,7 +48,7 @@ def add_own_runs(root: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _offline() -> Iterator[None]:
-    """Use the fetched small Plotly, which most readers get. So the tested site does not depend on a registry."""
+    """Build the site with the small Plotly that was fetched before. So no test needs the network."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TACHOLOG_PLOTLY", str(fetched(PLOTLY)))
         yield
@@ -65,14 +65,14 @@ def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests without the site first, and the tests of a second or less last, so that no process is idle for long."""
+    """Sort the tests, so that no process is idle for long: first the tests without the site, then the slow tests, then the fast tests."""
     slow = ("test_pages_open", "test_each_", "test_what_scripts_make", "test_pages_pass")
     items.sort(key=lambda item: ("site" in getattr(item, "fixturenames", ()), not item.name.startswith(slow)))
 
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path | None:
-    """The folder for screenshots: None unless TACHOLOG_SCREENSHOTS names one. No test checks them."""
+    """The folder for screenshots that TACHOLOG_SCREENSHOTS names, or None. No test checks the screenshots."""
     if not os.environ.get("TACHOLOG_SCREENSHOTS"):
         return None
     folder = Path(os.environ["TACHOLOG_SCREENSHOTS"]).absolute()

@@ -22,7 +22,7 @@ from tests.browser.patience import draw_all, patient
 
 SCREEN: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 375, "height": 800}
-# A page of each kind. `*` is the largest page of that folder.
+# The page that is measured for each kind. If the name contains `*`, the largest page in this folder is measured.
 KINDS = {
     "home": "index.html",
     "side by side": "side-by-side.html",
@@ -95,7 +95,7 @@ class Measures(NamedTuple):
 
 
 def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
-    """Yield the kinds of pages of a site, each with one page."""
+    """Yield the name of each kind of page, with the address of one page of this kind."""
     for kind, pattern in KINDS.items():
         found = sorted(site.glob(pattern), key=lambda path: (path.stat().st_size, path.name))
         if found:

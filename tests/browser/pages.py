@@ -1,6 +1,7 @@
-"""The pages of a site that the tests open: all pages in the nightly, and in the gate a few with all kinds of content.
+"""Choose the pages that the browser tests open.
 
-The few pages are chosen from the site itself, so that a new kind of page is included without a list.
+The nightly tests open almost all pages. The tests of each change (the gate) open a few pages, which together have all kinds of content. These
+pages are chosen automatically, so a new kind of page is tested too.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def every_page(site: Path) -> list[str]:
 def pages_for(site: Path, screen: str) -> list[str]:
     """Return the pages to open on a screen.
 
-    On a phone, pages are checked quickly, so there are more of them: all pages of the top folder, and the largest of each other folder. On other
-    screens, axe checks all elements, which takes seconds. So these pages are chosen by the classes of their elements.
+    A check on a phone is fast. So the tests open all pages of the top folder, and the largest page of each other folder. On other screens, axe checks
+    all elements of a page, which takes seconds. So the tests open only as many pages as are needed to see each class of element.
     """
     names = every_page(site)
     if NIGHTLY:
@@ -40,7 +41,7 @@ def largest_of_folders(site: Path) -> list[str]:
 
 
 def showing_all_classes(site: Path, chosen: Iterable[str]) -> list[str]:
-    """Return the chosen pages, and as many others as needed to have each class of element of the site."""
+    """Return the chosen pages, and add pages until each CSS class of the site is on one of them."""
     shown = {name: _classes(site / name) for name in every_page(site)}
     found = set(chosen)
     missing = set[str]().union(*shown.values()).difference(*(shown[name] for name in found))

@@ -14,7 +14,7 @@ PATIENCE_S = 300
 PATIENCE_MS = 1000 * PATIENCE_S
 expect.set_options(timeout=PATIENCE_MS)
 
-# Scripts that are loaded, observers, and events that a browser sends after a change.
+# Delays the handlers of late events: loaded scripts, observers, opened folds, and changes of the address.
 _LATE = """
 (() => {
   const late = (call) => call && function (...given) { setTimeout(() => call.apply(this, given), LATE_MS); };

@@ -40,7 +40,7 @@ def test_comparison_page_initially_has_the_best_series_as_its_baseline(opened: O
     assert all(float(ratio) >= 1 for ratio in ratios[1:])
 
 
-def test_machine_that_is_shown_first_was_measured_often_enough_for_a_verdict(opened: Opener) -> None:
+def test_machine_that_is_shown_first_has_enough_runs_for_a_verdict(opened: Opener) -> None:
     with opened("compare.html") as page:
         assert page.locator("#tl-host").input_value() == "host-a2b38a"
         assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"6\u00a0runs"}
@@ -117,7 +117,7 @@ def test_table_is_unchanged_after_a_version_was_ticked_and_unticked(opened: Open
         assert len(names(page)) == 6
 
 
-def test_ratios_are_coloured_only_if_the_campaign_with_more_runs_is_shown(opened: Opener) -> None:
+def test_ratios_are_coloured_only_if_there_are_enough_runs_for_a_verdict(opened: Opener) -> None:
     tinted = ".tl-ratio.tl-better, .tl-ratio.tl-worse"
     with opened(OWN) as page:
         assert page.locator(tinted).count() == 0  # Only two runs per side: too few for a verdict.
@@ -147,7 +147,7 @@ def test_baseline_that_was_unticked_is_removed_from_the_address(opened: Opener) 
         assert "is not among what is chosen" in missing(page)
 
 
-def test_series_on_another_operating_system_and_republished_series_have_a_reason_instead_of_a_ratio(opened: Opener) -> None:
+def test_series_has_no_ratio_if_it_is_republished_or_has_another_operating_system(opened: Opener) -> None:
     with opened("compare.html?host=ecal-hp-zbook-15-g5&metric=latency.mean&version=5.11%7C5.12") as page:
         rows = {text.splitlines()[0]: text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
         base = page.locator("tr.tl-base th").inner_text()
@@ -174,7 +174,7 @@ def test_mean_leaves_out_sizes_with_too_few_samples_and_is_missing_if_no_size_re
     assert reasons == ["1 series: there is no chosen size at which both sides have enough samples and little loss"]
 
 
-def test_each_series_without_a_ratio_refers_to_a_reason_that_is_stated_once(opened: Opener) -> None:
+def test_each_series_without_a_ratio_has_the_number_of_a_reason_below_the_table(opened: Opener) -> None:
     for asked in ("metric=loss.total", "metric=goodput.mean&host=any", "metric=latency.mean&host=any"):
         with opened(f"compare.html?{asked}") as page:
             if page.locator(".tl-rest button").count():
@@ -222,7 +222,7 @@ def test_numbers_and_marks_stay_inside_their_cells_on_a_phone(opened: Opener, me
         assert page.evaluate(OVER_THE_EDGE) == []
 
 
-def test_operating_system_is_not_treated_as_a_participant(opened: Opener) -> None:
+def test_comparison_names_different_operating_systems_and_does_not_call_them_participants(opened: Opener) -> None:
     with opened("compare.html?host=any&metric=latency.mean&system=eCAL&transport=SHM") as page:
         differences = " ".join(page.locator(".tl-differs, .tl-why").all_inner_texts())
 
@@ -251,7 +251,7 @@ def errors_of(page: Page) -> list[str]:
 
 @pytest.fixture(scope="module")
 def served(site: Path) -> Iterator[str]:
-    """The site from a separate web server."""
+    """Serve the site, and yield the address of the web server."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -260,7 +260,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("query", ["64 KiB", "64KB", "65536"])
-def test_size_is_found_in_any_form_even_if_the_site_is_opened_from_a_disk(site: Path, browser: Browser, served: str, query: str) -> None:
+def test_search_finds_a_message_size_in_any_spelling_with_and_without_a_web_server(site: Path, browser: Browser, served: str, query: str) -> None:
     for root in (site.as_uri(), served):
         context = patient(browser.new_context())
         page = context.new_page()
@@ -276,7 +276,7 @@ def test_size_is_found_in_any_form_even_if_the_site_is_opened_from_a_disk(site: 
 
 
 @pytest.mark.parametrize("query", ["99.9999", "99.9999 %", "p99.9999", "99.9999th percentile", "p99 64 KiB", "99 % 64KB"])
-def test_percentile_is_found_in_any_form(opened: Opener, query: str) -> None:
+def test_search_finds_a_percentile_in_any_spelling(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         found = results(page)
 
@@ -321,7 +321,7 @@ def test_search_for_a_system_and_its_version_finds_the_comparison_of_this_versio
 
 
 @pytest.mark.parametrize("query", ["polling", "busy-poll", "CPU sleeps"])
-def test_search_for_common_words_for_waiting_finds_the_methodology_page(opened: Opener, query: str) -> None:
+def test_search_for_polling_or_sleeping_finds_the_methodology_page(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
         assert "Methodology" in results(page)
 

@@ -1,4 +1,4 @@
-"""The pages that the gate opens are chosen from the site, so that a page with a new class of element is opened."""
+"""The browser tests open only some pages of a site. Each CSS class of the site is on one of these pages."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 LOG = Path(__file__).parent.parent / "formats/native/latency-udp.log"
-NAME = "Some Middleware performance"  # The name in docs/site.md.
+NAME = "Some Middleware performance"  # The name of the example site in docs/site.md.
 PLUGINS = ("flannel", "calico", "<b>bold</b>, a|b", None)
 
 

@@ -39,7 +39,7 @@ def test_first_visit_loads_few_bytes_and_no_font(weights: dict[str, Weights]) ->
     assert {kind: weights[kind].own for kind, most in MOST_OWN.items() if weights[kind].own > most} == {}
 
 
-def test_only_pages_with_plots_load_the_plot_library_and_the_home_page_does_not(weights: dict[str, Weights]) -> None:
+def test_plot_library_is_loaded_by_pages_with_interactive_plots_but_not_by_the_home_page(weights: dict[str, Weights]) -> None:
     loading = {kind for kind, one in weights.items() if one.plotly}
 
     assert "transport (shm)" in loading

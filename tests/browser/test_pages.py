@@ -104,8 +104,8 @@ def complaints_of(page: Page, screen: str) -> Iterator[str]:
 
 def violations(page: Page, options: dict[str, object] | None = None) -> Iterator[str]:
     """Yield the violations of accessibility rules that axe reports."""
-    # With preload, axe would request style sheets again, which a page from a disk must not do. Without resultTypes, axe would also list
-    # each element that passes, which took longer than the check.
+    # preload: axe must not request style sheets again, because a page opened as a file cannot request them. resultTypes: axe must not list elements
+    # without problems, because this takes longer than the check.
     asked = {"preload": False, "resultTypes": ["violations"], **(options or {})}
     for rule in Axe().run(page, options=asked).response["violations"]:
         yield f"{rule['id']}: {rule['nodes'][0]['html'][:200]}"
@@ -165,7 +165,7 @@ def test_short_cells_of_a_long_table_share_a_line_on_a_phone(opened: Opener, nam
 
 @pytest.mark.parametrize(("screen", "is_open"), [("light", True), ("phone", False)])
 @pytest.mark.parametrize(("name", "count"), [("downloads.html", 1), ("definitions.html", 5)])
-def test_long_tables_of_words_are_folded_only_on_a_phone(opened: Opener, name: str, count: int, screen: str, *, is_open: bool) -> None:
+def test_long_tables_of_text_are_folded_only_on_a_phone(opened: Opener, name: str, count: int, screen: str, *, is_open: bool) -> None:
     with opened(name, screen) as page:
         folds = page.locator("details.tl-long").all()
 
@@ -301,7 +301,7 @@ def test_series_can_be_hidden_in_the_legend_by_keyboard(opened: Opener) -> None:
         expect(figure.locator(".tl-legend button").first).to_have_attribute("aria-pressed", "false")
 
 
-def test_point_under_the_pointer_shows_all_its_conditions(opened: Opener) -> None:
+def test_tooltip_of_a_point_shows_all_its_conditions(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
         draw(figure)
@@ -322,7 +322,7 @@ def test_point_under_the_pointer_shows_all_its_conditions(opened: Opener) -> Non
         assert "published by the vendor" in words
 
 
-def test_areas_between_percentiles_are_shaded_when_only_two_series_remain(opened: Opener) -> None:
+def test_plot_shades_the_range_between_percentiles_if_only_two_series_are_shown(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
         draw(figure)

@@ -1,4 +1,4 @@
-"""Questions in a browser: an answer links to the answers for values that it does not show, and exported points have names."""
+"""Pages of questions in a browser: the links to values that are not shown, and the export of points."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def asked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """A site with a question that leaves the network bandwidth open, and a question without an axis."""
+    """A site with two questions: the first names no network bandwidth, and the second has an axis of names instead of numbers."""
 
     def build(folder: Path) -> None:
         lossy(folder / "data")
@@ -55,9 +55,7 @@ def page(asked: Path, browser: Browser) -> Iterator[Page]:
         ("network bandwidth 300\u00a0Mbit/s", 1, "Network loss", "network loss 20\u00a0%"),
     ],
 )
-def test_value_that_an_answer_does_not_show_has_a_link_to_an_answer_for_this_value(
-    page: Page, link: str, figures: int, axis: str, column: str
-) -> None:
+def test_answer_links_to_another_answer_for_each_value_that_it_does_not_show(page: Page, link: str, figures: int, axis: str, column: str) -> None:
     page.locator("#open").get_by_role("link", name="The picture").click()
     assert "Not shown: 300 Mbit/s (66 runs)." in page.locator(".tl-answer-notes").inner_text().replace("\u00a0", " ")
     page.locator(".tl-answer-notes").get_by_role("link", name=link, exact=True).click()
@@ -69,7 +67,7 @@ def test_value_that_an_answer_does_not_show_has_a_link_to_an_answer_for_this_val
     assert page.evaluate(TOO_WIDE) == []
 
 
-def test_exported_points_of_a_figure_without_a_numeric_axis_contain_the_names_on_the_axis(page: Page) -> None:
+def test_exported_points_contain_the_names_on_an_axis_without_numbers(page: Page) -> None:
     page.locator("#names").get_by_role("link", name="The picture").click()
     draw(page.locator("figure.tl-figure").first)
     with page.expect_download() as download:

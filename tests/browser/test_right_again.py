@@ -113,7 +113,7 @@ def test_message_names_a_choice_in_the_address_that_the_page_does_not_have(opene
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_pages_and_files_protect_csv_from_formulas_by_the_same_rule(opened: Opener, text: str) -> None:
+def test_csv_from_a_page_has_the_same_protection_from_formulas_as_csv_from_a_command(opened: Opener, text: str) -> None:
     with opened("about.html") as page:
         assert page.evaluate("(text) => tachologCsv.field(text)", text) == FORMULAS[text]
     assert next(csv.reader([FORMULAS[text]])) == [no_formula(text)]
@@ -134,8 +134,8 @@ def test_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_all_text_of_a_script_is_visible(opened: Opener) -> None:
-    """Arguments with thousands of blanks or letters do not push text beyond the edge of a script."""
+def test_long_words_in_a_script_do_not_hide_its_end(opened: Opener) -> None:
+    """The script contains a word of thousands of letters, or thousands of spaces. Its last word must still be inside its box."""
     with opened("rti-connext-dds/shmem.html", "phone") as page:
         page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
         scripts = page.locator("div.highlight pre")

@@ -1,4 +1,4 @@
-"""A page that arrives in two parts is drawn in between, as on a slow network. The content that is drawn must not move."""
+"""On a slow network, the browser draws the first part of a page before the second part arrives. Drawn content must not move later."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGES = (
     *("systems.html", "releases.html", "hosts.html", "tacholog-perftest/udp.html"),
     *("diffs/tacholog-perftest-0.3.0-to-0.4.0.html", "history/latency-mean.html"),
 )
-# Where the first part of a page ends: after this many header cells, or after this many rows, from its first table on.
+# The first part of a page ends in its first table: after this number of header cells, or after this number of rows.
 HEADS = tries(gate=(4,), nightly=(2, 4, 6))
 ROWS = tries(gate=(1, 4), nightly=(1, 2, 4, 8))
 
@@ -34,7 +34,7 @@ pytestmark = [
 
 
 class TwoParts(ThreadingHTTPServer):
-    """Serves a site. A page requested with ``?CUT`` stops after ``CUT`` bytes until `rest` is set."""
+    """A server for a site. If a page is requested with ``?CUT``, the server sends ``CUT`` bytes, and the rest only when `rest` is set."""
 
     daemon_threads = True
 

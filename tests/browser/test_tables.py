@@ -110,7 +110,7 @@ def test_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verdict(
         assert sum(of_heads) == len(several)
         assert "Better (7)" in heads.all_inner_texts()
         assert folds.evaluate_all("(all) => all.map((fold) => fold.open)") == before
-        assert sum(before) == 3  # The better rows, the rows that were measured better, and the rows with higher loss.
+        assert sum(before) == 3  # Open at the start: the folds "better", "measured better" and "higher loss".
 
 
 def test_filter_for_4_kib_does_not_find_64_kib(opened: Opener) -> None:
@@ -253,7 +253,7 @@ def test_ratio_is_the_quotient_of_the_two_numbers(opened: Opener) -> None:
                 assert float(ratio.inner_text().rstrip("\u00d7")) == pytest.approx(float(cell.get_attribute("data-v") or 0) / base, rel=0.005)
 
 
-def test_series_with_another_machine_basis_or_definition_has_no_ratio_and_the_reason_is_stated(opened: Opener) -> None:
+def test_series_has_no_ratio_but_a_reason_if_machine_basis_or_definition_differs(opened: Opener) -> None:
     with opened("compare.html?host=any&metric=latency.p50") as page:
         refused = page.locator(".tl-result tbody tr", has_text="no ratio")
         words = " ".join(page.locator(".tl-why").all_inner_texts())
@@ -317,7 +317,7 @@ def test_mean_of_ratios_is_computed_from_the_ticked_sizes(opened: Opener) -> Non
 
 
 @pytest.mark.parametrize("name", ["quality.html", "systems.html", "releases.html", "definitions.html"])
-def test_text_table_is_complete_on_a_phone(opened: Opener, name: str) -> None:
+def test_table_of_text_is_complete_on_a_phone(opened: Opener, name: str) -> None:
     covered = """() => [...document.querySelectorAll('.tl-words tbody tr')].slice(0, 12).flatMap((row) => {
         row.scrollIntoView({block: 'center', behavior: 'instant'});
         return [...row.cells].filter((cell) => cell.textContent).filter((cell) => {
@@ -337,12 +337,12 @@ def test_text_table_is_complete_on_a_phone(opened: Opener, name: str) -> None:
         )
         heads = page.locator(".tl-words thead").first.locator("th").all_inner_texts()
         assert [head for _, head in labels] == heads[1:]
-        named = [(label, head) for label, head in labels if label != "none"]  # A cell without a label has a value that needs no label.
+        named = [(label, head) for label, head in labels if label != "none"]  # Some values need no label.
         assert named
         assert all(label in head for label, head in named)
 
 
-def test_text_table_can_be_filtered_and_sorted_on_a_phone(opened: Opener) -> None:
+def test_table_of_text_can_be_filtered_and_sorted_on_a_phone(opened: Opener) -> None:
     with opened("systems.html", "phone") as page:
         page.get_by_label("Filter").first.fill("hmbdc")
         assert all("hmbdc" in text for text in page.locator(".tl-words tbody tr:visible").all_inner_texts())
@@ -374,7 +374,7 @@ def test_older_release_is_loaded_from_a_disk_when_it_is_opened(opened: Opener) -
         assert page.locator(f"[id='{OLD_SERIES}']").count() == 1
 
 
-def test_old_link_to_the_runs_of_an_older_release_unfolds_their_numbers(opened: Opener) -> None:
+def test_link_to_the_runs_of_an_older_release_opens_the_table_of_runs(opened: Opener) -> None:
     with opened(f"{OLDER}#{OLD_SERIES}-each") as page:
         table = page.locator(f"[id='{OLD_SERIES}-each'] table")
         table.wait_for()
@@ -382,7 +382,7 @@ def test_old_link_to_the_runs_of_an_older_release_unfolds_their_numbers(opened: 
         assert table.locator("a[href*='logs/perftest/']").count() > 10
 
 
-def test_numbers_of_each_run_are_loaded_when_they_are_opened(opened: Opener) -> None:
+def test_table_of_runs_is_loaded_only_when_a_reader_opens_it(opened: Opener) -> None:
     with opened(OLDER) as page:
         open_folds(page)
         each = page.locator("details.tl-each").first
@@ -427,7 +427,7 @@ def test_choice_on_a_side_by_side_page_hides_rows_and_is_kept_in_links_and_in_th
         assert len(set(page.evaluate(waiting))) > 2
 
 
-def test_rows_of_a_side_by_side_page_are_sorted_below_their_headings(opened: Opener) -> None:
+def test_sorting_a_side_by_side_page_keeps_each_row_below_its_heading(opened: Opener) -> None:
     values = "[...document.querySelectorAll('.tl-bars')][0].tBodies"
     script = (
         f"[...{values}].map((body) => [...body.rows].map((row) => row.matches('.tl-heading') ? null : Number(row.cells[4]?.dataset.v ?? Infinity)))"
@@ -442,7 +442,7 @@ def test_rows_of_a_side_by_side_page_are_sorted_below_their_headings(opened: Ope
             assert body[1:] == sorted(body[1:])
 
 
-def test_page_of_an_older_release_draws_its_plots_from_its_script(opened: Opener) -> None:
+def test_page_of_an_older_release_loads_and_draws_its_plots(opened: Opener) -> None:
     with opened(OLDER.replace(".html", "--release-0.1.0.html")) as page:
         assert page.locator("script.tl-spec").count() == 0
 

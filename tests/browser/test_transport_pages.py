@@ -73,7 +73,7 @@ def test_page_of_results_has_few_tab_stops(wide: Callable[[str], Page], name: st
     assert stops(page) <= MOST_STOPS
 
 
-def test_printed_page_has_the_best_evidence_and_states_where_the_folded_parts_are(wide: Callable[[str], Page]) -> None:
+def test_printed_page_shows_its_main_parts_and_states_where_the_folded_parts_are(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
     page.emulate_media(media="print")
 

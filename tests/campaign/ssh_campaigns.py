@@ -1,4 +1,4 @@
-"""A campaign of a server and a client on two hosts, and the processes that remain on the hosts."""
+"""Run a campaign on two hosts, with a server and a client. Find the processes that remain on the hosts afterwards."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
 
 
 @pytest.mark.core
-def test_old_and_new_build_run_directly_after_each_other_in_changing_order_and_are_compared(tmp_path: Path, perftest: Path) -> None:
+def test_old_and_new_build_run_in_pairs_whose_order_changes(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--format", "json", cwd=tmp_path)
 
     report = json.loads(done.stdout)
@@ -100,7 +100,7 @@ def test_plan_states_the_detectable_change_and_the_time_and_writes_nothing(tmp_p
     assert "12 pairs of 1 variant: 24 runs to do, about 20 s." in done.stderr
     assert "Run-to-run noise: 2.0% (assumed" in done.stderr
     sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.8 % in a single row, 3.8 % in one row of 2."
-    assert sentence in done.stderr  # Above the threshold of 3 %, because half of the estimates of a change of exactly 3 % are below the threshold.
+    assert sentence in done.stderr  # Larger than the threshold of 3 %: a change of 3 % is often measured as less than 3 %.
     assert list(tmp_path.glob("build/runs/*")) == []
 
 
@@ -256,7 +256,7 @@ def test_report_states_that_pairs_were_added_later_and_earlier_pairs_stay_unchan
 
 
 @pytest.mark.core
-def test_option_release_copies_both_sides_for_publication_and_diff_finds_them_by_name(tmp_path: Path, perftest: Path) -> None:
+def test_option_release_copies_both_sides_into_the_data_folder_and_diff_can_compare_them(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--release", "9.1", "9.2", cwd=tmp_path)
 
     kept = tmp_path / "data/perftest/9.1-to-9.2"
@@ -305,7 +305,7 @@ def test_message_names_a_program_that_printed_nothing(tmp_path: Path) -> None:
     assert done.stderr.count("tacholog: true: none of 1 runs gave a result (the program printed nothing): is it the program") == 2
 
 
-def test_run_records_version_and_build_of_a_tool_that_is_started_with_the_command_env(tmp_path: Path) -> None:
+def test_run_records_version_and_build_of_a_tool_if_its_command_starts_with_env(tmp_path: Path) -> None:
     text = 'system = "S"\ntool = "t"\nversion_command = ["t", "--version"]\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["t", "2"]\n'
     tool = tmp_path / "ping"
     tool.write_text('#!/bin/sh\n[ "$2" = --version ] && echo "$MODE 3.7.1" || echo "$MODE $@"\n')
@@ -405,7 +405,7 @@ command = ["sockperf", "ping-pong", "-t", "1"]
 """
 
 
-def test_command_template_changes_each_process_that_runs_the_measured_program(tmp_path: Path) -> None:
+def test_command_template_applies_to_each_process_that_runs_the_measured_program(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
@@ -424,7 +424,7 @@ def test_command_template_changes_each_process_that_runs_the_measured_program(tm
     assert replaced.version_command == ("env", "A=1", "sockperf", "--version")
 
 
-def test_command_template_with_another_tool_replaces_the_measured_program(tmp_path: Path) -> None:
+def test_command_template_that_names_another_tool_runs_it_in_place_of_the_measured_program(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
@@ -504,7 +504,7 @@ conditions = { transport = "mock", load_mode = "closed", payload_touched = "writ
 
 
 def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
-    """Return two programs that print recorded logs. On the new side, messages of 64 bytes take a hundred times as long: more than any noise."""
+    """Return two programs that print recorded logs. On the new side, messages of 64 bytes take a hundred times as long, and no noise is so large."""
     for name, size, hold_us in (("old-64", 64, 100), ("new-64", 64, 10_000), ("old-1024", 1024, 100)):
         words = ["--test", "latency", "--transport", "mock", "--sizes", str(size), "--duration", "1", "--warmup", "0.02"]
         done = subprocess.run([perftest, *words, "--set", f"faults=hold={hold_us}us", "--output", "-"], capture_output=True, check=True)
@@ -534,7 +534,7 @@ def confirmations(folder: Path) -> list[Path]:
 
 
 @pytest.mark.core
-def test_option_confirm_measures_only_variants_with_a_changed_row_again_and_uses_only_the_new_pairs(tmp_path: Path, perftest: Path) -> None:
+def test_option_confirm_repeats_only_variants_with_a_change_and_compares_only_the_new_pairs(tmp_path: Path, perftest: Path) -> None:
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
 
     plan = ab(old, new, file, "--pairs", "6", "--confirm", "--plan", cwd=tmp_path)
@@ -580,7 +580,7 @@ def test_known_regression_does_not_fail_the_comparison_even_if_new_pairs_confirm
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
 
     def code_and_row(size: int, *words: str) -> tuple[int, dict[str, Any]]:
-        """Return the exit code of a comparison with a known regression of this size, and the row that is worse."""
+        """Compare with a file of known regressions that lists this message size. Return the exit code, and the row that is worse."""
         (tmp_path / "slower.toml").write_text(KNOWN.format(size=size))
         options = ("--known", "slower.toml", "--pairs", "6", "--across", "settings", "--format", "json", "--fail-on", "worse")
         done = ab(old, new, file, *options, *words, cwd=tmp_path)
@@ -593,7 +593,7 @@ def test_known_regression_does_not_fail_the_comparison_even_if_new_pairs_confirm
     again, row = code_and_row(64, "--resume", "--confirm")
     assert (again, row["acknowledgement"]["state"], row["first_look"]["confirmed"]) == (0, "acknowledged", True)
 
-    assert code_and_row(1024, "--resume", "--confirm")[0] == 3  # The known row of 1024 bytes is not worse. The row of 64 bytes is.
+    assert code_and_row(1024, "--resume", "--confirm")[0] == 3  # The file lists 1024 bytes, but 64 bytes are worse.
 
 
 @pytest.mark.core

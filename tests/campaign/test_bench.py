@@ -47,7 +47,7 @@ def manifests(folder: Path) -> dict[str, Manifest]:
     return {str(path.parent.relative_to(folder)): read_manifest(path) for path in sorted(folder.rglob("run.toml"))}
 
 
-# Instead of measuring, each run prints a log that perftest wrote: 1861.9 messages of 64 bytes a second are sustained.
+# The first run measures nothing: it prints a log of perftest. According to this log, the sustained rate is 1861.9 messages of 64 bytes per second.
 HALF = """
 [[runs]]
 name = "sustain"
@@ -62,7 +62,7 @@ sustained = {{ run = "sustain", share = 0.5 }}
 """.replace("{{", "{").replace("}}", "}")
 
 
-def test_rate_of_a_run_can_be_a_share_of_the_rate_that_an_earlier_search_found(tmp_path: Path, checkout: Path) -> None:
+def test_run_can_use_half_of_the_sustained_rate_that_an_earlier_run_found(tmp_path: Path, checkout: Path) -> None:
     log = checkout / "tests/formats/native/sustain-mock.log"
 
     done = bench(campaign(tmp_path, HALF.replace("LOG", str(log))), "--output", "out", cwd=tmp_path)

@@ -14,8 +14,8 @@ from tacholog.campaign.execution import ProcessStep, run_steps
 from tacholog.campaign.machines.local import LocalMachine, LocalProcess
 from tacholog.campaign.machines.machine import HostEntry, Job, ProcessEnd
 
-# A program that fails when the file ``go`` exists. Without the file, the program fails after a second, in case the harness checks less often than
-# the test assumes.
+# A program that fails as soon as the file ``go`` exists, and at the latest after a second. Without this limit, the test could hang if the harness
+# checked less often than expected.
 FAILS_WHEN_TOLD = "n=0; until test -e go || test $n = 100; do n=$((n + 1)); sleep 0.01; done; exit 3"
 
 
@@ -61,4 +61,4 @@ def test_harness_notices_immediately_that_a_process_ended_between_any_two_checks
     steps = [ProcessStep(process, machine, machine.find("sh"), process.log_file, process.errors_file) for process in processes]
     outcome = run_steps(steps, tmp_path, LIMIT_S)
 
-    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")  # The reason is not that the deadline has passed.
+    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")  # A passed deadline would have another reason.

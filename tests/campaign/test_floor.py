@@ -1,4 +1,4 @@
-"""Control runs of a campaign: those in the campaign file, or else short runs of perftest that are added (the floor)."""
+"""Control runs of a campaign. If the campaign file has no control runs, short runs of perftest (the floor) are added to the campaign."""
 
 from __future__ import annotations
 

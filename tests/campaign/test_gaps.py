@@ -1,4 +1,4 @@
-"""Conditions that comparisons need but that nothing states are reported in the plan, and after the first log of each variant."""
+"""Comparisons need some conditions. If one is missing, the plan reports this, or a message after the first log of a variant."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_plan_names_an_option_that_no_command_uses(tmp_path: Path) -> None:
     lines = bench("--plan", path, cwd=tmp_path).stdout.splitlines()
 
     end = "or this value, so the runs may use another value than the recorded one."
-    assert [line for line in lines if line.endswith(end)] == [  # There is no message about ``log``, because the command uses {log}.
+    assert [line for line in lines if line.endswith(end)] == [  # No message about the option ``log``: the command contains {log}.
         f"duration_s = 10: no command of throughput has {{duration_s}} {end}",
         f"sizes_bytes = 64,1024: no command of throughput has {{sizes_bytes}} {end}",
     ]
@@ -96,7 +96,7 @@ def test_plan_names_each_missing_condition_and_the_key_that_would_state_it(tmp_p
     ]
 
 
-def test_plan_of_a_latency_test_does_not_ask_for_batch_bytes_and_names_conditions_that_logs_may_state(tmp_path: Path) -> None:
+def test_plan_of_a_latency_test_names_only_the_conditions_that_latencies_need(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"'), cwd=tmp_path)
 
     assert "batch_bytes" not in done.stdout
@@ -171,7 +171,7 @@ def test_unknown_lines_of_the_first_log_are_reported(tmp_path: Path) -> None:
     )
 
 
-def test_plan_of_a_comparison_reports_missing_conditions_but_not_those_named_by_the_option_across(tmp_path: Path) -> None:
+def test_plan_of_a_comparison_reports_no_missing_condition_that_the_option_across_names(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate"')
 
     plain, across = (
@@ -206,14 +206,14 @@ def test_option_across_compares_sides_that_differ_in_the_named_field(tmp_path: P
     assert not list((tmp_path / "b").glob("same-build"))
 
 
-def test_remaining_time_is_corrected_by_runs_of_the_same_kind_or_else_by_all_runs() -> None:
+def test_remaining_time_is_corrected_by_finished_runs_of_the_same_name_or_else_by_all_finished_runs() -> None:
     pace = Pace()
 
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 11.0
     pace.add("a", 10.0, 30.0)
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 33.0
     pace.add("b", 10.0, 10.0)
-    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # No run of c has ended, so all runs count: 40 s instead of 20 s.
+    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # No run of c has ended. All runs took 40 s instead of 20 s.
 
 
 def test_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> None:

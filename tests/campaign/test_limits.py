@@ -1,4 +1,4 @@
-"""The load of other programs on a machine: its computation, its record in a campaign with limits, and runs above a limit."""
+"""The load that other programs cause on a machine: it is computed, recorded with each run, and compared with the limits of the campaign."""
 
 from __future__ import annotations
 

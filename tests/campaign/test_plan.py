@@ -56,7 +56,7 @@ def test_repetitions_are_interleaved_with_a_new_order_in_each_round(schedule: Sc
     assert len(set(rounds)) > 1
 
 
-def test_value_of_a_placeholder_stays_within_one_argument_and_no_shell_reads_the_value(schedule: Schedule) -> None:
+def test_value_of_a_placeholder_is_one_argument_and_is_not_interpreted_by_a_shell(schedule: Schedule) -> None:
     commands = {run.command for run in schedule(TWO_BY_TWO)}
 
     assert ("seq", "--separator=$(1) b", "up", "16,64,1024", "0/1") in commands
@@ -139,7 +139,7 @@ vary.transport = ["udp", "zeromq-tcp", "tcp"]
 """
 
 
-def test_variants_that_the_listing_program_does_not_print_are_not_run_and_the_plan_says_so(tmp_path: Path) -> None:
+def test_variant_is_left_out_if_the_listing_program_does_not_print_it(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + LISTED)
 
     plan = run_tacholog_text("bench", "--no-control", "--plan", "small.toml", cwd=tmp_path)
@@ -204,7 +204,7 @@ def test_short_middleware_campaign_takes_less_than_150_seconds_and_has_the_setti
     assert settings(short).items() <= settings(long).items()
 
 
-def test_full_campaign_repeats_each_row_twelve_times(checkout: Path) -> None:
+def test_full_campaign_has_twelve_repetitions(checkout: Path) -> None:
     assert read_campaign(checkout / "bench/campaigns/full.toml").repetitions == 12
 
 

@@ -33,7 +33,7 @@ SERVER = 'sh -c "echo listening; exec sleep 300"'
 LATER = "echo 1000 > ../../../../clock"
 # A server that never becomes ready, and prints one more line when it is stopped.
 LOADS = f"sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; {LATER}; sleep 300 & wait\""
-# A server that continues until the launcher of the client has ended. The end of the launcher is reported first.
+# A server that never ends. It advances the clock when the launcher of the client has ended, so the harness first notices the end of the client.
 GOES_ON = f'''sh -c "echo listening; until test -s client; do sleep 0.05; done
 until grep -qs ') Z ' /proc/$(cat client)/stat || ! test -e /proc/$(cat client); do sleep 0.05; done; {LATER}; exec sleep 300"'''
 CLIENT = "echo done"
@@ -44,7 +44,7 @@ OWN_NETWORK = ("unshare", *(("--user", "--map-root-user") if os.geteuid() else (
 
 
 def process(name: str, command: str, *more: str) -> str:
-    """Return the lines of one process of a campaign."""
+    """Return the part of a campaign file that describes a process."""
     return "\n".join(["[[runs.processes]]", f'name = "{name}"', f'role = "{name}"', f"command = {shlex.split(command)}", *more, ""])
 
 
@@ -192,7 +192,7 @@ def test_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path: 
     ],
     ids=["no format", "nothing"],
 )
-def test_message_about_a_server_log_without_results_states_which_key_to_add(tmp_path: Path, command: str, reason: str) -> None:
+def test_message_about_a_server_log_without_results_suggests_the_key_results(tmp_path: Path, command: str, reason: str) -> None:
     chatty = process("server", command, 'ready = { output = "listening" }', 'ends = "stopped"')
     done = bench(campaign(tmp_path, chatty, process("client", f"cat {FORMATS / 'sockperf/throughput-tcp.log'}")))
 
@@ -320,7 +320,7 @@ def test_memory_of_a_small_program_excludes_the_memory_of_the_harness(tmp_path: 
     assert used is not None
     assert used.max_rss_bytes is not None
     assert used.max_rss_bytes < 10_000_000
-    assert used.max_rss_is_bound  # The true peak of the memory may be smaller.
+    assert used.max_rss_is_bound  # The value is an upper limit: the true peak may be smaller.
 
 
 def test_memory_of_a_larger_program_is_exact(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_memory_of_a_larger_program_is_exact(tmp_path: Path) -> None:
     assert not used.max_rss_is_bound
 
 
-def test_version_of_a_broker_is_printed_by_a_separate_command_and_is_not_the_version_of_the_tool(tmp_path: Path) -> None:
+def test_run_records_the_version_of_a_broker_separately_from_the_version_of_the_tool(tmp_path: Path) -> None:
     head = 'version_command = ["echo", "tool 1.2"]\nsystem_version_command = ["echo", "broker 3.10.8"]'
     path = campaign(tmp_path, server(), process("client", CLIENT), head=head)
 

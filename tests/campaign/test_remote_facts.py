@@ -56,7 +56,7 @@ def test_host_that_reports_too_many_files_is_refused() -> None:
         facts_from("".join(f"sys/file{number}:x\n" for number in range(20001)))
 
 
-def test_host_reports_only_one_word_of_the_kernel_command_line() -> None:
+def test_host_reports_only_the_mitigations_from_the_kernel_command_line() -> None:
     printed = subprocess.run(["sh", "-c", FACTS, "sh", "all"], capture_output=True, text=True, check=True).stdout
 
     assert [line for line in printed.splitlines() if line.startswith("proc/cmdline") and "mitigations=" not in line] == []

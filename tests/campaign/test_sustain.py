@@ -50,7 +50,7 @@ sockperf: ---> <MIN> observation =    3.808''')
 
 
 def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple[SearchResult, list[str]]:
-    """Run a search with the results of ``passes``. Returns its result, and its trials in the form ``1000s`` (short) and ``1000F`` (full)."""
+    """Run a search. ``passes`` decides the result of each trial. Return the result and the trials: ``1000s`` is short, ``1000F`` is full."""
     found, trials = SustainSearch(plan), list[str]()
     while order := found.next():
         found.add(order, passed=passes(order, len(trials)))

@@ -48,7 +48,7 @@ BROKERS = {
     "redis-benchmark": ("redis-benchmark", "redis-server"),
     "rabbitmq-perftest": ("java", "epmd", "/usr/lib/rabbitmq/bin/rabbitmq-server"),
 }
-#: For tools that send a given number of messages: the replacements that lower this number.
+#: Replacements in the campaigns of some tools, so that the tools send fewer messages.
 SHORTER = {
     "nats-bench": ((r"messages = (\d+)0\b", r"messages = \1"),),
     "redis-benchmark": ((r"requests = (\d+)0000\b", r"requests = \g<1>000"),),
@@ -57,14 +57,14 @@ BROKER_ROWS: dict[str, dict[tuple[str, str | None, int, str], int]] = {
     "nats-bench": {
         ("latency", "rtt", 64, "latency"): 2,
         ("latency", "rtt", 1024, "latency"): 2,
-        ("latency", "pub-to-ack", 64, "latency"): 4,  # Two with streams in memory, and two with streams in a file.
+        ("latency", "pub-to-ack", 64, "latency"): 4,  # Two repetitions with streams in memory, and two with streams in a file.
         ("latency", "pub-to-ack", 1024, "latency"): 4,
         ("throughput", None, 16, "message_rate"): 2,
         ("throughput", None, 64, "message_rate"): 2,
     },
     "redis-benchmark": {("latency", "rtt", 64, "latency"): 8, ("latency", "rtt", 1024, "latency"): 6},
     "rabbitmq-perftest": {
-        ("latency", "one-way", 64, "latency"): 4,  # Two with one message at a time, and two with messages at a given rate.
+        ("latency", "one-way", 64, "latency"): 4,  # Two repetitions with one message at a time, and two at a given rate.
         ("latency", "one-way", 1024, "latency"): 2,
         ("latency", "pub-to-ack", 64, "latency"): 4,
         ("latency", "pub-to-ack", 1024, "latency"): 2,
@@ -166,7 +166,7 @@ def version_of_broker(tool: str) -> str:
 
 
 def broker_rows(folder: Path) -> dict[tuple[str, str | None, int, str], int]:
-    """Count the median latencies and the mean rates of received messages, by test, basis, size and metric. Only whole runs count."""
+    """Return the number of median latencies and of mean message rates, for each test, basis, size and metric. Intervals are not counted."""
     rows = load([folder]).results
     statistics = {"latency": "p50", "message_rate": "mean"}
     rows = rows[(rows["scope"] == "summary") & (rows["statistic"] == rows["metric"].map(statistics))]
@@ -176,7 +176,7 @@ def broker_rows(folder: Path) -> dict[tuple[str, str | None, int, str], int]:
 
 
 def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int]:
-    """Count the repetitions of each row, by test, transport, size and metric. Only means are counted, and no rows of an open loop."""
+    """Return the number of repetitions of each mean, for each test, transport, size and metric. Means of an open loop are not counted."""
     dataset = load([folder])
     wanted = {metric for *_, metric in ROWS[tool]}
     rows = dataset.results.merge(dataset.runs[["run", "repetition"]], on="run")

@@ -20,7 +20,7 @@ from tacholog.runs.manifest import read_manifest
         ("perftest --test latency", "perftest", ()),
         ("/opt/tool/bin/ping -q", "/opt/tool/bin/ping", ()),
         ("env MODE=fast ./ping -q", "./ping", ("env",)),
-        ("env -u perf tool", "tool", ("env",)),  # In this command, perf is a variable. In other commands, perf is a program.
+        ("env -u perf tool", "tool", ("env",)),  # Here, perf is the name of a variable, although there is also a program perf.
         ("env -uperf -i A=b C= tool", "tool", ("env",)),
         ("env - PATH=/bin tool", "tool", ("env",)),
         ("env --unset perf --chdir=/tmp tool", "tool", ("env",)),

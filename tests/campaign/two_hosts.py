@@ -1,7 +1,7 @@
 """Two hosts for tests, ``a`` and ``b``, each with an sshd, and a switch between them and the harness.
 
-All of it is in network namespaces whose names contain the process id, so that several tests can run at the same time. It is removed afterwards. Each
-host also has a mount namespace, with its own ``/run``, and with another boot id, login shell or ``/bin/sh`` if a test requests it.
+Hosts and switch are network namespaces, which are removed at the end. Their names contain the process id, so several tests can run at the same time.
+Each host also has a mount namespace with its own ``/run``. A test can request another boot id, login shell or ``/bin/sh`` for a host.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def test_log_is_refused_if_the_file_of_facts_next_to_it_contradicts_its_path(tre
     assert "0/sub.log: the path or its rule states release = '0', the file of facts states '2.0'" in said
 
 
-def test_log_is_imported_even_if_its_file_of_facts_is_missing_and_the_missing_files_are_counted(tree: MakeTree, tmp_path: Path) -> None:
+def test_log_without_its_file_of_facts_is_imported_and_a_message_counts_such_logs(tree: MakeTree, tmp_path: Path) -> None:
     folder = experiment(tree, {"network_loss_percent": 5}, {"network_loss_percent": 5})
     (folder / "1" / "config.json").unlink()
 

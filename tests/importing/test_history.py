@@ -68,7 +68,7 @@ def test_runs_of_different_suites_have_different_labels(tmp_path: Path) -> None:
     assert {run.labels["suite"] for run in manifests(tmp_path / "data").values()} == {"Perception Pipeline", "Service Client"}
 
 
-def test_system_given_with_the_option_set_replaces_the_name_of_the_repository(history: Path, tmp_path: Path) -> None:
+def test_option_set_replaces_the_system_name_that_the_repository_has(history: Path, tmp_path: Path) -> None:
     import_logs(history, "--to", tmp_path / "data", "--set", "system=Fast DDS", "--set", "host=ci")
 
     assert {(run.system, run.host) for run in manifests(tmp_path / "data").values()} == {("Fast DDS", "ci")}

@@ -90,7 +90,7 @@ def test_binary_and_empty_files_in_place_of_logs_are_reported(cluster: Path, tmp
     }
 
 
-def test_folders_nested_deeper_than_the_stack_of_python_are_searched(tmp_path: Path) -> None:
+def test_deeply_nested_folders_are_searched(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     here = os.open(tmp_path / "logs", os.O_RDONLY)
     for _ in range(1200):

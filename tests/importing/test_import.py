@@ -17,7 +17,7 @@ from tacholog.store.load import load
 MakeTree = Callable[..., Path]
 
 
-def test_publisher_and_subscriber_logs_of_one_run_are_imported_as_one_run_with_fields_from_their_paths(cluster: Path, tmp_path: Path) -> None:
+def test_logs_of_publisher_and_subscriber_become_one_run_with_fields_from_their_paths(cluster: Path, tmp_path: Path) -> None:
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
 
     runs = manifests(tmp_path / "data")
@@ -313,7 +313,7 @@ def test_logs_that_contradict_their_paths_are_imported_and_reported(tree: MakeTr
     assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
 
 
-def test_log_that_states_another_value_has_precedence_over_the_option_set(tree: MakeTree, tmp_path: Path) -> None:
+def test_value_in_a_log_has_precedence_over_the_value_of_the_option_set(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/1.log": log_of("pub", kind="latency"), "b/1.log": log_of("sub"), "c/1.log": log_of("pub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
@@ -406,7 +406,7 @@ def test_message_names_conditions_that_comparisons_need_and_the_options_that_sta
     assert "not stated, although" not in stated
 
 
-def test_conditions_added_to_an_imported_run_are_not_called_missing_by_a_second_import(cluster: Path, tmp_path: Path) -> None:
+def test_second_import_reports_no_missing_condition_that_was_added_to_a_manifest(cluster: Path, tmp_path: Path) -> None:
     words = (cluster, "--to", tmp_path / "data", "--map", PATTERN)
     first = import_logs(*words)
     for place in (tmp_path / "data").rglob("run.toml"):
@@ -514,7 +514,7 @@ def test_log_that_names_no_system_is_imported_only_if_an_option_states_the_syste
     assert run.system == "Cyclone DDS"
 
 
-def test_message_suggests_load_modes_for_each_test_and_counts_the_logs(tree: MakeTree) -> None:
+def test_message_about_a_missing_load_mode_suggests_values_and_counts_the_logs(tree: MakeTree) -> None:
     latency = (FORMATS / "sockperf/under-load.log").read_text()
     throughput = log_of("sub")
 

@@ -30,7 +30,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ("run-{repetition}/pub.log", "run-1/pub.log.gz", {"repetition": "1"}),
         ("run-{repetition}/{label.x}.log", "run-1/a.log.xz", {"repetition": "1", "label.x": "a"}),
         ("{label.x}.log", "a.log.zst", {"label.x": "a"}),
-        ("{label.x}", "a.log.gz", {"label.x": "a.log.gz"}),  # The pattern already matches the path with its file extension.
+        ("{label.x}", "a.log.gz", {"label.x": "a.log.gz"}),  # The pattern matches the whole path, so the value contains .gz.
         ("{label.x}.log.gz", "a.log", None),
         ("{label.x}.log", "a.log.zip", None),
         ("{label.x}.log", ".log", None),
@@ -108,7 +108,7 @@ VALUES = {"repetition": st.integers(0, 10**17).map(str), "participant": st.integ
 
 @st.composite
 def patterns_with_values(draw: st.DrawFn) -> tuple[str, str, dict[str, str]]:
-    """Draw a pattern whose fields are separated by a character that no value contains, a matching path, and the values in the path."""
+    """Draw a pattern, a matching path, and the values in the path. The text between two fields has a character that no value has."""
     names = draw(st.permutations(["repetition", "participant", "role", "label.a", "label.b", "transport", "_c"]).map(lambda found: found[:5]))
     values = {name: draw(VALUES.get(name, TEXT)) for name in names}
     pattern, path = "", ""

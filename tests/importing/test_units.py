@@ -62,7 +62,7 @@ def test_units_that_a_quantity_does_not_accept_are_refused(name: str, text: str,
         ("{offered_rate_per_s}kHz.log", "kHz"),
     ],
 )
-def test_pattern_with_a_unit_directly_after_a_field_is_refused_because_the_unit_would_be_ignored(pattern: str, unit: str) -> None:
+def test_pattern_with_a_unit_directly_after_a_field_is_refused(pattern: str, unit: str) -> None:
     with pytest.raises(UnreadableInput, match=f"{unit} follows .*; leave out {unit}: the field reads the unit with the number"):
         read_pattern(pattern, "--map")
 

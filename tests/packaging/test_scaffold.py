@@ -20,7 +20,7 @@ SAVED = Path(__file__).parents[1] / "saved/0.4.0/format-package"  # A package th
 
 
 def run(folder: Path, *command: str, path: Path | str | None = None, status: int = 0) -> str:
-    """Run a Python program in a folder, with packages from one additional path. If it ends with another status, its output is shown."""
+    """Run a Python program in a folder, and return its output. Its packages can also be in ``path``. The program must end with the given status."""
     places = os.pathsep.join(str(place) for place in (path, os.environ.get("PYTHONPATH")) if place)
     environment = os.environ | {"PYTHONPATH": places, "COLUMNS": "200"}
     done = subprocess.run(
@@ -69,7 +69,7 @@ def test_package_written_by_tacholog_0_4_0_passes_its_tests(tmp_path: Path) -> N
 
 
 @pytest.mark.nightly
-def test_tests_of_the_package_fail_and_name_the_log_if_a_control_character_crashes_the_format(package: Path, installed: Path, tmp_path: Path) -> None:
+def test_tests_of_the_package_name_the_log_if_a_control_character_crashes_the_format(package: Path, installed: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(installed, tmp_path / "crashing"))
     module = path / f"tacholog_{NAME}/__init__.py"
     sound = module.read_text()
@@ -111,7 +111,7 @@ def test_tests_of_the_package_fail_and_name_the_log_if_a_control_character_crash
         ),
     ],
 )
-def test_tests_of_the_package_fail_if_it_declares_properties_that_its_samples_do_not_have(
+def test_tests_of_the_package_fail_if_no_sample_has_a_declared_property(
     package: Path, installed: Path, tmp_path: Path, right: str, wrong: str, test: str, said: str
 ) -> None:
     path = Path(shutil.copytree(installed, tmp_path / "wrong"))

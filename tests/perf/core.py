@@ -1,11 +1,13 @@
 """The transports of perftest compared with hand-written loops, measured in the same run, and with other tools.
 
-L is the time to hand a cache line from one process to another. F is the time of a futex wake. Figures named "bare" come from these loops
-(``bench/perf/floor.cpp``). A goal compares equal work: ``shm`` copies each payload, so the reference of its goal is the ring that copies too. The row
-with the other ring has no goal. It shows how long the copy itself takes.
+The hand-written loops are in ``bench/perf/floor.cpp``. Their figures are named "bare". A hand-off is the transfer of a cache line from one process to
+another. Its time is the lower limit for shared memory.
 
-The processors of a virtual machine move: a hand-off takes 60 ns at one time and 230 ns a moment later. So in each round, the reference of a figure is
-measured directly before the figure. If the time of a hand-off has changed afterwards, figure and reference are measured again. A row shows the round
+A goal compares equal work. The transport ``shm`` copies each payload, so its goal refers to the bare ring that copies payloads too. Another row
+compares ``shm`` with the bare ring without copies. It has no goal, but shows how long a copy takes.
+
+A virtual machine may get other processors at any time. Then a hand-off takes 230 ns instead of 60 ns, for example. So each round measures the
+reference of a figure directly before the figure. If the time of a hand-off has changed afterwards, both are measured again. A row shows the round
 with the median ratio.
 """
 
@@ -24,11 +26,11 @@ from perf_table import Effort, Goal, LeftOut, Row, Unit
 SHARED = (64, 1024, 16384, 65536, 1048576, 4194304)
 DATAGRAMS = (32, 1024, 8192, 63000)
 WAYS = {"busy": "", "blocking": " --wait block", "spin-then-block": " --wait spin-then-block"}
-BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The goals in messages per second by message size, on any machine.
+BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The goals in messages per second, for each message size. They are the same for all machines.
 RINGS = {"bare ring": ("ring-1", "ring-8"), "bare copying-ring": ("copying-ring-1", "copying-ring-8")}
-SAME_HOST = " --set congestion=reno"  # Each kernel has reno. BBR paces packets, which halves the rate of a loopback.
+SAME_HOST = " --set congestion=reno"  # All kernels have reno. With BBR, the rate on one host is only half as high, because BBR delays packets.
 UNREAD = " --touch none"  # Over sockets, payloads are neither written nor read, as in the bare loops, sockperf, qperf and iperf3.
-HAND_OFF_S = 0.03  # How long the hand-off is measured. It shows how far apart the processors are at the moment.
+HAND_OFF_S = 0.03  # How long the time of a hand-off is measured. This time depends on the two processors that the machine has at the moment.
 MOVED = 0.25
 TRIES = 3
 TURNS = 2  # Waking a sleeping processor takes 35 us at one time and 50 us a second later, so a cell and its references are measured in turn.
@@ -37,7 +39,7 @@ Round = dict[tuple[str, int], Best]  # For each cell and size: the figures of th
 
 
 class Cell(NamedTuple):
-    """A run of perftest: the name of its figures, its transport and options, and its sizes."""
+    """A configuration of perftest: the name of its figures, its arguments, and the message sizes."""
 
     name: str
     arguments: str
@@ -115,7 +117,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
         yield Wish((f"{transport} spin-then-block", 64, "p50"), (f"{transport} busy", 64, "p50"), at_most(1.1))
         for size, factor in ((64, 0.5), (1024, 0.8), (65536, 0.9), (1048576, 0.9)):
             yield Wish((f"{transport} rate", size, "rate"), (f"{ring}-rate", size, "rate"), at_least(factor))
-    for size in SHARED:  # These rows show the time of a copy, and the additional time of two topics compared with one buffer.
+    for size in SHARED:  # The first row of each size shows how long a copy takes. The second shows how much longer two topics take than one buffer.
         yield Wish(("shm busy", size, "p50"), ("bare ring", size, "p50"), None)
         yield Wish(("shm-zero-copy busy", size, "p50"), ("bare one-buffer", size, "p50"), None)
     for size in (64, 1024, 65536, 1048576):
@@ -128,7 +130,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
 
 
 def library_wishes() -> Iterator[Wish]:
-    """Yield the goals compared with libraries: polling, sleeping, and rates. Fast DDS copies payloads, iceoryx does not."""
+    """Yield the goals compared with other libraries: for latency and for rates. Fast DDS copies payloads, iceoryx does not."""
     for size in LIBRARY_BYTES:
         for transport in ("shm", "shm-zero-copy"):
             yield Wish((f"{transport} busy", size, "p50"), ("iceoryx", size, "p50"), at_most(1))
@@ -140,7 +142,7 @@ def library_wishes() -> Iterator[Wish]:
 
 
 def latency_wishes(protocol: str, way: str) -> Iterator[Wish]:
-    """Yield the goals of a transport over sockets, compared with bare sockets, and with other tools on the same path."""
+    """Yield the goals for the latency of sockets, compared with bare sockets. Also yield rows without a goal for other tools."""
     for size in DATAGRAMS:
         bare = (f"bare {protocol}-{way}", size, "p50")
         yield Wish((f"{protocol} {way}", size, "p50"), bare, at_most(1.1))
@@ -162,7 +164,7 @@ def rate_wishes() -> Iterator[Wish]:
         yield Wish(("udp batched rate", size, "rate"), ("bare udp-segmented-rate", size, "rate"), None)
     for size in (64, 1024, 65536):
         yield Wish(("tcp batched rate", size, "rate"), ("tcp rate", size, "rate"), None)
-        # The kernel merges small messages that a receiver has not read yet. So bare loops reach 0.4 or 2.4 million messages per second by chance.
+        # The rate of the bare loops is 0.4 or 2.4 million messages per second by chance: the kernel may merge small messages before they are read.
         yield Wish(("tcp rate", size, "rate"), ("bare tcp-blocking-rate", size, "rate"), at_least(1))
         yield Wish(("tcp rate", size, "rate"), ("qperf tcp", size, "rate"), None)
 
@@ -190,13 +192,13 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """Return the arguments with which ``bench/perf/floor`` measures all references of a cell. They are measured directly before the cell."""
+    """Return the bare references of a cell, as arguments of ``bench/perf/floor``. They are measured directly before the cell."""
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 
 
 def with_best_ring(figures: Best) -> Best:
-    """Set the figures of the best ring: at each size, the fastest kind of ring counts."""
+    """Add the figures of the best ring: for each size, the figure of the fastest kind of ring."""
     found = dict(figures)
     for ring, kinds in RINGS.items():
         for size in SHARED:
@@ -244,7 +246,7 @@ def one_round(effort: Effort, left_out: dict[str, str]) -> Round:
 
 
 def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | None:
-    """Return the figure and its reference in a round. Figures of other tools are measured only once."""
+    """Return a figure and its reference in this round, or None if one is missing. References from other tools are measured only once."""
     own = figures.get(wish.what[:2], {})
     others = (own, figures.get(wish.beside[:2], {}), peers)
     reference = next((found[wish.beside] for found in others if wish.beside in found), None)

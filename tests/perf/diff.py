@@ -1,8 +1,8 @@
 """The command diff: error rate and power of simulated comparisons, and time and peak memory of large comparisons.
 
-Both sides are saved datasets. Each comparison runs in a separate process, so that its peak memory includes only the comparison and its data. The time
-excludes the imports and the reading. A row of the whole command includes start, reading and printing. CPU time is shown too, because elapsed time is
-longer on a busy machine, and these commands do not wait.
+The large comparisons read both sides from saved datasets. Each runs in a separate process, so its peak memory includes nothing else. Its time
+excludes the imports and the reading, except in the rows named "the whole command". CPU time is shown too, because elapsed time is longer on a busy
+machine.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A host that changes between two sessions of one build: the result of a comparison with and without controls. It takes about eight minutes.
+"""Comparisons of one build on a host that another process disturbs, with and without controls. They take about eight minutes.
 
-During the second session, or during each second session, another process copies memory, which takes memory bandwidth, cache and processor time. It
-copies without a pause, or (light) four megabytes thirty times per second, which takes about 2 % of a processor.
+The other process runs during each session of the new side. It copies memory, which takes memory bandwidth, cache and processor time. It copies
+without a pause, or ("light") four megabytes thirty times per second, which takes about 2 % of a processor.
 
-The code changes no row, so each row that is called worse or better is an error. The runs are stored in ``build/perf/disturbed``, where ``tacholog
-diff OLD NEW`` shows the whole report. docs/significance.md has the figures of one measurement.
+Both sides are the same build, so each row that is called worse or better is an error. The runs are stored in ``build/perf/disturbed``, where
+``tacholog diff OLD NEW`` shows the whole report. docs/significance.md has the figures of one measurement.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 
 def _measured(folder: Path, layout: Layout, campaign: str) -> tuple[Dataset, Dataset]:
-    """Return both sides: alternating sessions of one build. The other process runs during the sessions of the new side."""
+    """Measure one build in alternating sessions, and return both sides. Another process copies memory during the sessions of the new side."""
     folder.mkdir(parents=True)
     file = folder / "disturbed.toml"
     file.write_text(campaign)
@@ -112,7 +112,7 @@ def _busy_memory(copies: str) -> Iterator[None]:
 
 
 def _wrong_rows(words: str, report: Comparison) -> Iterator[Row]:
-    """Yield the number of rows that are wrongly called worse or better, including rows of loss, and the result of the controls."""
+    """Yield how many rows are wrongly called worse or better (also rows of loss), and how much the controls changed."""
     called = sum(counts[verdict] for counts in (report.counts, report.loss_counts) for verdict in ("worse", "better"))
     rows = len(report.rows) + len(report.losses)
     yield Row(f"{words}: rows called worse or better", 100 * called / max(rows, 1), "%", f"{called} of {rows} rows", nan)

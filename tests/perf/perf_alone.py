@@ -1,7 +1,7 @@
 """Run a command and write its resources to a new file: ``perf_alone.py RESULT WORD...``.
 
-It is a separate small process: Linux counts the memory of a process when it starts a command as memory of the command. A benchmark that has made long
-logs holds more memory than many commands do.
+This must be a small process: Linux counts the memory of the process that starts a command as memory of the command. A benchmark that has made long
+logs has more memory than many commands.
 """
 
 import json

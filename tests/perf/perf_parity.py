@@ -1,6 +1,6 @@
-"""Rates of perftest compared with bare loops and qperf, which are measured in turns in ten rounds: the ratio with its 95 % interval.
+"""The ratio of the rate of perftest to the rate of a bare loop or of qperf, with its 95 % interval.
 
-The reference of a figure waits in the same way as the figure: polling and sleeping receivers are not compared. qperf sleeps.
+Each of ten rounds measures the reference and then perftest. Both receivers wait in the same way: both poll, or both sleep. qperf sleeps.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def interval(ratios: list[float]) -> tuple[float, float]:
 
 
 def parity_rows(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Yield the lower end of the interval of each ratio, compared with 1."""
+    """Yield the lower end of the 95 % interval of the ratio, for each pair."""
     for pair in pairs():
         try:
             ratios = []

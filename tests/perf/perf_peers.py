@@ -89,7 +89,7 @@ def iperf3() -> Iterator[Figure]:
 
 
 def ddsperf() -> Iterator[Figure]:
-    """Yield figures of Cyclone DDS over UDP: round trips by its listener, and its publisher at maximum speed."""
+    """Yield figures of Cyclone DDS over UDP: the latency of round trips, and the rate at maximum speed."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "cyclonedds.xml"
         home.write_text(DDS_HOME, encoding="utf-8")

@@ -26,7 +26,7 @@ _ALONE = Path(__file__).with_name("perf_alone.py")
 _SMALL_BYTES = 3000
 _SIZES = (32, 64, 256, 1024, 4096, 16384, 63000)
 _PERFTEST = ROOT / "data" / "perftest" / "0.3.0"
-_STEP = 41  # Consecutive runs are copies of models that are this far apart, so that even a few runs have models of all kinds.
+_STEP = 41  # The distance between the models of two consecutive runs. It is large, so even a few runs are copies of models of all kinds.
 
 
 class Cost(NamedTuple):
@@ -81,7 +81,7 @@ def write_run(folder: Path, content: bytes, **about: str) -> Path:
 
 
 def at(count: int, few: tuple[int, float], many: tuple[int, float]) -> float:
-    """Return the value for a number of runs, interpolated linearly between two measured points."""
+    """Return the expected value for ``count``: on the straight line through two measured points."""
     return many[1] + (count - many[0]) * (many[1] - few[1]) / (many[0] - few[0])
 
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PUBLISHED_RUNS = int(os.environ.get("TACHOLOG_SCALE_PUBLISHED_RUNS", "200"))
-#: The size of two releases of 1300 runs at the time when pages had no limits and each version stored all raw logs. With fewer runs, the goal is the
-#: same fraction of this size.
+#: The size of two releases of 1300 runs, published by an old Tacholog, which did not limit pages and stored all raw logs with each version. With
+#: fewer runs, the reference is the same fraction of this size.
 _BEFORE_BYTES, _BEFORE_RUNS = 467e6, 1300
 _MOST_ELEMENTS, _MOST_CPU_NS, _SITE_BYTES, _REPORT_NS, _AGAIN_NS = 5000, 1e9, 25e6, 12e9, 2e9
-#: Runs that were recorded after the goals were set. Without these runs, data/ has the 387 runs for which the goals were set.
+#: The folders of runs that were recorded after the goals were set. The goals are for the other 387 runs in data/.
 _LATER = ("middleware/2026-11-23", "perftest/0.3.0-to-0.4.0", "perftest/0.4.0")
 _SETTLED_MS = 500
 _PATIENCE_MS = 120_000
@@ -29,7 +29,7 @@ _DRAWN = "() => new Promise(drawn => requestAnimationFrame(() => requestAnimatio
 
 
 def published(folder: Path) -> Iterator[Row]:
-    """Yield figures of two releases published on a branch: the second site shows the runs of both."""
+    """Publish two releases on a branch one after the other, and yield the size of the branch. The second site shows the runs of both releases."""
     root, repository, cache = folder / "runs", folder / "repository", folder / "cache"
     repository.mkdir()
     _git(repository, "init", "--quiet")
@@ -85,7 +85,7 @@ def views(folder: Path) -> Iterator[Row | LeftOut]:
 
 
 def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[Row]:
-    """Yield the time to build the site of a checkout like ``nox -s report``: from nothing, with one more run, and with a changed style sheet."""
+    """Build a site like ``nox -s report``, and yield the time: from nothing, with one more run, and with a changed style sheet."""
     folder.mkdir()
     site, cache = folder / "site", folder / "cache"
     argv = ["report", "--data", str(checkout / "data"), "--site", str(checkout / "site.toml"), "--output", str(site)]

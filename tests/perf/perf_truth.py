@@ -75,7 +75,7 @@ def truths() -> Iterator[Row]:
 
 
 def _reports(reports: int, made: Callable[[np.random.Generator, int], NDArray[np.int64]], seed: int) -> NDArray[np.int64]:
-    """Return the verdicts of ``reports`` reports, computed in portions: the averages of all pairs of all rows take much memory."""
+    """Return the verdicts of ``reports`` reports. They are computed in portions, because a report needs much memory."""
     generator = np.random.default_rng(seed)
     return np.concatenate([made(generator, AT_ONCE) for _ in range(reports // AT_ONCE)])
 
@@ -96,7 +96,7 @@ def false_reports() -> Iterator[Row]:
 
 
 def by_ranks(differences: Floats) -> NDArray[np.int64]:
-    """Return the verdicts of reports if only the rank test decides each row, with the whole significance level."""
+    """Return the verdicts of reports if the rank test alone decides. It then uses the whole significance level."""
     shift = paired_shift(differences)
     p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
     least = np.full(len(p), np.log1p(0.03))
@@ -104,7 +104,7 @@ def by_ranks(differences: Floats) -> NDArray[np.int64]:
 
 
 def power() -> Iterator[Row]:
-    """Yield the share of changed rows that are called worse, by both tests and by the rank test alone. Some of 40 rows changed."""
+    """Yield the share of changed rows that are called worse: with both tests, and with the rank test alone. Some of 40 rows changed."""
     others = ((12, 1, 10), (12, 4, 5), (12, 20, 5), (14, 1, 5), (10, 1, 5), (10, 20, 5), (8, 4, 10), (8, 20, 5), (8, 40, 5), (7, 1, 10))
     more = [Case(pairs, changed, percent, noise, 0.0) for pairs, changed, percent in others for noise in (iid, outliers)]
     for case in (*CASES, *more):
@@ -120,7 +120,7 @@ def power() -> Iterator[Row]:
 
 
 def real_noise() -> Iterator[Row]:
-    """Yield results for pairs of the campaigns in this repository: with a single changed row, and with randomly swapped labels."""
+    """Yield results with the noise of real campaigns: with a single changed row, and with old and new runs swapped at random."""
     lone = []
     for name in CAMPAIGNS:
         campaign = measured(Path(__file__).parents[2] / "data/perftest" / name)
@@ -146,7 +146,7 @@ def detection() -> Iterator[Row]:
 
 
 def hosts() -> Iterator[Row]:
-    """Yield the share of reports with a better or worse row if the host slows down the new side, for several numbers of controls."""
+    """Yield the share of reports with a false row. The host is slower on the new side, the build is the same, and the number of controls varies."""
     for slower in (1, 2, 3, 4, 7):
         for varies in (0.0, 0.03):
             for controls in (0, 4, 8, 12):
@@ -160,11 +160,11 @@ def hosts() -> Iterator[Row]:
 
 
 def blocks() -> Iterator[Row]:
-    """Yield the share of reports on blocks of runs that state a change of the host: for a host that changes, and for a host that does not change."""
+    """Yield the share of reports that state a change of the host: if the host changed, and if it did not. Each side is a block of runs."""
     for noise in (iid, heavy_tails, outliers, bimodal, shared_by_rows, autocorrelated):
         for controls, runs in ((12, 6), (12, 8), (2, 6)):
             found = share_moved(functools.partial(of_host, Host(0), noise=noise, controls=controls, runs=runs), HOST_REPORTS)
-            # A host that drifts within its blocks is a different host in each block.
+            # No limit for this noise, because here the host does change between the blocks.
             limit = (None, None) if noise is autocorrelated else (5, AT_MOST)
             yield percent(
                 f"blocks of {runs} runs, {controls} controls, nothing changed, {noise.__name__}: the controls say that it did", found, *limit
@@ -182,7 +182,7 @@ def blocks() -> Iterator[Row]:
 
 
 def histories() -> Iterator[Row]:
-    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often a change is reported although there is none."""
+    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often a change is found although there is none."""
     for session in (0.0, 0.01):
         goal = None if session else AT_LEAST
         stepped = [page(seed, steps(), session=session) for seed in range(PAGES)]
@@ -197,7 +197,7 @@ def histories() -> Iterator[Row]:
 
 
 def rounding() -> Iterator[Row]:
-    """Yield two shares of rows printed in steps of 2 %: rows whose 95 % interval contains the true change, and rows falsely called no change."""
+    """Yield two figures for values printed in steps of 2 %: how often the 95 % interval contains the true change, and how often no change is seen."""
     for noise in (iid, heavy_tails):
         for scale in (0.05, 0.25, 0.5, 1.0):
             for pairs in (8, 12, 20):
@@ -216,7 +216,7 @@ def _false(report: Comparison) -> bool:
 
 
 def sessions() -> Iterator[Row]:
-    """Yield results for sessions on a machine that gets 7 % slower in the middle, and for alternating sessions with a true change of 7 %."""
+    """Yield results for two kinds of sessions: the machine becomes 7 % slower in the middle, or the new side is 7 % slower."""
     for order in ("O" * 8 + "N" * 8, "OOOONNNN" * 2, "OONN" * 4, "ON" * 8, "ONNO" * 4, "ON" * 12):
         reports = [in_sessions(make_side, order, slower=SLOWER, seed=seed) for seed in range(WHOLE_REPORTS)]
         yield percent(f"sessions {order}, 7 % slower halfway: reports with a false row", float(np.mean([_false(one) for one in reports])), 5, AT_MOST)
@@ -226,7 +226,7 @@ def sessions() -> Iterator[Row]:
 
 
 def positions() -> Iterator[Row]:
-    """Yield the share of reports with a better or worse row if the second run of a pair is 5 % slower. The new side is first in some or all pairs."""
+    """Yield the share of reports with a false row if the second run of each pair is 5 % slower. In some or all pairs, the new side is first."""
     for later in (0, 1, 2, 3, 6):
         first = np.array([True] * (12 - later) + [False] * later)
         false = []

@@ -1,4 +1,4 @@
-"""The cost of redaction: how many megabytes of text per CPU second are searched for names and redacted, and the time for the slowest long lines.
+"""The cost of redaction: the bytes of text that are searched for names and redacted per CPU second, and the time for very long lines.
 
 CPU time is measured because the machine is shared.
 """
@@ -26,7 +26,7 @@ PIECES = ("a+", "a", "/a ", "a.com ", "a@", "::", "1.1.1.1 ", "host=a ", "ssh ",
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Process each kind of text, and for each piece a line of 1 MiB that repeats this piece."""
+    """Measure each kind of text. Then measure long lines: each is 1 MiB and repeats one of `PIECES`."""
     native = (ROOT / "tests/formats/native/throughput-probes-shm.log").read_text()
     kinds = {
         "native log": (native, native_line),

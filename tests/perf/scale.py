@@ -38,7 +38,7 @@ RUNS = [int(count) for count in os.environ.get("TACHOLOG_SCALE_RUNS", "200,800")
 LOGS = int(os.environ.get("TACHOLOG_SCALE_LOGS", "4000"))
 LOG_BYTES = int(float(os.environ.get("TACHOLOG_SCALE_MB", "20")) * 1e6)
 COMPARED_RUNS = 2000
-#: Bytes per CPU second that are converted to Parquet, by the prefix of the name of the log.
+#: The goals for the conversion to Parquet, in bytes per CPU second. The key is the start of the name of a log.
 GOALS = {"RTI summaries": 40e6, "RTI intervals": 40e6, "RTI CSV": 20e6, "Fast RTPS samples": 10e6, "RTI samples": 10e6, "eCAL samples": 10e6}
 OTHER_GOAL = 20e6
 _MILLION = 1_000_000
@@ -59,7 +59,7 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
 
 
 def _ingest(folder: Path) -> Iterator[Row]:
-    """Yield a row for each format with a long log: the time to convert a run with this log to Parquet with an empty cache."""
+    """Yield the speed of the conversion of a long log to Parquet with an empty cache, for each layout of logs."""
     empty = write_run(folder / "empty" / "run", b"Length:  32  Packets: 7  Packets/s(ave): 7  Mbps(ave): 0.0  Lost: 0 (0.00%)\n", format="rti")
     start = cost(["export", "--data", str(empty.parent), "--format", "parquet", "--output", "x.parquet"], folder / "cache")
     for name, log in (LONG_LOGS | {"perftest histograms": HISTOGRAMS}).items():
@@ -140,7 +140,7 @@ def _diff(folder: Path) -> Iterator[Row]:
 
 
 def _cluster(folder: Path) -> Iterator[Row | LeftOut]:
-    """Yield figures for small logs from nothing to Parquet: two workers of a cluster, and two separate processes with half of the logs each."""
+    """Yield the speed of the conversion of small logs to Parquet by two workers of a cluster, compared with two separate processes."""
     if find_spec("distributed") is None:
         yield LeftOut("two workers of a cluster", "the package distributed is not installed")
         return

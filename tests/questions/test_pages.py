@@ -69,7 +69,7 @@ def test_list_of_questions_links_to_each_question(lossy: Path) -> None:
     assert 'href="questions.html"' in (lossy / "index.html").read_text(encoding="utf-8")
 
 
-def test_owner_of_a_site_sets_the_question_and_the_page_lists_values_that_are_not_shown(tmp_path: Path) -> None:
+def test_question_in_the_settings_of_a_site_is_answered_with_links_to_values_not_shown(tmp_path: Path) -> None:
     site = site_of(
         tmp_path,
         "lossy",
@@ -77,7 +77,7 @@ def test_owner_of_a_site_sets_the_question_and_the_page_lists_values_that_are_no
     )
 
     home = (site / "index.html").read_text(encoding="utf-8")
-    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))  # Pages for other values of the bandwidth have longer names.
+    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))  # Pages for other bandwidths have longer names.
     html, text = page.read_text(encoding="utf-8"), text_of(page)
     assert "Who keeps &lt;b&gt;going&lt;/b&gt;?" in home
     assert "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66 runs)." in text

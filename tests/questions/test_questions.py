@@ -113,7 +113,7 @@ def test_answer_states_that_the_sides_were_measured_one_after_the_other(tmp_path
     assert "meanwhile" not in words(builds)
 
 
-def test_subjects_are_not_compared_over_an_axis_on_which_they_share_no_value(tmp_path: Path) -> None:
+def test_field_is_not_suggested_as_subject_if_its_values_were_measured_with_different_sizes(tmp_path: Path) -> None:
     for kind, sizes in (("Small", (200, 800)), ("Large", (65536, 131072))):
         for size in sizes:
             for rate in (100.0, 200.0):
@@ -127,7 +127,7 @@ def test_subjects_are_not_compared_over_an_axis_on_which_they_share_no_value(tmp
 def test_first_of_several_equally_suitable_labels_is_the_subject_of_the_question(
     tmp_path: Path,
 ) -> None:
-    """In this dataset, the offered rate depends on the label mbit and on the message size."""
+    """The offered rate follows from the label mbit and the message size, so the question does not contain it."""
     for vpn, latency_us in (("wire", 10.0), ("quic", 20.0)):
         for direction in ("down", "up"):
             for mbit in (50, 100):
@@ -142,14 +142,14 @@ def test_first_of_several_equally_suitable_labels_is_the_subject_of_the_question
     )
 
 
-def test_each_cell_of_an_answer_has_the_median_of_its_runs_and_names_the_run_with_this_value(tmp_path: Path) -> None:
+def test_cell_of_an_answer_has_the_median_of_its_runs_and_names_the_median_run(tmp_path: Path) -> None:
     for number, latency_us in enumerate((11.0, 14.0, 10.0, 12.0)):
         run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
     run(tmp_path, "b", 30.0, labels={"plugin": "b"})
 
     cell = answered(tmp_path).cells[Case((), "a", None)]
 
-    assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # Of the two middle values, the worse one is taken.
+    assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # The median is the worse of the two middle values.
     assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # Line 23 of the log is "percentile 50.000".
 
 
@@ -173,7 +173,7 @@ def test_subject_without_any_number_is_named_once(tmp_path: Path) -> None:
     assert missing_sentences(found) == ["ERROR: Can`t connect socket (errno=111 Connection refused): c."]
 
 
-def test_impossible_value_is_the_reason_for_a_missing_number(tmp_path: Path) -> None:
+def test_number_is_missing_with_a_reason_if_the_log_prints_an_impossible_value(tmp_path: Path) -> None:
     log = (FORMATS / "iperf3" / "tcp.json").read_text()
     arrived = '7086931968,\n\t\t\t"bits_per_second":\t18885712211.307755'
     for plugin, received in (("a", log), ("b", log.replace(arrived, '0,\n\t\t\t"bits_per_second":\t0'))):
@@ -188,7 +188,7 @@ def test_impossible_value_is_the_reason_for_a_missing_number(tmp_path: Path) -> 
     assert missing_sentences(found) == ["The log prints something impossible: b."]
 
 
-def test_runs_that_differ_in_another_field_are_not_mixed_and_the_chosen_value_is_named(tmp_path: Path) -> None:
+def test_answer_uses_only_runs_with_one_value_of_another_field_and_names_this_value(tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="system", over="network_loss_percent"))
@@ -213,7 +213,7 @@ def test_question_with_a_chosen_value_is_answered_for_this_value_only(typed: str
     assert found.cells[Case((), "Cedar", 20.0)].value == pytest.approx(833e3, rel=0.001)
 
 
-def test_runs_outside_the_chosen_value_are_not_counted_as_runs_without_a_number(tmp_path: Path) -> None:
+def test_run_without_the_chosen_value_is_not_counted_as_a_run_without_a_number(tmp_path: Path) -> None:
     made("lossy", tmp_path)
 
     found = answered(tmp_path, Question(subject="network_bandwidth_bit_per_s", over="network_loss_percent", where={"system": "Cedar"}))
@@ -255,7 +255,7 @@ def test_runs_that_do_not_state_the_value_on_the_axis_are_counted_but_not_shown(
     assert off_axis_words(found) == "1 run of the same metric does not state the number of subscribers."
 
 
-def test_answer_uses_the_result_of_all_streams_together(tmp_path: Path) -> None:
+def test_answer_uses_the_result_of_all_streams_and_not_of_a_single_stream(tmp_path: Path) -> None:
     log = (FORMATS / "iperf3" / "tcp-two-streams-omit.json").read_text()
     for plugin in ("a", "b"):
         folder = tmp_path / plugin
@@ -283,7 +283,7 @@ def test_answer_counts_cases_without_a_winner_because_the_two_best_values_are_cl
     assert "With security ipsec, it is 10 µs of b against 10.1 µs of a." in answer_words
 
 
-def test_systems_are_compared_before_a_label_with_many_more_values(tmp_path: Path) -> None:
+def test_systems_are_the_subject_of_the_question_even_if_a_label_has_many_more_values(tmp_path: Path) -> None:
     for system in ("A", "B"):
         for rate in (10, 100):
             for message in ("Array1k", "Array4k", "Range", "Track"):
@@ -294,7 +294,7 @@ def test_systems_are_compared_before_a_label_with_many_more_values(tmp_path: Pat
     assert (question.subject, question.over, question.by) == ("system", "label.rate", ("label.message",))
 
 
-def test_label_is_compared_instead_of_systems_if_only_few_runs_are_of_another_system(tmp_path: Path) -> None:
+def test_label_is_the_subject_of_the_question_if_almost_all_runs_are_of_one_system(tmp_path: Path) -> None:
     for size in (64, 1024):
         run(tmp_path, f"other{size}", 5.0, system="Other", labels={"depth": "d1"}, conditions={"payload_bytes": size})
         for depth in ("d1", "d10", "d100", "d1000", "d10000"):
@@ -315,7 +315,7 @@ def test_tick_labels_of_a_plot_are_not_drawn_if_they_would_overlap(tmp_path: Pat
     assert figure.x.labels == ("10", "100", "1100")
 
 
-def test_equal_medians_have_no_winner_and_close_medians_without_a_test_have_no_clear_winner(tmp_path: Path) -> None:
+def test_answer_names_no_winner_if_medians_are_equal_or_are_close_and_cannot_be_tested(tmp_path: Path) -> None:
     for plugin, latency_us in (("a", 10.0), ("b", 10.0)):
         run(tmp_path / "equal", plugin, latency_us, labels={"plugin": plugin})
     for plugin, latency_us in (("a", 10.0), ("b", 10.2)):
