@@ -49,7 +49,7 @@ std::string to_text(const Facts& facts) {
 Result<Facts> parse_facts(std::string_view text) {
     Facts facts;
     auto lines = split(text, '\n');
-    lines.pop_back();  // the text ends with a line end, so that the last item is empty
+    lines.pop_back();  // the text ends with a line end, so the last item is empty
     for (const auto line : lines) {
         const auto equals = line.find('=');
         const auto key = line.substr(0, equals);

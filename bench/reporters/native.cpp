@@ -321,7 +321,7 @@ void NativeLog::write(const Cost& cost) {
                     .add("test", test_)
                     .add("messages", cost.messages);
     if (cost.companion_ns) line.add("companion_ns", *cost.companion_ns);
-    // Every such line has this key, and it is the last one: a line without it was truncated.
+    // Every line of this kind ends with this key. A line without it was truncated.
     put(line.add("sides_ns", cost.sides_ns));
 }
 

@@ -57,7 +57,7 @@ private:
     static constexpr std::ptrdiff_t most = 65536;
 
     std::vector<Sent> sent_;        ///< in ascending order
-    std::uint64_t lost_ = 0;        ///< the messages in the list, and older ones that were removed from it
+    std::uint64_t lost_ = 0;        ///< the number of messages in the list, and of older ones that were removed from it
     std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
 };
 

@@ -83,7 +83,7 @@ private:
 
 class MediaDriver final : public Companion {
 public:
-    /// `options` are properties of the driver: "aeron.threading.mode=SHARED".
+    /// `options` are properties of the driver, for example "aeron.threading.mode=SHARED".
     static Result<std::unique_ptr<Companion>> start(const std::string& path, const std::vector<std::string>& options) {
         if (::access(path.c_str(), X_OK) != 0) return os_error("start Aeron's media driver " + path);
         auto folder = DriverFolder::make();

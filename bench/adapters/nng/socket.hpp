@@ -64,9 +64,9 @@ public:
     /// The number of peers that are connected now.
     int peers() const { return peer_count_; }
 
-    /// Repeats the attempt until it succeeds or fails, or until `enough` says that trying is useless. Returns not_yet
-    /// if it did not succeed within `patience`. An attempt with the flag 0 may block until the timeout that was set
-    /// with `timeout_option`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`, or if
+    /// `enough` returns true because more attempts are useless. An attempt with the flag 0 may block until the timeout
+    /// that was set with `timeout_option`.
     template <typename Attempt, typename Enough>
     Result<Done> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
         auto done = attempt(NNG_FLAG_NONBLOCK);
