@@ -1,6 +1,6 @@
-// The common part of adapters over iceoryx: RouDi, the daemon that owns its shared memory. The run starts and ends
-// RouDi, unless the user has started one, because there can be only one per host. A second run waits until the first
-// one has ended.
+// The common part of adapters over iceoryx: RouDi, the daemon that owns the shared memory of iceoryx. The run starts
+// and ends RouDi, unless the user has started one, because there can be only one per host. A second run waits until the
+// first one has ended.
 #pragma once
 
 #include <fcntl.h>

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t most_facts = 64;
 constexpr std::size_t longest_key = 40;
 
-/// Whether the log line has this key already, so that a fact cannot use it.
+/// Whether the log lines of facts use this key for something else. A fact cannot use such a key.
 bool is_taken(std::string_view key) {
     return key == "role" || key == "participant";
 }

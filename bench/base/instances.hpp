@@ -76,7 +76,8 @@ public:
         for (std::uint64_t key = 0; key < next_.size(); ++key) next_[key] = first_round(first, key, next_.size());
     }
 
-    /// Returns false if an equally new or newer message of this instance arrived before, or if no such instance exists.
+    /// Returns false if this message, or a newer one of its instance, has arrived before. Also returns false if no such
+    /// instance exists.
     bool advance(std::uint64_t number) {
         const std::uint64_t key = key_of(number);
         if (key >= next_.size() || round_of(number) < next_[key]) return false;

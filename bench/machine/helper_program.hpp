@@ -38,7 +38,8 @@ private:
     std::string path_;
 };
 
-/// A file in memory only, for programs that this process starts. Its path is valid as long as this object exists.
+/// A file that exists only in memory, for programs that this process starts. Its path is valid as long as this object
+/// exists.
 class MemoryFile {
 public:
     static Result<MemoryFile> make(const std::string& text);

@@ -10,8 +10,8 @@
 
 namespace tacholog {
 
-/// The messages whose answers the publisher no longer waits for. For the newest of them, it remembers the time of
-/// sending, because their answers may still arrive. The memory is limited, even if no answer arrives.
+/// The messages for whose answers the publisher no longer waits. It remembers when the newest of them were sent,
+/// because their answers may still arrive. The memory is limited, even if no answer arrives.
 class UnansweredMessages {
 public:
     UnansweredMessages() { sent_.reserve(first_room); }

@@ -192,7 +192,8 @@ TEST(WholeMessage, IsNotReadFromAnotherStreamOrFromAPartOfAMessage) {
     EXPECT_EQ(whole_message(datagram, 7, 31).size(), 0U) << "longer than agreed";
 }
 
-/// The datagrams go to a socket in place of the subscriber's, which receives them one by one.
+/// The datagrams go to a socket that stands in place of the subscriber's socket. The test receives them there one by
+/// one, and sends them on.
 TEST(BatchedUdp, LostOrRepeatedDatagramAffectsOnlyItsOwnMessage) {
     const Fd between = open_relay_socket();
     const Topic topic = topic_of(64, 10);

@@ -364,7 +364,8 @@ private:
     Ring ring_;
     std::uint64_t turn_ = 0;
     std::uint64_t slot_ = 0;  // the slot of the next message
-    // The value read last; the cache lines of the readers are read only if the ring looks full.
+    // The number of messages that all readers had released when this was last read. The cache lines of the readers are
+    // read only if the ring looks full.
     std::uint64_t released_ = 0;
     std::vector<std::uint64_t> free_;
     std::vector<std::uint64_t> used_;  // the slot of each turn from released_ to turn_

@@ -321,8 +321,8 @@ void ReliablePublisher::look_at_clock(Nanoseconds now) {
     for (Receiver& one : receivers_.all()) {
         if (!one.owes(sent_, message_) && one.heard) continue;
         heard_ns = std::min(heard_ns, one.last_heard_ns);
-        // A silent subscriber counts as gone only if we have asked it all the time: our own process may have been
-        // suspended.
+        // A silent subscriber counts as gone only if this side has kept asking it. Without this check, a pause of our
+        // own process would look like silence.
         const bool asked = last_asked_ns_ > one.last_heard_ns + longest_silence_ns / 2;
         const bool silent = asked && now - one.last_heard_ns > longest_silence_ns;
         if (silent && one.owes(sent_, message_)) one.gone = true;

@@ -24,8 +24,9 @@ extern "C" {
 
 namespace tacholog::aeron {
 
-/// A folder in shared memory for the files of the driver, which take some hundred megabytes. It is locked while a
-/// process of the run exists. If all of them are killed, the next run finds the folder unlocked, and removes it.
+/// A folder in shared memory for the files of the driver, which take some hundred megabytes. It is locked as long as a
+/// process of the run exists. If all processes of the run are killed, the next run finds the folder unlocked, and
+/// removes it.
 class DriverFolder {
 public:
     static Result<DriverFolder> make() {
@@ -96,7 +97,8 @@ public:
             return std::filesystem::exists(inner + "/cnc.dat", ignored);
         });
         if (!program) return program.error();
-        // This is the version of the client library, which is built from the same source as the driver.
+        // The version of the client library is also the version of the driver, because both are built from the same
+        // source.
         const Facts facts{{"name", "aeronmd"},
                           {"version", ::aeron_version_text()},
                           {"pid", std::to_string((*program)->pid())},

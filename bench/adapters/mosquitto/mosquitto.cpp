@@ -230,7 +230,7 @@ public:
 
 private:
     static constexpr int sends_a_look = 64;
-    static constexpr int most_unanswered = 20;  // the number that the library sends before it waits for answers
+    static constexpr int most_unanswered = 20;  // more messages than this must wait for answers, as in the library
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
         message_.resize(bytes);

@@ -1,5 +1,5 @@
-// The library's sockets: how a side waits for a socket, and how it is closed without losing messages that are on their
-// way.
+// The library's sockets: how a side waits for a socket, and how a socket is closed without losing messages that are on
+// their way.
 #pragma once
 
 #include <nng/nng.h>
@@ -45,7 +45,7 @@ inline int send_message(nng_socket socket, nng_msg* message, int flags) {
     return ::nng_sendmsg(socket, message, flags);
 }
 
-/// An open socket, its connected peers, and how a side waits for it.
+/// An open socket and its connected peers, and how a side waits for the socket.
 class Socket {
 public:
     Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {

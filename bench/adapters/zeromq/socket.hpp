@@ -1,4 +1,5 @@
-// The library's objects: the context with its threads, a socket that waits as the rig requires, and a message.
+// The library's objects: the context with its threads, a message, and a socket that polls or sleeps as the rig
+// requires.
 #pragma once
 
 #include <zmq.h>
