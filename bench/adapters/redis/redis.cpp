@@ -63,7 +63,7 @@ public:
         operation_ = "connect to the broker at " + topic.companion;
         context_.reset(::redisConnect(broker->host.c_str(), broker->port));
         if (context_ == nullptr || context_->err != 0) return trouble();
-        const int yes = 1;  // the library itself sets this option only for non-blocking connections
+        const int yes = 1;  // the library also sets this option for non-blocking connections
         ::setsockopt(context_->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
         context_->flags &= ~REDIS_BLOCK;
         ::fcntl(context_->fd, F_SETFL, ::fcntl(context_->fd, F_GETFL) | O_NONBLOCK);
