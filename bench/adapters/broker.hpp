@@ -97,8 +97,8 @@ inline Result<BrokerAddress> broker_of(const Topic& topic) {
     return BrokerAddress{host_of(endpoint->address), endpoint->address.port()};
 }
 
-/// The names that messages are published under: the name of the channel, or one name for each instance of keyed data.
-/// The subscriber receives all of them.
+/// The names under which messages are published: the name of the channel, or one name for each instance of keyed data.
+/// The subscriber subscribes to all of them.
 struct BrokerNames {
     /// `between` separates the parts of a name, and `any` is the wildcard for the last part.
     BrokerNames(const Topic& topic, const std::string& between, const std::string& any)

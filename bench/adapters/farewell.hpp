@@ -1,4 +1,5 @@
-// For libraries whose shutdown at process exit blocks or crashes if a peer has died.
+// Lets a process exit without shutting down its libraries. The shutdown of some libraries blocks or crashes if a peer
+// has died.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +10,8 @@
 namespace tacholog {
 
 /// From now on, this process exits without running the destructors of static objects, including those of libraries. If
-/// `before` is given, it is called first. Only the first call's `before` is used.
+/// `before` is given, the process calls it first when it exits. After the first call of this function, further values
+/// of `before` are ignored.
 inline void end_without_farewell(void (*before)() = nullptr) {
     static void (*first)() = before;
     static const int registered = ::on_exit(

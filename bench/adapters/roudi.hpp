@@ -1,6 +1,6 @@
-// The common part of adapters over iceoryx: RouDi, the daemon that owns its shared memory. The run starts and ends
-// RouDi, unless the user has started one, because there can be only one per host. A second run waits until the first
-// one has ended.
+// The common part of adapters over iceoryx: RouDi, the daemon that owns the shared memory of iceoryx. The run starts
+// and ends RouDi, unless the user has started one, because there can be only one per host. A second run waits until the
+// first one has ended.
 #pragma once
 
 #include <fcntl.h>
@@ -31,8 +31,8 @@
 
 namespace tacholog {
 
-/// The queue length for messages of this size. It is `wanted`, but for large messages only as many as fit into 8 MiB,
-/// and at least 4.
+/// Returns the queue length for messages of this size: `wanted`, but no more messages than fit into 8 MiB. The limit of
+/// 8 MiB never allows fewer than 4 messages.
 inline std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
     constexpr std::size_t most_queued_bytes = std::size_t{8} * 1024 * 1024;
     constexpr std::size_t least_queued = 4;
@@ -56,7 +56,7 @@ public:
         if (!plan.publishes) return std::unique_ptr<Companion>{};
         const auto path = find_program("iox-roudi", "iceoryx");
         if (!path) return path.error();
-        // In tests, several transports may start their companion programs in one process.
+        // Happens only in tests: another transport has already started RouDi in this process.
         if (Running::here > 0) return std::unique_ptr<Companion>{};
         auto turn = our_turn();
         if (!turn) return turn.error();
@@ -67,7 +67,7 @@ public:
         // The monitoring of RouDi considers a process dead if it got no CPU time for 1.5 s. Only a publisher that waits
         // needs monitoring.
         const std::string watch = needs.watches ? "on" : "off";
-        constexpr Patience to_clear_its_memory{30'000};  // half a gigabyte, if messages have some MiB
+        constexpr Patience to_clear_its_memory{30'000};  // up to half a gigabyte, for messages of some MiB
         const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", watch},
                                          .patience = to_clear_its_memory};
         const auto is_ready = [](const HelperProgram& program) {
@@ -113,7 +113,7 @@ public:
         if (!Kept::is_over) kept() = std::move(running_);
     }
 
-    std::string address() const override { return "roudi"; }  // always the same, because a host can have only one RouDi
+    std::string address() const override { return "roudi"; }  // a fixed word, because a host can have only one RouDi
     Facts facts() const override {
         // The output looks like "RouDi version: 2.0.3".
         const std::string version = first_line_of({running_->program().words().front(), "--version"});
@@ -180,8 +180,8 @@ private:
 
     explicit RouDi(std::unique_ptr<Running> running) : running_(std::move(running)) { kept(); }
 
-    /// A lock that the runs of all users share, in the folder where RouDi has its own lock. RouDi's lock is not enough,
-    /// because it does not tell whether its RouDi is about to end with its run.
+    /// Takes a lock in the folder of RouDi's own lock. The runs of all users share it. RouDi's own lock is not enough:
+    /// it does not tell whether this RouDi belongs to a run that is about to end.
     static Result<Fd> our_turn() {
         const std::string path = "/tmp/tacholog-roudi.lock";
         constexpr Patience longest_run{60'000};

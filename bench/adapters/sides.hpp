@@ -1,5 +1,5 @@
-// The common part of all adapters: how a side is created, endpoints that consist of a channel's name, and the facts
-// that name the library.
+// The common part of all adapters: it creates a side, checks endpoints that are the name of the channel, and reports
+// the name and version of the library as facts.
 #pragma once
 
 #include <memory>

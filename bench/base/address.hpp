@@ -39,7 +39,7 @@ public:
         return family() == AF_INET6 &&
                (IN6_IS_ADDR_LINKLOCAL(&address_.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&address_.sin6_addr));
     }
-    /// The index of the interface to the network of a link-local address; 0 if no interface is named.
+    /// The index of the network interface for a link-local address; 0 if the address names no interface.
     std::uint32_t zone() const { return family() == AF_INET6 ? address_.sin6_scope_id : 0; }
     void set_zone(std::uint32_t interface) {
         if (family() == AF_INET6) address_.sin6_scope_id = interface;

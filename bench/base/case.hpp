@@ -9,7 +9,7 @@
 
 namespace tacholog {
 
-/// Bursts of this many messages. Each burst starts at least the recovery time after the start of the previous burst.
+/// Bursts of messages, and the recovery time: each burst starts at least this time after the start of the previous one.
 struct Demand {
     std::uint32_t messages = 0;
     Nanoseconds recovery_ns = 0;

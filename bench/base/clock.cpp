@@ -12,7 +12,7 @@ ClockFacts measure_clock() {
     timespec resolution{};
     ::clock_getres(CLOCK_MONOTONIC, &resolution);
 
-    // Uses the fastest of several batches of readings, because an interruption makes a batch slower.
+    // Uses the fastest of several batches of readings, because an interruption makes some of them slower.
     constexpr int batches = 20;
     constexpr int readings = 1000;
     double best_ns = 1e9;

@@ -43,8 +43,8 @@ public:
 
     bool passed() const { return now_ns() >= at_ns_; }
 
-    /// The remaining time in whole milliseconds. It is rounded up, so that a poll() with it never spins; 0 if the
-    /// deadline has passed.
+    /// The remaining time in whole milliseconds; 0 if the deadline has passed. It is rounded up, because a poll() that
+    /// waits 0 ms would spin.
     Patience left() const { return Patience{std::max<Nanoseconds>(0, (at_ns_ - now_ns() + 999'999) / 1'000'000)}; }
 
 private:

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t most_facts = 64;
 constexpr std::size_t longest_key = 40;
 
-/// Whether the log line has this key already, so that a fact cannot use it.
+/// Whether the log lines of facts use this key for something else. A fact cannot use such a key.
 bool is_taken(std::string_view key) {
     return key == "role" || key == "participant";
 }
@@ -49,7 +49,7 @@ std::string to_text(const Facts& facts) {
 Result<Facts> parse_facts(std::string_view text) {
     Facts facts;
     auto lines = split(text, '\n');
-    lines.pop_back();  // the text ends with a line end, so that the last item is empty
+    lines.pop_back();  // the text ends with a line end, so the last item is empty
     for (const auto line : lines) {
         const auto equals = line.find('=');
         const auto key = line.substr(0, equals);

@@ -20,8 +20,8 @@ void Histogram::merge(const Histogram& other) {
 }
 
 bool Histogram::agrees(const Exact& exact) const {
-    // The smallest and the largest count, sum, and sum of squares that these bins allow. They are computed in floating
-    // point, which cannot overflow here.
+    // The limits that these bins set for the sum and for the sum of squares. They are computed in floating point, which
+    // cannot overflow here.
     long double least_sum = 0;
     long double most_sum = 0;
     long double least_squares = 0;
@@ -62,8 +62,8 @@ bool Histogram::agrees(const Exact& exact) const {
     if (most_squares >= most || !is_within(exact.sum, least_sum, most_sum) ||
         !is_within(exact.squares, least_squares, most_squares))
         return false;
-    // The sum of squared deviations must not be negative, whichever number the deviations are measured from. It is
-    // enough to check two numbers: the integer part of the mean, and the next integer (see std_ns).
+    // The sum of squared deviations from any number must not be negative. It is enough to check two numbers: the
+    // integer part of the mean, and the next integer (see std_ns).
     const Wide whole = exact.sum / exact.count;
     const Wide rest = exact.sum % exact.count;
     const Wide least = whole * exact.sum + whole * rest;
@@ -117,8 +117,8 @@ double Histogram::std_ns() const {
 double Histogram::share_of_largest() const {
     std::uint64_t left = count_ / 1000;
     if (left == 0 || sum_ == 0) return 0;
-    // Takes the largest values by their number, not bin by bin: the last bin that is needed may hold nearly all values,
-    // and only some of them belong to the largest thousandth.
+    // Takes exactly a thousandth of the values, not whole bins: the last bin may hold nearly all values, and only some
+    // of them belong to the largest thousandth.
     double largest_ns = 0;
     const std::uint64_t beyond = std::min(left, overflow_);
     if (beyond > 0) largest_ns += static_cast<double>(max_) + static_cast<double>(beyond - 1) * double{top_ns};

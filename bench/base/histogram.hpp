@@ -73,15 +73,15 @@ public:
     double mean_ns() const;
     double std_ns() const;  ///< standard deviation of the population
 
-    /// The part of the sum of all values that the largest thousandth of the values makes up, estimated from the bins; 0
-    /// if there are fewer than a thousand values.
+    /// The sum of the largest thousandth of the values, divided by the sum of all values. It is estimated from the
+    /// bins; 0 if there are fewer than a thousand values.
     double share_of_largest() const;
 
     /// The upper edge of the bin that holds the value with this rank (from 1), but at most max_ns.
     std::uint64_t value_at_rank(std::uint64_t rank) const;
 
-    /// The nearest-rank percentile. `millionths` states which: 999'000 is p99.9. Returns nothing if less than one value
-    /// lies above it.
+    /// The nearest-rank percentile. `millionths` is the percentile in millionths: 999'000 is p99.9. Returns nothing if
+    /// less than one value lies above the percentile.
     std::optional<std::uint64_t> percentile_ns(std::uint64_t millionths) const;
     /// The nearest-rank percentile, even if there are few values; 0 if there are none.
     std::uint64_t nearest_rank_ns(std::uint64_t millionths) const;

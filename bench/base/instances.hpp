@@ -20,7 +20,7 @@ class InTurn {
 public:
     explicit InTurn(std::uint64_t instances) : instances_(instances) {}
 
-    /// The key and number of the next message, combined.
+    /// Returns the number of the next message: its key, combined with its number within the instance.
     std::uint64_t next() {
         const std::uint64_t number = key_ << key_shift | round_;
         if (++key_ == instances_) {
@@ -48,7 +48,8 @@ inline std::uint64_t round_of(std::uint64_t number) {
     return number & ((std::uint64_t{1} << key_shift) - 1);
 }
 
-/// The combined key and number of the message with this index in the order of writing.
+/// Returns the number of the message that is written at this index: its key, combined with its number within the
+/// instance.
 inline std::uint64_t number_at(std::uint64_t index, std::uint64_t instances) {
     return index % instances << key_shift | index / instances;
 }
@@ -58,7 +59,7 @@ inline std::uint64_t index_of(std::uint64_t number, std::uint64_t instances) {
     return round_of(number) * instances + key_of(number);
 }
 
-/// The number, within its instance, of the first message whose index is `first` or higher.
+/// Returns a number within the instance of this key: that of its first message whose index is `first` or higher.
 inline std::uint64_t first_round(std::uint64_t first, std::uint64_t key, std::uint64_t instances) {
     return (first + instances - 1 - key) / instances;
 }
@@ -75,7 +76,8 @@ public:
         for (std::uint64_t key = 0; key < next_.size(); ++key) next_[key] = first_round(first, key, next_.size());
     }
 
-    /// Returns false if an equally new or newer message of this instance arrived before, or if no such instance exists.
+    /// Returns false if this message, or a newer one of its instance, has arrived before. Also returns false if no such
+    /// instance exists.
     bool advance(std::uint64_t number) {
         const std::uint64_t key = key_of(number);
         if (key >= next_.size() || round_of(number) < next_[key]) return false;

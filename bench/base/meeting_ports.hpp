@@ -1,4 +1,4 @@
-// UDP ports that one side chooses at random, and to which the other side or a multicast group is bound. They lie below
+// UDP ports that one side chooses at random, for a socket of the other side or for a multicast group. They lie below
 // the range from which Linux chooses free ports. DDS does not use them either: it has a block of 250 ports for each
 // domain, starting at 7400, and its participants use two ports each from the beginning of a block (DDSI-RTPS 2.5,
 // 9.6.2.3), often for all addresses of a host.

@@ -6,7 +6,7 @@
 
 namespace tacholog {
 
-/// The payload size to which the facts about memory belong.
+/// The keys of the facts about memory. The first fact is the payload size for which the others hold.
 inline constexpr std::string_view memory_size_key = "payload_bytes";
 inline constexpr std::string_view shared_memory_key = "shared_memory_bytes";
 inline constexpr std::string_view shared_huge_pages_key = "shared_huge_page_bytes";

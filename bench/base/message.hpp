@@ -58,8 +58,8 @@ inline const std::byte* second_word(std::span<const std::byte> payload) {
 }
 
 // Different numbers have different check words. So if only the number changes, or only its check word, the change is
-// always detected. A checksum of the payload takes the place of the upper half of the check word. So the upper half is
-// folded into the lower half, which then checks the number alone.
+// always detected. A checksum of the payload may replace the upper half of the check word. Therefore the upper half is
+// folded into the lower half, which is then enough to check the number.
 inline std::uint64_t header_check(std::uint64_t number, std::size_t payload_bytes) {
     const std::uint64_t check = (number + payload_bytes * size_factor) * golden;
     return check ^ check >> 32;
@@ -105,7 +105,8 @@ struct TimedMessage {
     bool identified = true;  ///< whether the header arrived unchanged
     std::uint64_t due = 0;   ///< the lower 48 bits of the due time
 
-    /// The time since the message was due; negative before that. Correct if the result is within 39 hours.
+    /// The time since the message was due; negative if it is not due yet. A message holds only 48 bits of its due time,
+    /// so the result is correct only up to 39 hours.
     Nanoseconds age_ns(Nanoseconds now) const;
 };
 
@@ -115,7 +116,7 @@ TimedMessage read_timed_message(std::span<const std::byte> payload, Handling han
 inline constexpr std::uint64_t answers_corrupted = std::uint64_t{1} << 47;
 inline constexpr std::uint64_t answers_unidentified = UINT64_MAX;
 
-/// The number of the answer to this message. It also tells whether the message was corrupted.
+/// Returns the number for the answer to this message. It also holds whether the message was corrupted.
 inline std::uint64_t number_of_answer_to(const ReadMessage& message) {
     if (message.intact) [[likely]]
         return message.number;
@@ -127,7 +128,7 @@ struct Answer {
     bool corrupted = false;               ///< whether the message or its answer was corrupted
 };
 
-/// Interprets a message that was read as an answer.
+/// Interprets a message as an answer. The message has been read already.
 inline Answer as_answer(const ReadMessage& read) {
     if (!read.identified || read.number == answers_unidentified) [[unlikely]]
         return {std::nullopt, true};

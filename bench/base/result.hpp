@@ -45,7 +45,7 @@ public:
     Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}
 
     bool has_value() const { return probably(held_.index() == 0); }
-    /// Not available if the value itself is a yes or no: `if (result)` would be ambiguous.
+    /// Not available if the value itself is a bool or an enum: it would be unclear what `if (result)` tests.
     explicit operator bool() const
         requires(!std::is_same_v<T, bool> && !std::is_enum_v<T>)
     {

@@ -16,7 +16,7 @@ Settings in_effect(std::span<const Setting> declared, const Settings& given) {
 Result<void> check_value(const Setting& setting, std::string_view value) {
     const std::string option = "--set " + std::string{setting.name} + "=" + std::string{value} + ": ";
     if (setting.check != nullptr) {
-        // The default may be a word such as "kernel" or "none", which the check would reject.
+        // The default is not checked: it may be a word such as "kernel" or "none", which the check would reject.
         if (value == setting.default_value) return {};
         const auto fine = setting.check(value);
         return fine ? Result<void>{} : Error{option + fine.error().text};

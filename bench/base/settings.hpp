@@ -23,8 +23,8 @@ struct Setting {
     std::string_view default_value;  ///< the value if the user gives none; the log has it too
     /// What the setting does, for --list-transports --verbose: one sentence without a full stop.
     std::string_view meaning;
-    /// Returns an error that explains what is wrong with the value, without repeating the value. If nullptr: `values`
-    /// lists all allowed values ("one|another"), or any text is allowed.
+    /// Returns an error that explains what is wrong with the value, but does not repeat the value. nullptr: either
+    /// `values` lists all allowed values ("one|another"), or any text is allowed.
     Result<void> (*check)(std::string_view value) = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// Stopping on request. SIGINT, SIGTERM, SIGHUP and SIGQUIT become readable on a descriptor. Every wait can therefore
-// watch for them, and the run ends cleanly, with an error line and an end line.
+// Stopping on request. A descriptor becomes readable when SIGINT, SIGTERM, SIGHUP or SIGQUIT arrives. Every wait can
+// therefore watch for these signals, and the run ends cleanly, with an error line and an end line.
 #pragma once
 
 #include <string>

@@ -31,14 +31,14 @@ enum class Yield { yes, no };
 
 class BusyPoll {
 public:
-    /// Longer than a peer with its own core takes to answer, and shorter than a time slice.
+    /// How long a side spins. A peer with its own core answers within this time. A time slice is longer.
     static constexpr Nanoseconds spin_ns = 50'000;
 
     explicit BusyPoll(Patience patience, Waiting waiting = Waiting::busy_poll, Yield yield = Yield::yes)
         : patience_(patience), spins_(waiting != Waiting::block), sleeps_(sleeps(waiting)), yield_(yield) {}
 
-    /// Waits one turn. Returns false if the patience is used up (at the first turn if it was 0), or if it is time to
-    /// sleep.
+    /// Waits one turn. Returns false if it is time to sleep, or if the patience is used up. A patience of 0 is used up
+    /// at the first turn.
     bool wait() {
         if (patience_.count() <= 0) return false;
         if (spins_) {
@@ -81,8 +81,8 @@ private:
     Nanoseconds deadline_ns_ = 0;
 };
 
-/// A sleeping thread wakes some microseconds late. If it polls afterwards, it is therefore woken this much before its
-/// time.
+/// A sleeping thread wakes some microseconds late. A side that polls after its sleep is therefore woken this much
+/// earlier.
 inline constexpr Nanoseconds polled_before_time_ns = 60'000;
 
 /// Waits until this point in time.

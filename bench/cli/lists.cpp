@@ -16,8 +16,8 @@ constexpr std::size_t largest_message = std::size_t{256} * 1024 * 1024;
 constexpr std::uint32_t longest_recovery_ms = 60'000;
 constexpr Nanoseconds nanoseconds_per_millisecond = 1'000'000;
 
-// A larger table is useless, because measuring each pair takes seconds. It would also be sent to the other side before
-// the run.
+// A run with a larger table would take too long, because measuring each pair takes seconds. The table is also sent to
+// the other side before the run.
 constexpr std::size_t most_pairs = 1000;
 
 template <typename Value>
@@ -143,7 +143,7 @@ Result<DemandTable> parse_demand_table(std::string_view text) {
 }
 
 Result<DemandTable> read_demand_table(const std::string& path) {
-    constexpr std::size_t most_bytes = 65536;  // the largest allowed table of demands is smaller than this
+    constexpr std::size_t most_bytes = 65536;  // more than the largest allowed table of demands has
     std::ifstream file{path};
     if (!file) return os_error("--demands-file " + path);
     std::string text(most_bytes + 1, '\0');

@@ -47,7 +47,7 @@ Result<void> check_pace(const Options& options, const Given& given) {
     return {};
 }
 
-/// Refuses a search that cannot begin, or whose trials are too short to decide whether they keep the goal.
+/// Refuses a search that cannot begin. Also refuses trials that are too short to show whether they keep the goal.
 Result<void> check_search(const Options& options, const Given& given) {
     if (options.test != Test::sustain) {
         for (const std::string option :

@@ -63,7 +63,7 @@ struct Options {
     int port = -1;              ///< -1: not given
     bool any_endpoint = false;  ///< whether the peer may name any address to send to, not only its own
     double timeout_s = 10;
-    /// How long to wait for an answer that may be lost; nothing: this depends on the size.
+    /// How long to wait for an answer that may be lost; nothing: the time depends on the payload size.
     std::optional<double> answer_limit_s;
     std::string output = "-";  ///< the file of the log; "-": standard output
     std::string command;       ///< the command line as given
@@ -82,7 +82,7 @@ inline bool has_round_trips(const Options& options) {
     return options.test == Test::sustain || (options.test == Test::latency && options.basis == Basis::round_trip);
 }
 
-/// Whether messages follow a schedule that continues whatever happens.
+/// Whether messages are sent on a fixed schedule, even if answers are late.
 inline bool is_open_loop(const Options& options) {
     return options.test == Test::sustain || options.rate_per_s.has_value();
 }

@@ -7,8 +7,8 @@
 
 namespace tacholog {
 
-/// The options that must be the same on both sides. Otherwise a log could state options that the other side did not
-/// have. Format: "--key=value --key=value ...", as it is sent in the hello frame.
+/// Returns the options that must be the same on both sides, in the form of the hello frame: "--key=value --key=value
+/// ...". If they differed, the log of one side would state options that the other side does not have.
 std::string agreement(const Options& options);
 
 }  // namespace tacholog

@@ -288,7 +288,8 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 
 namespace {
 
-/// The part of a long word from shortly before this offset, so that a reader sees where it differs from another word.
+/// Returns the part of a long word around this offset, where the word differs from another one. A short word is
+/// returned whole.
 std::string excerpt(const std::string& word, std::size_t at) {
     constexpr std::size_t longest = 160;
     constexpr std::size_t before = 60;

@@ -22,8 +22,8 @@ namespace tacholog {
 enum class FrameKind : std::uint16_t {
     hello,       ///< HelloFrame
     refused,     ///< text: the reason
-    affinity,    ///< from the subscriber; text: requested CPUs, a blank, its SideCpus. A PlacementFrame is the answer
-    run,         ///< the publisher sends a RunFrame
+    affinity,    ///< from the subscriber; text: the requested CPUs, a blank, its SideCpus; the answer: PlacementFrame
+    run,         ///< RunFrame, from the publisher
     facts,       ///< text: the facts that the subscriber's transport reports about itself, see facts.hpp
     open,        ///< OpenFrame
     ready,       ///< the sender is ready to measure this payload size
@@ -53,7 +53,7 @@ inline constexpr std::size_t most_numbers = 16;
 /// Large, because an agreement lists every size and demand.
 inline constexpr std::size_t longest_text = std::size_t{256} * 1024;
 
-/// How many frames are read at once before a side checks its time limit, the signals and the other peers.
+/// How many frames a side reads before it checks its time limit, the signals and the other peers.
 inline constexpr int frames_a_look = 64;
 
 /// Reads one frame from the front of `bytes` and removes it. Returns nothing if the frame is incomplete, an error if it
@@ -87,8 +87,8 @@ public:
     /// if this process is asked to stop.
     Result<std::optional<Frame>> poll();
 
-    /// The reason why the run ends, if the peer has sent one or a signal has arrived. Ask for it when the transport
-    /// fails, because that is often only a consequence.
+    /// Returns the reason why the run ends, if the peer has sent one or a signal has arrived. Call this when the
+    /// transport fails, because the failure is often only a consequence.
     std::optional<Error> reason(Patience limit);
 
     /// An error of this channel. `text` must name the peer.
@@ -111,7 +111,7 @@ public:
     /// The descriptors that become readable when poll() has something to return.
     std::array<int, 2> descriptors() const { return {socket_.get(), stop_->descriptor()}; }
 
-    /// This side's address at which the peer can reach it.
+    /// The address at which the peer can reach this side.
     std::string local_host() const;
 
 private:
@@ -129,7 +129,7 @@ private:
     Nanoseconds open_since_ns_;
     std::int64_t alive_frames_ = 0;  ///< the number of `alive` frames received
     std::optional<Nanoseconds> longest_work_ns_;
-    std::optional<Nanoseconds> at_work_since_ns_;  ///< when the first of the current sequence of `alive` frames arrived
+    std::optional<Nanoseconds> at_work_since_ns_;  ///< when the first `alive` frame since the last other frame arrived
 };
 
 /// The error for a frame that is not expected now.
@@ -162,8 +162,8 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 /// otherwise the first free one. 0 asks for any number.
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
                                      const std::vector<std::size_t>& free_numbers = {1});
-/// The publisher's handshake if the hello frame was already received. `secret` is known to the subscribers that this
-/// run has started; 0: any subscriber may join.
+/// The publisher's handshake, after it has received the hello frame. Only the subscribers that this run has started
+/// know `secret`; 0: any subscriber may join.
 Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
                                  const std::vector<std::size_t>& free_numbers, std::uint64_t secret = 0);
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit,

@@ -10,16 +10,17 @@ namespace {
 
 constexpr Patience last_words{200};
 
-/// Collects the reasons of several peers, before this side sends them anything.
+/// Collects the reasons that several peers have sent. This is done before this side sends them anything.
 class LastWords {
 public:
     explicit LastWords(std::span<Control> others) {
         for (Control& other : others) silent_.push_back(&other);
     }
 
-    /// Several peers may seem to fail at the same time. Only the control channel of a peer tells whether this peer has
-    /// died, and it closes a little before or after the transport. Peers that are alive then see that this side has
-    /// closed the transport, and give up too. They are reported as the cause only if no peer has died.
+    /// Finds out what has happened if several peers seem to fail at the same time. Only the control channel of a peer
+    /// shows whether the peer has died. The channel closes a little before or after the transport. The other peers then
+    /// see that this side has closed the transport, and give up too. They are reported as the cause only if no peer has
+    /// died.
     void listen() {
         const Deadline deadline{last_words};
         while (!death && !stopped_ && !silent_.empty()) {

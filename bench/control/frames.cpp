@@ -57,7 +57,7 @@ bool is_possible(const Frame& frame) {
     if (frame.numbers.size() > numbers_of(frame.kind)) return false;
     switch (frame.kind) {
         case FrameKind::open:
-            // Whether the sizes are possible is checked by the receiver, which knows them.
+            // The receiver checks whether the sizes are possible, because it knows them.
             return frame.number(1) <= UINT32_MAX && frame.number(2) <= most_counted;
         case FrameKind::phase_end:
         case FrameKind::interval:

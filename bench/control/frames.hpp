@@ -25,8 +25,8 @@ namespace tacholog {
 /// frame before it returns it.
 bool is_possible(const Frame& frame);
 
-/// More messages than a run can send, and more nanoseconds than it can last. Sums of some thousands of them fit into 64
-/// bits.
+/// A limit for counts, and for times in nanoseconds. No run can reach it. Sums of some thousands of such numbers fit
+/// into 64 bits.
 inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 
 /// Sent by the subscriber first.
@@ -75,7 +75,7 @@ struct OpenFrame {
     }
 };
 
-/// For each publisher, the number of the first message that does not belong to the phase.
+/// For each publisher: the number of the first message after the phase.
 struct PhaseEndFrame {
     static constexpr FrameKind kind = FrameKind::phase_end;
     std::vector<std::uint64_t> ends;

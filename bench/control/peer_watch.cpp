@@ -13,7 +13,7 @@ namespace tacholog {
 
 PeerWatch::PeerWatch(std::span<const Control> peers, std::function<void(const std::string& peer)> give_up)
     : peers_(peers), give_up_(std::move(give_up)), over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    // Without a descriptor the peers are not watched. The side may then hang if its library does.
+    // Without a descriptor, the peers are not watched. If a call of the library then hangs, this side hangs too.
     if (over_) thread_ = std::thread{[this] { work(); }};
 }
 

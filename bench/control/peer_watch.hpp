@@ -30,7 +30,7 @@ public:
 private:
     void work();
 
-    // In this header, because it is the only one of control/ that adapters include.
+    // This is defined here, because adapters include no other header of control/.
     static inline std::atomic<bool> hung_up_{false};
     std::span<const Control> peers_;
     std::function<void(const std::string& peer)> give_up_;

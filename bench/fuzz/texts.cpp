@@ -45,7 +45,7 @@ void read_endpoints(const std::string& text) {
 void read_options(const std::string& text) {
     std::vector<std::string> words{"perftest"};
     for (const auto word : split(text, ' ')) {
-        if (word.starts_with("--demands-")) return;  // this would read the named file
+        if (word.starts_with("--demands-")) return;  // this option would read a file
         words.emplace_back(word);
     }
     std::vector<char*> pointers;

@@ -1,5 +1,5 @@
 // Datagrams of best-effort UDP in any order, of any stream, and with any lengths. No received message may be longer
-// than agreed, and each of its fragments must be the one that was sent for it.
+// than agreed, and each of its fragments must be one that was sent for this message.
 #include "fuzz/input.hpp"
 #include "transports/udp_fragments.hpp"
 

@@ -29,7 +29,7 @@ std::string first_line(const std::string& path) {
     return trimmed(line);
 }
 
-/// The value after `separator`, from the first line of the file whose key is this one.
+/// Returns the value after `separator`, from the first line of the file that has this key.
 std::string value_of(const std::string& path, const std::string& key, char separator) {
     std::ifstream file{path};
     for (std::string line; std::getline(file, line);) {
@@ -72,7 +72,7 @@ std::optional<std::uint64_t> memory_bytes() {
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-/// The number in the line "key number" with the wanted key.
+/// Returns the number from the first line "key number" that has the wanted key.
 std::optional<std::uint64_t> number_in(const std::string& path, std::string_view wanted) {
     std::ifstream file{path};
     std::string key;
@@ -89,8 +89,9 @@ struct ControlGroup {
     std::string path;    ///< the path of the group within this hierarchy
 };
 
-/// The control group that limits the memory of this process. The file has lines of "number:controllers:path". If a
-/// version 1 hierarchy has the memory controller, version 2 does not have it.
+/// Returns the control group that limits the memory of this process. The file has lines of the form
+/// "number:controllers:path". Only one version can have the memory controller: if a hierarchy of version 1 has it,
+/// version 2 does not.
 ControlGroup group_of_memory(const std::string& file_name) {
     ControlGroup found{"/sys/fs/cgroup", ""};
     std::ifstream file{file_name};
@@ -186,7 +187,8 @@ std::optional<std::uint64_t> memory_left_in_group(const std::string& folder) {
     const auto most = number(is_second ? "/memory.max" : "/memory.limit_in_bytes");
     const auto used = number(is_second ? "/memory.current" : "/memory.usage_in_bytes");
     if (!most || !used) return std::nullopt;
-    // In version 1, the usage includes the groups below this one. Only entries that begin with "total_" do the same.
+    // In version 1, the usage includes the groups below this one. Of the entries in memory.stat, only those that begin
+    // with "total_" include them too.
     const std::string statistics = folder + "/memory.stat";
     const auto cache = [&](const std::string& name) {
         return number_in(statistics, (is_second ? "" : "total_") + name).value_or(0);

@@ -197,7 +197,7 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start_in(
     const Fd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
     if (!nothing) return os_error("open /dev/null");
     const auto words = pointers_to(order.words);
-    // First, because getenv returns the first entry with a name.
+    // The entries of `order` come first, because getenv returns the first entry with a name.
     std::vector<std::string> environment = order.environment;
     for (std::string& entry : own_environment()) environment.push_back(std::move(entry));
     const auto entries = pointers_to(environment);

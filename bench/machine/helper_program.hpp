@@ -38,7 +38,8 @@ private:
     std::string path_;
 };
 
-/// A file in memory only, for programs that this process starts. Its path is valid as long as this object exists.
+/// A file that exists only in memory, for programs that this process starts. Its path is valid as long as this object
+/// exists.
 class MemoryFile {
 public:
     static Result<MemoryFile> make(const std::string& text);
@@ -75,7 +76,7 @@ public:
         Patience patience{10'000};  ///< the time within which it must become ready
     };
 
-    /// Starts the program in this folder. Calls `is_ready` every few milliseconds, and returns when it returns true.
+    /// Starts the program in this folder. Then calls `is_ready` every few milliseconds, until it returns true.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order, const PrivateFolder& folder,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 

@@ -40,8 +40,8 @@ MeasuringCpus compare_cpus(int publisher, int subscriber, const std::string& roo
 /// trip within 10 ms. Nothing if no thread of this process gets that CPU within a second.
 std::optional<std::int64_t> measure_cache_line_ps(int cpu);
 
-/// Compares the CPUs of the publisher with those of all subscribers, and measures between those of the calling
-/// publisher and of the first subscriber if each has one CPU.
+/// Compares the CPUs of the publisher with the CPUs of all subscribers. Also measures how long a cache line takes from
+/// the publisher to the first subscriber, if each of the two has one CPU. The publisher must be the caller.
 MeasuringCpus find_measuring_cpus(const SideCpus& publisher, const std::vector<SideCpus>& subscribers);
 
 std::string_view to_text(CpuRelation relation);

@@ -24,7 +24,8 @@ void remove(Cpus& from, const Cpus& some) {
     for (const int cpu : some) from.erase(cpu);
 }
 
-/// Whether the measuring threads that may use only these CPUs are enough to keep all of them busy.
+/// Whether measuring keeps all of these CPUs busy: at least as many measuring threads as there are CPUs may use only
+/// these CPUs.
 bool is_full(const Cpus& cpus, const std::vector<SideCpus>& sides) {
     std::size_t threads = 0;
     for (const SideCpus& side : sides) {

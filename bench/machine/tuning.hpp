@@ -14,8 +14,8 @@ struct Tuning {
     bool lock_memory = false;
     std::optional<int> numa_node;
 
-    /// The text always has the same order and the same words, because logs of runs are compared by it. It is "none" if
-    /// nothing was requested.
+    /// A text for the log; "none" if nothing was requested. Its words and their order are always the same, because the
+    /// logs of runs are compared by this text.
     std::string text() const;
 };
 

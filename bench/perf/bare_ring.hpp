@@ -1,5 +1,5 @@
-// A hand-written ring of slots for one writer and one reader. A slot has a turn and the payload directly after it. The
-// payload is written in place, or written elsewhere and copied. The reader reads it in place.
+// A hand-written ring of slots for one writer and one reader. A slot holds the number of its turn, and directly after
+// it the payload. The payload is written in place, or written elsewhere and copied. The reader reads it in place.
 #pragma once
 
 #include <algorithm>

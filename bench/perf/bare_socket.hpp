@@ -102,7 +102,7 @@ private:
     std::vector<char> buffer_;
 };
 
-/// Datagrams that the kernel cuts from one send, and joins for one receive if possible.
+/// Two connected sockets. The kernel cuts one send into several datagrams, and joins them for one receive if possible.
 class SegmentedSockets {
 public:
     explicit SegmentedSockets(std::size_t bytes) : sockets_(connected_sockets(SOCK_DGRAM)), bytes_(bytes) {

@@ -34,7 +34,7 @@ namespace {
 using namespace tacholog;
 using namespace tacholog::perf;
 
-/// Figure L: one cache line in each direction; both sides spin.
+/// Measures figure L: each side sends one cache line to the other, and both sides spin.
 double cache_line_hand_over(double seconds, std::size_t) {
     const Shared shared{2 * cache_line};
     std::uint64_t turn = 0;
@@ -55,7 +55,7 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
     ::syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
 }
 
-/// Figure F: one futex wake-up in each direction.
+/// Measures figure F: each side wakes the other with one call of futex.
 double futex_wake(double seconds, std::size_t) {
     const Shared shared{2 * cache_line};
     std::uint32_t turn = 0;
@@ -97,7 +97,8 @@ double ring_latency(double seconds, std::size_t bytes, std::size_t slots, Writte
     return half_round_trip_ns(seconds, round_trip, share);
 }
 
-/// One buffer that both sides write to in turn. Two separate topics cannot work like this, but it moves the least data.
+/// One buffer that both sides write to in turn. Two separate topics cannot share a buffer like this, but it moves the
+/// least data.
 double one_buffer_latency(double seconds, std::size_t bytes) {
     const Shared shared{BareRing::memory_bytes(bytes, 1)};
     BareRing both{shared.at(0), bytes, 1};

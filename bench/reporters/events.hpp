@@ -58,7 +58,7 @@ struct CompanionFacts {
     Facts facts;
 };
 
-/// The network path that the data should take, and whether the kernel's counters agree.
+/// The network path that the data should take, and whether the counters of the kernel agree with this path.
 struct WayTaken {
     std::string expected;
     std::uint64_t carried_bytes = 0;  ///< payload bytes of the results in this log, each message counted once
@@ -121,8 +121,8 @@ struct Faults {
         {};  ///< lost messages that were dropped for a slow subscriber; nothing if the policy is not `drop`
 };
 
-/// The number of corrupted messages. If payloads were verified, it counts all of them; otherwise only those with a
-/// corrupted header, and nothing if there are none.
+/// Returns the number of corrupted messages. Without verified payloads, only corrupted headers are counted. A count of
+/// 0 then proves nothing, so nothing is returned.
 inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint64_t count) {
     return handling.verify || count > 0 ? std::optional{count} : std::nullopt;
 }
@@ -142,7 +142,7 @@ struct LatencyResult {
     std::optional<AnswerLimit> answer_limit = {};  ///< nothing: the transport is reliable and has no limit
 };
 
-/// How an open loop kept its schedule.
+/// How well an open loop kept its schedule.
 struct Sending {
     std::size_t payload_bytes = 0;
     std::uint64_t planned = 0;
@@ -195,7 +195,7 @@ struct Sustained {
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
     std::uint64_t trials = 0;           ///< the number of trials at all rates
     Tried at_rate;                      ///< the trials at the rate of the result
-    /// Number of rates well above the upper bound at which trials passed; a growing queue does not explain this.
+    /// Number of rates well above the upper bound at which trials passed. A growing queue cannot be the reason.
     std::uint64_t passed_above = 0;
 };
 
@@ -214,7 +214,8 @@ inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_t
     return static_cast<double>(messages - 1) * 1e9 / static_cast<double>(first_to_last_ns);
 }
 
-/// The rate in a period that begins at the last message before it. This message is not counted in `messages`.
+/// Returns the rate in a period. The period begins at the time of the message before it, and `messages` does not count
+/// this message.
 inline std::optional<double> rate_within(std::uint64_t messages, Nanoseconds duration_ns) {
     return messages > 0 ? rate_of(messages + 1, duration_ns) : std::nullopt;
 }

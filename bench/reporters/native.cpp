@@ -33,7 +33,7 @@ void add_batches(Line& line, const Batches& batches) {
     if (batches.messages > 0) line.add("batch_messages", batches.messages).add("batched_by", batches.by);
 }
 
-/// The kind of log line in which this fact of a transport is written.
+/// The kind of the log line to which this fact of a transport belongs.
 std::string_view kind_of(std::string_view key) {
     return is_of_socket(key) ? "socket" : is_of_memory(key) ? "memory" : "transport";
 }
@@ -321,7 +321,7 @@ void NativeLog::write(const Cost& cost) {
                     .add("test", test_)
                     .add("messages", cost.messages);
     if (cost.companion_ns) line.add("companion_ns", *cost.companion_ns);
-    // Every such line has this key, and it is the last one: a line without it was truncated.
+    // Every line of this kind ends with this key. A line without it was truncated.
     put(line.add("sides_ns", cost.sides_ns));
 }
 

@@ -182,7 +182,8 @@ Result<void> exchange_ready(const Side& side) {
     return ready ? Result<void>{} : ready.error();
 }
 
-/// Returns what the transport reports about this side, and what the kernel reports about its shared memory.
+/// Returns what the transport reports about this side, and what the kernel reports about the shared memory of this
+/// side.
 Facts facts_of(const Channels& channels, std::size_t payload_bytes) {
     Facts facts;
     if (channels.subscriber) add_missing(facts, channels.subscriber->facts());

@@ -75,7 +75,8 @@ inline IntervalPlan plan_intervals(Nanoseconds length_ns, Nanoseconds phase_ns, 
     if (live) return {length_ns, 3};
     const auto planned = static_cast<std::uint64_t>(std::max<Nanoseconds>(0, phase_ns - 1) / length_ns) + 1;
     const std::uint64_t times = (planned + most_kept - 1) / most_kept;
-    // Two more than planned: the end of the phase may cut off the last interval, and another one may follow it.
+    // There are two more records than planned intervals: the end of the phase may cut off the last interval, and one
+    // more interval may follow it.
     return {length_ns * static_cast<Nanoseconds>(times), static_cast<std::size_t>((planned + times - 1) / times) + 2};
 }
 

@@ -73,7 +73,7 @@ public:
     Check sequence;
     std::uint64_t first = 0;
     std::uint64_t next_first = 0;
-    /// The number after that of the last message of the phase; nothing until the publisher has sent it.
+    /// The number of the first message after the phase; nothing until the publisher has sent it.
     std::optional<std::uint64_t> end;
     std::uint64_t corrupted = 0;
     // When the first and the last message were taken. Duplicates and messages of the previous phase do not count here,

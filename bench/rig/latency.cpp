@@ -61,8 +61,8 @@ private:
             if (now < next_pulse_ns && now < end_ns) [[likely]]
                 continue;
 
-            // Late answers are counted only here, because a comparison in each round trip took 20 ns of 340 ns. A late
-            // answer is always seen here: the time until the next pulse is never longer than the limit.
+            // Late answers are counted only here: a comparison in each round trip took 20 ns of 340 ns. No late answer
+            // is missed, because the time until the next pulse is never longer than the limit.
             if (*answer == Outcome::came && round_trip_ns > late_from_ns_) ++late_;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
             if (now >= intervals_.start_ns() + interval_ns && now < end_ns) intervals_.hand_over(now);
@@ -102,7 +102,7 @@ private:
         return {};
     }
 
-    /// Runs one phase. Calls `found` with each interval; when it returns true, the intervals are enough.
+    /// Runs one phase. `found` is called with each interval, and returns whether the intervals are enough.
     template <typename Found>
     Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
         newest_.restart(numbers_.count());
@@ -276,7 +276,7 @@ private:
     bool lossy_;
     Patience answer_limit_;     ///< only for transports that may lose messages
     Nanoseconds late_from_ns_;  ///< a slower round trip counts as late; only for transports that may lose messages
-    bool has_short_limit_;      ///< whether the answer limit is shorter than one look at the transport
+    bool has_short_limit_;      ///< whether the answer limit is shorter than one wait at the transport
     LatencyIntervals intervals_;
     bool measured_ = false;  ///< whether the phase is a measurement; false during the warm-up
     InTurn numbers_;

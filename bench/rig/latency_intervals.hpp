@@ -38,8 +38,9 @@ public:
         start_ns_ = now;
     }
 
-    /// Runs one phase. `measure` does the measurement and leaves its last interval closed. `found` is called with each
-    /// interval; when it returns true, the intervals are enough. If `live`, intervals are reported during the phase.
+    /// Runs one phase. `measure` does the measurement, and closes its last interval. `found` is called with each
+    /// interval, and returns whether the intervals are enough. If `live` is true, intervals are reported during the
+    /// phase.
     template <typename Measure, typename Found>
     Result<Nanoseconds> phase(Monitor& monitor, bool live, Measure&& measure, Found&& found) {
         const auto collect = [this, &found]() -> Result<void> {

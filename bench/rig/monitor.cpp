@@ -77,7 +77,7 @@ void Monitor::end() {
     std::unique_lock lock{mutex_};
     if (state_ != State::watching) return;
     asked_to_end_ = true;
-    // If the write fails, the thread ends its phase when it looks next.
+    // If the write fails, the monitor's thread ends its phase only when it next checks for work.
     static_cast<void>(::eventfd_write(wake_.get(), 1));
     changed_.wait(lock, [this] { return state_ != State::watching; });
     duty_ = {};
@@ -94,9 +94,9 @@ void Monitor::work() {
     // measurement, but the run continues.
     static_cast<void>(pin("reporting", placement_.reporting).has_value());
     come_before_who_measures();
-    // While threads share their descriptors, the kernel counts the users of a file at every call, which took 2 % of a
-    // round trip over udp. So the threads stop sharing them. If unshare fails, the run continues with shared
-    // descriptors.
+    // The two threads stop sharing their table of descriptors. As long as they share it, the kernel counts the users of
+    // a file at every call, which took 2 % of a round trip over udp. If unshare fails, the run continues with the
+    // shared table.
     static_cast<void>(::unshare(CLONE_FILES));
     const Usage usage{UsageOf::thread};
     std::unique_lock lock{mutex_};

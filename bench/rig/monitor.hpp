@@ -49,8 +49,8 @@ public:
     /// The number of frames received. If it grows, the peer is working.
     std::uint64_t frames() const { return frames_.load(std::memory_order_relaxed); }
 
-    /// The reason why the run ends, if a peer has sent one during a phase. The channel no longer has this frame,
-    /// because the monitor has taken it.
+    /// Returns the reason that a peer has sent for the end of the run; `error` if no peer has sent one. The monitor has
+    /// taken this frame during a phase, so the channel no longer has it.
     Error explained(Error error) const;
 
     /// How often `alive` frames must be sent, so that the peer does not time out.

@@ -1,5 +1,5 @@
-// Reasons to refuse a command line although each of its options is valid: a transport or a dialect cannot do what they
-// ask for in combination.
+// Reasons to refuse a command line. Each of its options is valid, but a transport or a dialect cannot do what they
+// require together.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Sends the latencies of one-way messages over the control channel.
+// Sends the histograms of one-way latency over the control channel.
 #pragma once
 
 #include <string>

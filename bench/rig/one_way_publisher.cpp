@@ -13,8 +13,8 @@
 namespace tacholog {
 namespace {
 
-/// A longer wait for the counts: the subscriber knows that no more messages arrive only after nothing has arrived for
-/// some time.
+/// How much longer the publisher waits for the counts. The subscriber sends them only after it has received nothing for
+/// some time, because until then more messages may arrive.
 constexpr Patience drain_allowance{5000};
 
 class OneWaySender {

@@ -1,5 +1,5 @@
-// One-way latency at the subscriber: the time from the moment at which a message was due until it was taken and read,
-// on the clock that both sides share.
+// One-way latency at the subscriber: from the time at which a message was due to the time at which it was taken and
+// read, on the clock that both sides share.
 #include "rig/one_way.hpp"
 #include "rig/sink.hpp"
 

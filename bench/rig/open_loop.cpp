@@ -64,7 +64,7 @@ void tell_generator_limits(const Side& side, const Sending& sending, const Histo
     const auto late = sending.lateness->percentile_ns(990'000);
     const std::string size = std::to_string(sending.payload_bytes) + " bytes: ";
     const auto& offered = sending.offered_rate_per_s;
-    // The rate is computed up to the last message that was sent, so it does not show whether later messages were never
+    // Messages that were never sent are checked separately: the rate is computed only up to the last message that was
     // sent.
     const bool left_some_out = static_cast<double>(sending.sent) < 0.999 * static_cast<double>(sending.planned);
     if (left_some_out || (offered && *offered < 0.999 * sending.target_rate_per_s)) {

@@ -49,7 +49,7 @@ public:
     const Histogram& from_send() const { return from_send_; }  ///< latencies, measured from the actual send time
     /// The messages that the transport accepted only after a delay.
     std::uint64_t held_back() const { return held_back_; }
-    /// Whether the transport accepted every message at once, also the last one.
+    /// Whether the transport accepted every message at once, including the last one.
     bool took_all_at_once() const { return held_back_ == 0 && !refused_last_; }
     std::uint64_t instances_heard() const { return newest_.heard(); }
 
@@ -65,7 +65,7 @@ private:
     /// the last message.
     static constexpr Patience drain_silence{1000};
 
-    /// How often this checks, after the planned end, whether all answers have arrived.
+    /// How often the publisher checks, after the planned end, whether all answers have arrived.
     static constexpr Nanoseconds short_pulse_ns = 1'000'000;
 
     /// Sends messages for `longest_ns`, or until the intervals are enough. Then takes the outstanding answers. After
@@ -125,7 +125,8 @@ private:
     }
 
     /// Whether an answer is still missing. An answer with an unreadable number counts as one of the missing answers. If
-    /// the transport never duplicates, a duplicate is the answer to a message that is no longer remembered.
+    /// the transport never duplicates, a duplicate counts as one too: it is the answer to a message that is no longer
+    /// remembered.
     bool awaited() const {
         const std::uint64_t forgotten = lossy() ? 0 : faults_.duplicated;
         return answered_ + unreadable_ + forgotten < sent_;
@@ -273,7 +274,7 @@ private:
     std::uint64_t planned_ = 0;      ///< messages planned for this phase
     std::uint64_t sent_ = 0;         ///< messages sent in this phase
     std::uint64_t first_index_ = 0;  ///< the first message of this phase, by its index among all messages
-    std::uint64_t next_index_ = 0;   ///< the index of the message after the last sent one, which may be pending
+    std::uint64_t next_index_ = 0;   ///< the index of the next message, which may be pending
     Newest newest_;
     std::optional<Loan> pending_;  ///< a message that the transport has not accepted yet
     Nanoseconds pending_since_ns_ = 0;
@@ -289,7 +290,7 @@ private:
     std::uint64_t idle_turns_ = 0;
     Nanoseconds idle_since_ns_ = 0;   ///< approximate
     bool in_vain_ = false;            ///< whether polling has had no success for a long time
-    Silence silence_{drain_silence};  ///< used after the last message of a lossy transport
+    Silence silence_{drain_silence};  ///< used after the last message, if the transport is lossy
     std::uint64_t corrupted_ = 0;
     Faults faults_;
     LatencyIntervals intervals_;  ///< latencies, measured from the intended send time

@@ -22,8 +22,8 @@ public:
 
     bool includes(std::uint64_t index) const { return index % every_ == shift_at(index); }
 
-    /// The messages form groups of `every` messages, counted from 0. Returns the number of the group that contains this
-    /// index. Each group has one probe, so this is also the number of the probe.
+    /// Each `every` messages form a group. Returns the number of the group that contains this index, counted from 0.
+    /// Each group has one probe, so this is also the number of the probe.
     std::uint64_t probe_at(std::uint64_t index) const { return index / every_; }
 
     /// The first probe at this index or later.

@@ -61,7 +61,7 @@ std::uint64_t told_secret() {
     return value;
 }
 
-/// Writes the reason for the end of the run to the log, if a call of the library does not return.
+/// Writes to the log why the run ends. It is called if a call of the library does not return.
 using LastWords = std::function<void(const Error&)>;
 
 /// Makes sure that a side ends if one of `others` has died, even if the library then blocks. Returns nullptr if this
@@ -242,7 +242,8 @@ void write_path(const Run& run, const PathCounters& before) {
     const Path path = path_between(before, read_path_counters());
     if (!path.counters.empty()) run.log.write(path);
     if (!run.transport.way) return;
-    // Divided by the number of subscribers, because a message for several subscribers may have been sent only once.
+    // The bytes are divided by the number of subscribers, because a message to several subscribers may have been sent
+    // only once.
     const WayTaken way =
         way_taken(*run.transport.way, path, run.log.counts().carried_bytes / run.options.audience.subscribers);
     run.log.write(way);

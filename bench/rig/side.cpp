@@ -161,8 +161,8 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
     return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 
-/// Writes the total cost of one case. Not for several subscribers or publishers, or for batches, because no row of the
-/// results belongs to such a cost.
+/// Writes the total cost of one case. Writes nothing for several subscribers, several publishers or batches, because
+/// the results have no row for such a cost.
 void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vector<Frame>& theirs) {
     const bool is_plain = theirs.size() == 1 && side.options.publishers == 1 && !side.options.batch_bytes;
     const bool is_known = side.companion_pid <= 0 || cost.companion_ns;
@@ -177,7 +177,7 @@ void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vec
 
 Result<void> exchange_resources(const Side& side, const Cost& cost, const Resources& used) {
     const Case& measured = cost.measured;
-    // The resources of one thread would not be those of all publishers.
+    // Several publishers need several threads. The resources of one thread would not be those of all publishers.
     const bool several_threads = side.options.publishers > 1 && counted_for(side) == UsageOf::thread;
     if (!several_threads) tell_resources(side, "pub", "", measured, used);
     const auto theirs = side.expect_all(FrameKind::resources);
@@ -221,7 +221,8 @@ Result<void> hear_of_run(Side& side) {
     return {};
 }
 
-/// Whether both sides have agreed to measure this case. This is checked because memory of its size is allocated next.
+/// Whether both sides have agreed to measure this case. This must be known first, because the next step allocates
+/// memory for the size of the case.
 bool agreed(const Side& side, const Frame& open) {
     const auto known = cases(side.options);
     return std::find(known.begin(), known.end(), read_frame<OpenFrame>(open).measured) != known.end();

@@ -29,7 +29,7 @@ struct Side {
     Monitor* monitor = nullptr;    ///< the monitor, which uses the control channel and the log during a phase
     std::string companion = {};    ///< the address of the companion program of the run, if there is one
     pid_t companion_pid = 0;       ///< the process of the companion program, if the publisher's process has started it
-    std::uint64_t run_number = 0;  ///< the same number on all sides, and so is case_number; see Topic::channel
+    std::uint64_t run_number = 0;  ///< the same number on all sides, like case_number; see Topic::channel
     std::size_t case_number = 0;   ///< the number of cases opened so far, including the current one
 
     Patience limit() const { return limit_of(options); }
@@ -82,8 +82,8 @@ struct Side {
                drain_s;
     }
 
-    /// More intervals than a subscriber reports in one phase if it follows the protocol. Its intervals begin with the
-    /// first message, and end when the publisher has ended.
+    /// A limit for the intervals of one phase: a subscriber that follows the protocol reports fewer. Its intervals
+    /// begin with the first message, and end when the publisher has ended.
     std::uint64_t most_intervals() const {
         constexpr double shortest_s = 0.001;
         constexpr double reserve_s = 60;
@@ -112,7 +112,7 @@ inline constexpr Nanoseconds pulse_ns = 50'000'000;
 struct Channels {
     std::unique_ptr<Publisher> publisher;
     std::unique_ptr<Subscriber> subscriber;
-    /// for the second and further publishers, on each side; empty if there is only one publisher
+    /// the ends of the second and further publishers, on each side; empty if there is only one publisher
     std::vector<std::unique_ptr<Publisher>> more_publishers = {};
     std::vector<std::unique_ptr<Subscriber>> more_subscribers = {};
 };

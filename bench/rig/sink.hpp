@@ -21,7 +21,7 @@ namespace tacholog {
 inline constexpr Patience drain_silence{200};
 
 /// The same for transports that drop messages for slow subscribers. The time is longer, because such a transport first
-/// sends again what it still has.
+/// sends missing packets again, as long as it still has them.
 inline constexpr Patience repair_silence{1000};
 
 /// The counts of the messages from one publisher at the end of a phase.
@@ -91,7 +91,7 @@ private:
             if (!some.has_value()) return some.error();
             const bool taken = *some == Done::yes;
             const Nanoseconds now = now_ns();
-            // After the end, the time without messages is not part of an interval.
+            // After the end of the phase, time without messages does not belong to any interval.
             if (taken || !ended_) record_.pass(now, intakes_);
             if (taken && now < next_pulse) continue;
             next_pulse = now + pulse_ns;
@@ -162,8 +162,8 @@ private:
     const Side& side_;
     Record<Check> record_;
     std::vector<Intake<Check>> intakes_;  ///< one intake for each publisher
-    bool ended_ = false;  ///< whether the publisher has sent the end of the phase, as the measuring thread knows
-    std::atomic<bool> heard_end_{false};     ///< the same, as the monitor knows; set after heard_ends_
+    bool ended_ = false;                  ///< whether the measuring thread knows that the publisher has ended the phase
+    std::atomic<bool> heard_end_{false};  ///< whether the monitor knows it; set after heard_ends_
     std::vector<std::uint64_t> heard_ends_;  ///< for each publisher, the end of the phase that the monitor has received
     std::vector<PhaseDoneFrame> counts_;     ///< the counts of the last phase, until they are sent
     std::uint64_t frames_ = 0;               ///< the number of received frames when the monitor was last checked

@@ -23,8 +23,8 @@ public:
     /// The longest time that the warm-up can take.
     Nanoseconds longest_ns() const { return fixed_s_ ? to_nanoseconds(*fixed_s_) : give_up_s * nanoseconds_per_second; }
 
-    /// Call this after each second. `value` is its median round trip or its rate; the other values count from the
-    /// start. Returns true if the warm-up is over.
+    /// Call this after each second. `value` is the median round trip or the rate of this second. `messages` and
+    /// `elapsed_ns` count from the start of the warm-up. Returns true if the warm-up is over.
     bool second_passed(double value, std::uint64_t messages, Nanoseconds elapsed_ns) {
         if (fixed_s_) return false;
         values_.push_back(value);

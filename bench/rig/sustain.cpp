@@ -11,7 +11,7 @@ Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio) {
     const double missed_s = tried.full_missed_s + std::max(0.0, tried.short_missed_s - outweighed_s);
     const double whole_s = std::max(tried.full_passed_s + missed_s, duration_sum_s);
     const double may_miss_s = whole_s * exceed_ratio * (1 + 1e-9);  // sums of durations have rounding errors
-    // This holds even if all further trials miss the goal.
+    // The rate is then a lower bound, even if all further trials miss the goal.
     if (whole_s - tried.full_passed_s <= may_miss_s) return Bound::lower;
     return missed_s <= may_miss_s ? Bound::undecided : Bound::upper;
 }

@@ -55,8 +55,8 @@ Aggregate sum_of(const std::vector<Counted>& all) {
     return sum;
 }
 
-/// A longer wait for the counts: the subscribers know that no more messages arrive only after nothing has arrived for
-/// some time.
+/// How much longer the publisher waits for the counts. The subscribers send them only after they have received nothing
+/// for some time, because until then more messages may arrive.
 constexpr Patience drain_allowance{5000};
 
 class Streamer {
@@ -239,8 +239,8 @@ private:
         Nanoseconds next_alive_ns = now_ns() + side_.monitor->alive_every_ns();
         bool answers_come = true;
         while (true) {
-            // Reads from all subscribers that have not sent their counts. Another one may be waiting for a subscriber
-            // that dies now.
+            // Reads from all subscribers that have not sent their counts. If one of them dies now, this is noticed even
+            // if another one waits for it.
             std::optional<std::size_t> owing;
             for (std::size_t who = 0; who < counts.size(); ++who) {
                 // The counts come after the intervals that the subscriber has kept.
@@ -266,8 +266,8 @@ private:
     }
 
     /// A subscriber that has sent its counts waits for the next frame, but no longer than its time limit. Another
-    /// subscriber may take longer. So those that wait get `alive` frames. The slower one gets none: it would take them
-    /// as a sign that more messages are coming.
+    /// subscriber may need more time. Therefore the waiting subscribers get `alive` frames. The slower subscriber gets
+    /// none, because it would expect more messages after such a frame.
     Result<void> tell_who_is_done(const std::vector<std::vector<PhaseDoneFrame>>& counts, Nanoseconds& next_ns) {
         const Nanoseconds now = now_ns();
         if (now < next_ns) return {};

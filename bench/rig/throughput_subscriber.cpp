@@ -78,7 +78,7 @@ public:
     }
 
 private:
-    /// The publisher always goes on taking answers, so that there will be space for this one.
+    /// The publisher goes on taking answers all the time, so there will be space for this one.
     Result<void> answer_if_probe(std::uint64_t number) {
         if (side_.options.probe_every == 0 || !probes_.includes(index_of(number, instances_of(side_)))) return {};
         auto loan = answers_->loan(payload_bytes_);

@@ -10,8 +10,8 @@
 
 namespace tacholog {
 
-/// The messages whose answers the publisher no longer waits for. For the newest of them, it remembers the time of
-/// sending, because their answers may still arrive. The memory is limited, even if no answer arrives.
+/// The messages for whose answers the publisher no longer waits. It remembers when the newest of them were sent,
+/// because their answers may still arrive. The memory is limited, even if no answer arrives.
 class UnansweredMessages {
 public:
     UnansweredMessages() { sent_.reserve(first_room); }
@@ -57,7 +57,7 @@ private:
     static constexpr std::ptrdiff_t most = 65536;
 
     std::vector<Sent> sent_;        ///< in ascending order
-    std::uint64_t lost_ = 0;        ///< the messages in the list, and older ones that were removed from it
+    std::uint64_t lost_ = 0;        ///< the number of messages in the list, and of older ones that were removed from it
     std::uint64_t unreadable_ = 0;  ///< the number of answers with an unreadable number
 };
 

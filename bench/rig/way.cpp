@@ -35,7 +35,8 @@ WayTaken way_taken(Way expected, const Path& path, std::uint64_t carried_bytes) 
     };
     way.ip_bytes = more("ip_in_octets", "ip_out_octets") + more("ip6_in_octets", "ip6_out_octets");
     if (carried_bytes < least_to_tell) return way;
-    // Half of the payload is enough: a library may compress a little, and headers add more than compression saves.
+    // Half of the payload is enough. A library may compress a little, but headers add more bytes than compression
+    // saves.
     const bool by_ip = *way.ip_bytes >= carried_bytes / 2;
     const std::uint64_t datagrams =
         more("udp_in_datagrams", "udp_out_datagrams") + more("udp6_in_datagrams", "udp6_out_datagrams");

@@ -130,7 +130,7 @@ private:
         return count;
     }
 
-    /// `messages` must not exceed the number between two readings of the clock.
+    /// `messages` must not be larger than the number of messages between two readings of the clock.
     template <typename Watch>
     Result<void> send_some(std::size_t messages, Watch& watch) {
         for (std::size_t count = 0; count < messages; ++count) {

@@ -51,13 +51,13 @@ protected:
 /// Tests that do not depend on how a side waits.
 class EveryTransportOnce : public EveryTransport {};
 
-// The log states how far a transport reaches, and comparisons use it to decide on which facts of a machine a figure
-// depends.
+// The log states how far a transport reaches. Comparisons use this to decide which facts of a machine can change a
+// figure.
 TEST(Transports, DeclareAReachThatFitsTheDistanceOfTheirSides) {
     for (const Transport* transport : all_transports()) {
         EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
-        // Only this direction is checked: middleware may find its peers on other hosts by a name alone, without
-        // endpoint_at.
+        // The opposite is not checked: without endpoint_at, middleware may still find its peers on other hosts, by a
+        // name alone.
         if (transport->endpoint_at != nullptr) {
             EXPECT_EQ(transport->reach, Reach::network)
                 << transport->name << ": endpoints name hosts where there are several";

@@ -153,9 +153,9 @@ struct Begun : CountIntervals {
     }
 };
 
-// Regression: a message was missing at the edge of an interval and arrived a little later, but a later loss was then
-// counted as well. A stream that lost nothing, but was out of order at every edge, seemed to lose one message in every
-// second interval.
+// Regression: a message was missing at the end of an interval, and arrived a little later. Then one lost message too
+// many was counted: a stream that lost nothing, but was out of order at the end of every interval, seemed to lose one
+// message in every second interval.
 TEST(CountIntervals, ALateMessageIsNotCountedAsLostInTheNextInterval) {
     Begun intervals;
     intervals.hand_over(2 * second, {99, 1});

@@ -135,7 +135,7 @@ TEST(Histogram, ArrivesCompleteAfterSendingInFrames) {
     for (std::uint64_t value = 1; value < 3'000'000; value = value * 101 / 100 + 1) sent.record(value);
     sent.record(Histogram::top_ns + 1);
     HistogramReader reader;
-    reader.histogram.record(7);  // must not stay: it belongs to an earlier histogram
+    reader.histogram.record(7);  // must be removed, because it belongs to an earlier histogram
     const auto frames = frames_of(sent, 42);
     ASSERT_GT(frames.size(), 1U);
     for (std::size_t at = 0; at < frames.size(); ++at) {
@@ -258,8 +258,8 @@ TEST(Histogram, TheDeviationIsExactIfTheMeanIsNotAnInteger) {
     EXPECT_NEAR(histogram.std_ns(), 1.2472191, 1e-7);
 }
 
-// Regression: all values share one bin, which holds both p99.9 and the maximum. The whole bin counted as the tail, so
-// the tail seemed to take all of the time.
+// Regression: all values are in one bin, which holds both p99.9 and the maximum. The whole bin counted as the largest
+// thousandth, which then seemed to take all of the time.
 TEST(Histogram, TheLargestThousandthOfEqualValuesTakesAThousandthOfTheTime) {
     EXPECT_NEAR(many(250'000'000, 12).share_of_largest(), 0.001, 0.0001);
 }

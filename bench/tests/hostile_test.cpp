@@ -57,7 +57,7 @@ protected:
         return {.bytes = shape.bytes()};
     }
 
-    /// The subscriber's answer to shared memory of this many bytes, with these seals.
+    /// Offers shared memory of this many bytes, with these seals, to a subscriber. Returns the subscriber's answer.
     static std::string answer_to(off_t bytes, unsigned seals, const MemoryHead& head) {
         const Topic topic{"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"};
         auto subscriber = transport(GetParam()).subscribe(topic);

@@ -82,7 +82,7 @@ TEST(KeyedSequence, ADuplicateIsNotReceivedTwice) {
 }
 
 TEST(KeyedSequence, MessagesOfTheWarmUpAreStaleInEachInstance) {
-    // The messages 0 to 4 came before: two of the first, two of the second and one of the third instance.
+    // The messages 0 to 4 belong to the warm-up: two of the first instance, two of the second and one of the third.
     const auto sequence = those_at({3, 4, 5, 6, 7}, 5);
 
     EXPECT_EQ(sequence.received(), 3U);

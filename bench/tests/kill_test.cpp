@@ -182,7 +182,7 @@ TEST_P(AtAnyMoment, AKilledParentEndsAllItsChildren) {
         std::optional<Program> perftest;
         start(perftest, both);
         wait_a_moment();
-        // Empty, or the subscriber and the programs that the run needs, depending on the time.
+        // The subscriber, and the programs that the run needs; empty if they have not been started yet.
         const auto children = perftest->children();
         ::kill(perftest->pid(), SIGKILL);
         perftest->wait();

@@ -50,7 +50,8 @@ private:
         }
     }
 
-    // Invitations are passed without faults: a lost one would be sent again, and no other one can overtake it.
+    // Invitations are passed on without faults. A lost one would only be sent again, and there is no other one that
+    // could overtake it.
     void pass_invitations() {
         for (auto datagram = receive_datagram(front_, publisher_); !datagram.empty();
              datagram = receive_datagram(front_, publisher_)) {

@@ -11,8 +11,8 @@
 namespace tacholog {
 namespace {
 
-/// Gives each side a core of its own if there are two cores: if two sides spin on one core, the figures are its time
-/// slices.
+/// Gives each side a core of its own if there are two cores. If both sides spin on one core, the figures only show the
+/// time slices of this core.
 std::string pins() {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
@@ -102,7 +102,7 @@ TEST(MockCounts, EveryChangedMessageIsCounted) {
 TEST(MockCounts, EveryOvertakenMessageIsCounted) {
     const auto log = count_of(stream + std::string{"--set faults=reorder=5"});
 
-    // The last message that is held back may be lost: no message follows it, so that nothing overtakes it.
+    // The last message that is held back may be lost, because no later message overtakes it.
     const auto reordered = number(log, "throughput", "reordered");
     EXPECT_EQ(reordered + number(log, "throughput", "lost"), every(5, log)) << log;
     EXPECT_LE(number(log, "throughput", "lost"), 1U);
@@ -163,7 +163,7 @@ TEST(Mock, OneWayLatencyIsFromTheScheduleToTheSubscriber) {
     EXPECT_EQ(value(log, "interval", "basis"), "one-way");
     EXPECT_GE(number(log, "latency", "min_ns"), 5'000'000U) << log;
     if (number(log, "sending", "lateness_p50_ns") > 100'000) GTEST_SKIP() << "overloaded host";
-    EXPECT_LE(number(log, "latency", "min_ns"), 6'000'000U) << log;  // the host does not delay all of 500 round trips
+    EXPECT_LE(number(log, "latency", "min_ns"), 6'000'000U) << log;  // the host does not delay every message
 }
 
 /// The second copy of the very last message may arrive when the subscriber has stopped reading.

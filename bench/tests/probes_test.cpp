@@ -167,9 +167,9 @@ TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
     }
 }
 
-// The subscriber is stopped. It takes and answers the messages that it missed when the publisher has already sent
-// everything and has waited for half a second. Regression: these messages counted as lost, and the stall was in no
-// round trip.
+// The subscriber is stopped. When it continues, the publisher has already sent everything and has waited for half a
+// second. Only then does the subscriber take and answer the messages that it missed. Regression: these messages counted
+// as lost, and no round trip contained the stall.
 TEST(Probes, ToASubscriberThatWasStoppedAtTheEndAreLateAndNotLost) {
     Program both{
         "--test throughput --transport udp --sizes 64 --probe-every 1 --rate 50 --warmup 0 --duration 1 --wait block"};

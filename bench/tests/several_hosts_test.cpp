@@ -18,8 +18,8 @@ protected:
         if (!cable_.missing().empty()) LEAVE_OUT << "needs " << cable_.missing();
     }
 
-    /// Starts both sides. Before the subscriber, it runs `aside`, which makes the subscriber's host look like another
-    /// one.
+    /// Starts the publisher, calls `aside`, and starts the subscriber. `aside` makes the subscriber's host look like
+    /// another one.
     template <typename Aside>
     void start(const std::string& options, Aside&& aside) {
         cable_.within("pub", [&] { publisher_.emplace(options + to_publisher() + " --role pub"); });

@@ -1,5 +1,5 @@
-// Tests of one publisher with several subscribers. They state what every transport that reaches several subscribers
-// must do, and run over it.
+// Tests of one publisher with several subscribers. They run over every transport that reaches several subscribers, and
+// state what such a transport must do.
 #include <algorithm>
 #include <thread>
 
@@ -121,8 +121,8 @@ class DroppingForSlow : public ToSeveral {};
 
 TEST_P(DroppingForSlow, ThePublisherDoesNotWaitForASlowSubscriberAndItsDroppedMessagesAreCounted) {
     constexpr std::uint64_t most = 20'000;
-    // Fewer messages than the transport holds: a subscriber that takes them in time must miss none. Not fewer than
-    // this: the test would take seconds, and over a network the slow subscriber would then count as disconnected.
+    // The transport holds more messages than this, so a subscriber that takes them in time misses none. With a smaller
+    // number, the test would take seconds, and over a network the slow subscriber would then count as disconnected.
     const std::uint64_t at_once = GetParam()->reach == Reach::network ? 128 : 32;
     join(4096, SlowSubscriber::drop);
     std::atomic<std::uint64_t> sent = 0;

@@ -172,8 +172,8 @@ TEST(Sustain, ValidGoalsAndRangesAreReadAndOthersAreRefused) {
         EXPECT_FALSE(parse_rate_range(wrong)) << wrong;
 }
 
-/// Gives each side a core of its own if there are two cores: if two sides spin on one core, the figures are its time
-/// slices.
+/// Gives each side a core of its own if there are two cores. If both sides spin on one core, the figures only show the
+/// time slices of this core.
 std::string pins() {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);

@@ -34,8 +34,8 @@ Transports those_that(Predicate&& can, Transports of_all) {
     return of_all;
 }
 
-/// Transports whose two sides can run on one host. Left out are those that need an interface for each side, and the one
-/// that reaches nobody.
+/// Transports whose two sides can run on one host. Transports that need an interface for each side are left out, and so
+/// is the transport that never reaches a subscriber.
 inline Transports transports_of_one_host() {
     return those_that([](const Transport& one) { return one.parties != Parties::hosts && !one.reaches_nobody; },
                       {all_transports().begin(), all_transports().end()});
@@ -157,8 +157,8 @@ inline std::string transport_name(const testing::TestParamInfo<const Transport*>
 using Ways = std::vector<Waiting>;
 inline const Ways every_way{Waiting::busy_poll, Waiting::block, Waiting::spin_then_block};
 
-/// Combines our own transports with all of these ways of waiting. Transports of a middleware use only the first way,
-/// and the others at night.
+/// Combines each of our own transports with all of these ways of waiting. A transport of a middleware gets only the
+/// first way, but at night all of them.
 inline std::vector<std::tuple<const Transport*, Waiting>> in_ways(const Transports& all, const Ways& ways) {
     std::vector<std::tuple<const Transport*, Waiting>> found;
     for (const Transport* one : all) {

@@ -93,7 +93,7 @@ static_assert(SlotWord::is_always_lock_free);
 /// ring.
 enum class Written { in_place, elsewhere };
 
-/// Names the slot of one turn. It is used only if slots are not used in order; see Ring::indexed.
+/// Holds the slot of one turn. It is needed only if the ring does not use its slots in order; see Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };
@@ -107,7 +107,7 @@ struct RingShape {
     std::size_t readers = 1;
     /// Whether the slot that was released last is reused; otherwise all slots are used in order.
     bool reuses_last = false;
-    std::size_t lead = 0;  ///< bytes of a slot before its word
+    std::size_t lead = 0;  ///< the number of bytes before the word of a slot
 
     /// Small messages get many slots, so that no side has to wait for the other. Large messages get few slots, so that
     /// the next slot to be written is still in the cache.
@@ -201,8 +201,8 @@ public:
         return *std::launder(reinterpret_cast<ReaderProgress*>(progress_ + reader * sizeof(ReaderProgress)));
     }
 
-    /// Accepts any number, a turn or a slot number from the other side: the result is the remainder after division by
-    /// the number of slots.
+    /// `slot` may be any number, such as a turn or a slot number from the other side. Only the remainder after division
+    /// by the number of slots is used.
     SlotWord& word(std::uint64_t slot) const { return *std::launder(reinterpret_cast<SlotWord*>(start_of(slot))); }
     std::byte* payload(std::uint64_t slot) const { return start_of(slot) + sizeof(SlotWord); }
     IndexLine& index(std::uint64_t turn) const {
@@ -223,9 +223,9 @@ public:
     static constexpr std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
     static constexpr std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
 
-    /// The content of an index line: the whole turn, and the slot. A mark would not be enough. The word of a slot is
-    /// overwritten every few turns, but an index line stays unchanged as long as readers find their messages without
-    /// it. In this time, marks may repeat.
+    /// The content of an index line: the whole turn, and the slot. A mark is not enough in place of the turn. The word
+    /// of a slot is overwritten every few turns. But an index line stays unchanged as long as readers find their
+    /// messages without the index, and marks may repeat in this time.
     static constexpr std::uint64_t indexed(std::uint64_t turn, std::uint64_t slot) {
         return (turn + 1) << slot_bits | slot;
     }
@@ -315,8 +315,8 @@ private:
         if (sleeps(ring_.waiting())) ring_.header().reader.wake();
     }
 
-    // Reads the progress of the readers. It does so while a reader processes this message, so that no reader has to
-    // wait for it. The newest slot that can be released by now is that of the message before the previous one.
+    // Reads the progress of the readers. This happens while a reader processes this message, so no reader has to wait.
+    // The newest slot that can be released by now is that of the message before the previous one.
     [[gnu::noinline]] void index_and_choose(std::uint64_t published) {
         if (slot_ != likely_slot(published)) {
             ring_.index(published).word.store(Ring::indexed(published, slot_), std::memory_order_release);
@@ -364,7 +364,8 @@ private:
     Ring ring_;
     std::uint64_t turn_ = 0;
     std::uint64_t slot_ = 0;  // the slot of the next message
-    // The value read last; the cache lines of the readers are read only if the ring looks full.
+    // The number of messages that all readers had released when this was last read. The cache lines of the readers are
+    // read only if the ring looks full.
     std::uint64_t released_ = 0;
     std::vector<std::uint64_t> free_;
     std::vector<std::uint64_t> used_;  // the slot of each turn from released_ to turn_

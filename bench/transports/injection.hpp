@@ -26,7 +26,8 @@ struct Stall {
 /// Changes one byte of every n-th message, by XOR with the mask.
 struct Corruption {
     std::uint64_t every = 0;  ///< 0: no message
-    /// Index of the changed byte, from 0; the rig's header counts. Not set: the last byte.
+    /// Index of the changed byte, from 0, counted from the start of the rig's header. Not set: the last byte is
+    /// changed.
     std::optional<std::size_t> byte;
     bool each = false;  ///< changes byte 0 of the first corrupted message, byte 1 of the second one, and so on
     std::uint8_t mask = 0xFF;

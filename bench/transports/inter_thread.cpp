@@ -17,7 +17,8 @@ struct SharedRing {
     Ring ring;
 };
 
-/// Where a subscriber waits for its publisher to create the ring. The publisher creates one ring for all subscribers.
+/// A place where a subscriber waits until its publisher has created the ring. The publisher creates one ring for all
+/// subscribers.
 class Seat {
 public:
     void give(std::shared_ptr<SharedRing> ring, std::size_t reader_index) {

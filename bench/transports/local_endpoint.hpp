@@ -53,7 +53,7 @@ private:
     bool admit(Fd& connection);
 
     Fd listener_;
-    Fd closing_;  ///< readable from the moment at which the thread must stop accepting
+    Fd closing_;  ///< becomes readable when the thread must stop accepting
     LocalEndpoint endpoint_;
     std::mutex mutex_;
     std::condition_variable came_;

@@ -1,5 +1,5 @@
-// A place where two threads of one process find the object that they share. Otherwise they have only the program in
-// common.
+// A place where two threads of one process find the object that they share. Without it, the threads would know nothing
+// of each other.
 #pragma once
 
 #include <map>

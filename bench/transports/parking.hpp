@@ -35,9 +35,9 @@ public:
     }
 
     /// Wakes all threads that sleep here. Call it after writing the data that they wait for. A thread that goes to
-    /// sleep first sets its bit in the word, and then checks for the data. The thread that wakes it first writes the
-    /// data, and then checks the bit. Both change the same word, so at least one of them sees the change of the other,
-    /// and no wake-up is lost.
+    /// sleep first sets its bit in the word, and then checks for the data. A thread that wakes others does the
+    /// opposite: it first writes the data, and then checks the bit. Both change the same word, so at least one of them
+    /// sees the change of the other, and no wake-up is lost.
     void wake() {
         if ((state_.fetch_and(~somebody_sleeps, std::memory_order_acq_rel) & somebody_sleeps) != 0) [[unlikely]]
             wake_all();

@@ -113,8 +113,8 @@ void ReliablePublisher::queue() {
     ++message_;
 }
 
-/// If a subscriber delays a message for this long, the publisher does not wait for it again until the subscriber has
-/// caught up.
+/// Leaves a subscriber behind if it delays a message for longer than slow_after_ns. From then on, the publisher does
+/// not wait for this subscriber until the subscriber has caught up.
 void ReliablePublisher::leave_slow_behind() {
     if (!receivers_.leaves_behind() || !full()) return;
     const Nanoseconds now = now_ns();
@@ -297,8 +297,8 @@ void ReliablePublisher::learn(Receiver& from, const Answer& answer, Nanoseconds 
 // the socket buffer of the subscriber, its packets are not sent again as a burst.
 void ReliablePublisher::send_again(const Receiver& to, const Answer& answer, Nanoseconds now) {
     constexpr Nanoseconds shortest_wait_ns = 300'000;
-    // A subscriber that reads slowly seems to have a long round-trip time. A repair would wait for that time, so the
-    // wait is limited.
+    // A subscriber that reads slowly seems to have a long round-trip time. Missing packets are sent again only after
+    // this time, so it is limited here.
     const Nanoseconds wait = std::clamp(to.round_trip_ns, shortest_wait_ns, longest_patience_ns);
     const std::uint64_t lowest = std::max(to.acknowledged, first_packet(oldest_message()));
     std::uint64_t most = to.window / 4 + 1;
@@ -321,8 +321,8 @@ void ReliablePublisher::look_at_clock(Nanoseconds now) {
     for (Receiver& one : receivers_.all()) {
         if (!one.owes(sent_, message_) && one.heard) continue;
         heard_ns = std::min(heard_ns, one.last_heard_ns);
-        // A silent subscriber counts as gone only if we have asked it all the time: our own process may have been
-        // suspended.
+        // A silent subscriber counts as gone only if this side has kept asking it. Without this check, a pause of our
+        // own process would look like silence.
         const bool asked = last_asked_ns_ > one.last_heard_ns + longest_silence_ns / 2;
         const bool silent = asked && now - one.last_heard_ns > longest_silence_ns;
         if (silent && one.owes(sent_, message_)) one.gone = true;

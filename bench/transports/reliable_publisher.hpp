@@ -22,7 +22,7 @@ namespace tacholog::reliable {
 
 struct Link {
     Fd socket;              ///< a non-blocking socket; it is connected if the peer's address cannot change
-    bool connected = true;  ///< if false, each datagram is sent to `peer`, which becomes the source of each answer
+    bool connected = true;  ///< if false, each datagram is sent to `peer`; the source of an answer becomes `peer`
     Address peer;           ///< if not connected: the expected address, until the first answer arrives
     std::uint64_t stream = 0;
     std::string name;                   ///< the peer's name, for error messages
@@ -57,7 +57,7 @@ private:
     Packet& packet(std::uint64_t number) { return packets_[number % packets_.size()]; }
     bool full() const { return message_ - receivers_.released() >= under_way_; }
     bool window_open() const { return sent_ < queued_ && sent_ < receivers_.limit(); }
-    /// Older messages may have been overwritten.
+    /// The oldest message that is certainly still stored. Messages before it may have been overwritten.
     std::uint64_t oldest_message() const { return message_ - std::min<std::uint64_t>(message_, under_way_); }
     std::uint64_t first_packet(std::uint64_t message) const {
         return message == message_ ? queued_ : first_packets_[message % first_packets_.size()];
@@ -76,7 +76,7 @@ private:
     void welcome(const Receiver& guest);
     void send_skip(const Receiver& to);
 
-    /// Reads the answers that have arrived, and does what is due by the clock.
+    /// Reads the answers that have arrived, and does the work that is due at this time.
     void serve();
     void read_answers();
     void handle(Receiver& from, const Answer& answer, Nanoseconds now);

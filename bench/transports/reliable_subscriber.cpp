@@ -253,7 +253,7 @@ void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::by
     move_on(next_packet_);
 }
 
-// This uses the packets that have been received, not known_packets_. After a heartbeat, known_packets_ also counts
+// Uses the packets that have been received, and not known_packets_. After a heartbeat, known_packets_ also counts
 // packets that are still on their way and will arrive at the expected place.
 void ReliableSubscriber::expect_after(const PacketHeader& header) {
     if (header.packet < expected_packet_) return;

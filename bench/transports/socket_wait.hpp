@@ -33,8 +33,8 @@ public:
 
     SocketWait(Waiting waiting, For what) : waiting_(waiting), what_(what) {}
 
-    /// Starts to wait, for at most `patience`. Each sleep lasts at most `nap`, for callers that have other work to do
-    /// in between. The socket must be the same each time.
+    /// Starts to wait, for at most `patience`. Each sleep lasts at most `nap`, so that the caller can do other work in
+    /// between. The socket must be the same each time.
     void begin(int socket, Patience patience, Patience nap) {
         socket_ = socket;
         patience_ = patience;

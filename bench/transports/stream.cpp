@@ -13,12 +13,12 @@ namespace {
 // One receive can return many small messages. The block is small enough for a cache near the core.
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
 
-// For a larger message, the receive includes the byte that ends it. If that byte stayed in the socket, the kernel would
-// not tell the sender, which waits for buffer space, that space is free. At 1 MiB, this cost a third of the whole time.
-// At 64 KiB, the acknowledgements themselves cost as much (a virtual machine with 2 CPUs, 2026-11-22).
+// For a larger message, the receive also requests the byte that ends it. If this byte stayed in the socket, the kernel
+// would not tell the sender that there is space, although the sender waits for it. At 1 MiB, this cost a third of the
+// whole time. At 64 KiB, the acknowledgements themselves cost as much (a virtual machine with 2 CPUs, 2026-11-22).
 constexpr std::size_t largest_left = std::size_t{256} * 1024;
 
-// The offset of a message that is alone in the buffer. It aligns the payload after the header.
+// The offset of a message that is alone in the buffer. At this offset, the payload after the header is aligned.
 constexpr std::size_t front_at = 16 - header_bytes;
 
 bool would_block() {
@@ -229,17 +229,17 @@ Result<std::span<const std::byte>> StreamSubscriber::front() const {
     return std::span{buffer_}.subspan(begin_ + header_bytes, frame.bytes);
 }
 
-// Requests exactly one message. The byte that ends it then stays in the socket. The next message starts at the front of
-// the buffer, so it need not be moved and the cache is warm. More is requested in two cases.
+// Usually requests exactly one message, so that the byte that ends it stays in the socket. The next message starts at
+// the front of the buffer, so it need not be moved and the cache is warm. More is requested in two cases.
 //
 // The first case is a large message. The second case is that more data has arrived already: the sender then does not
 // wait for an answer, and one receive can return several small messages.
 //
 // The second case does not apply if the kernel of the sender joins messages while data is in flight (Nagle's
 // algorithm). A socket that is read empty sends an acknowledgement, and the sender then sends its next packet. A
-// receiver that reads everything at once therefore gets small packets. Each packet costs both sides more than fewer
-// receives save. If the receiver reads one message at a time, packets grow to 64 KiB, and twice as many messages of 64
-// bytes are transferred (a virtual machine with 2 CPUs, 2026-11-23).
+// receiver that reads everything at once therefore gets small packets. These packets cost both sides more than the
+// receiver saves by receiving less often. If the receiver reads one message at a time, packets grow to 64 KiB, and
+// twice as many messages of 64 bytes are transferred (a virtual machine with 2 CPUs, 2026-11-23).
 std::size_t StreamSubscriber::wanted() const {
     StreamFrame frame{0, static_cast<std::uint32_t>(max_bytes_)};
     const std::size_t there = end_ - begin_;

@@ -3,9 +3,9 @@
 // connect. It supports sockets, not pipes, because it uses flags that only sockets have (MSG_NOSIGNAL, MSG_DONTWAIT),
 // and reads the socket buffer sizes for the log.
 //
-// A message is sent as soon as it is published, because waiting for a second message to share its system call would
-// delay it. Batches are used only if requested: that many messages are collected in a buffer and sent with one call,
-// when the batch is full or flushed. Received data is read in blocks, so small messages share a receive.
+// A message is sent as soon as it is published, because it would be delayed if it waited for a second message to share
+// a system call. Batches are used only if requested: the messages of a batch are collected in a buffer, and sent with
+// one call when the batch is full or flushed. Received data is read in blocks, so small messages share a receive.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct StreamFrame {
 
 /// In the stream, each frame follows one byte that ends the previous message or the greeting. When the subscriber
 /// receives a message, it leaves this byte in the socket, because a TCP socket that is read empty sends an
-/// acknowledgement immediately. In a ping-pong with one connection per direction, no message could carry this
-/// acknowledgement. It cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read and
+/// acknowledgement immediately. In a ping-pong with one connection per direction, this acknowledgement needs a packet
+/// of its own. It cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read and
 /// acknowledged when the subscriber receives the next message.
 inline constexpr std::size_t frame_at = 1;
 inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
@@ -87,7 +87,7 @@ private:
     std::vector<std::byte> buffer_;  ///< for each message: its frame, its payload, and the byte that ends it
     std::size_t held_ = 0;           ///< the number of messages collected for the batch
     std::size_t held_bytes_ = 0;     ///< the size of these messages with their frames
-    std::size_t total_ = 0;          ///< held_bytes_, and also the loaned message with its frame
+    std::size_t total_ = 0;          ///< held_bytes_, plus the size of the loaned message with its frame
     bool cut_ = false;               ///< a message was sent only in part, so that nothing can follow it
 };
 
@@ -103,7 +103,7 @@ public:
     StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare,
                      SenderJoins joins = SenderJoins::no);
 
-    /// The same, but `acceptor` accepts connections, and only that of the true publisher.
+    /// The same, but `acceptor` accepts the connection. It accepts only the connection of the true publisher.
     StreamSubscriber(std::unique_ptr<LocalAcceptor> acceptor, std::uint64_t token, const Topic& topic);
 
     std::string endpoint() const override { return endpoint_; }

@@ -30,8 +30,8 @@ enum class Direction { messages, answers };
 
 /// One channel from a publisher to its subscribers, as seen by one side.
 struct Topic {
-    std::string name;  ///< names this side's end; unique on this host, so that no two ends of different topics connect
-    std::size_t max_bytes;                     ///< the size of the largest message
+    std::string name;       ///< this side's end; unique on this host, so that ends of different topics never connect
+    std::size_t max_bytes;  ///< the size of the largest message
     std::string local_address;                 ///< where the peer reaches this side, for transports with addresses
     std::string peer_address = local_address;  ///< where this side reaches the peer, if an address was given
     Direction direction = Direction::messages;
@@ -225,7 +225,7 @@ public:
         return std::optional<Sample>{std::in_place, *this, *bytes};
     }
 
-    /// Like Publisher::facts. If both sides have the same fact, the log has the subscriber's.
+    /// Like Publisher::facts. If both sides have the same fact, the log states the value from the subscriber.
     virtual Facts facts() const { return {}; }
 
 private:
@@ -278,7 +278,7 @@ struct Transport {
     /// The largest batch in bytes; 0: batches are not supported.
     std::size_t most_batch_bytes = 0;
     std::span<const Setting> settings = {};  ///< the transport's own settings, with their defaults
-    /// Changes the properties that depend on settings. At first, `promised` is a copy of this struct.
+    /// Changes the properties of `promised` that depend on settings. At first, `promised` is a copy of this struct.
     void (*adjust)(Transport& promised, const Settings& settings) = nullptr;
     /// The path that the data should take. The log states whether the counters of the kernel agree, because some
     /// libraries silently use another path. Empty: not checked.
@@ -298,9 +298,9 @@ struct Transport {
     /// shutdown of some libraries crashes in this case. Their endpoints can call `PeerWatch::somebody_has_hung_up`
     /// first. Not needed for transports with a new process for each size.
     bool may_wait_for_the_dead = false;
-    /// Checks an endpoint that the peer at this host has sent, and returns the endpoint to use. Returns an empty text
-    /// if the endpoint is on another host, because the peer must not make us send there. nullptr: endpoints contain no
-    /// host, because all are on this host.
+    /// Checks an endpoint that the peer at `host` has sent. Returns the endpoint to use. Returns an empty text if the
+    /// endpoint is on another host, because the peer must not make us send there. nullptr: endpoints contain no host,
+    /// because all are on this host.
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;
     /// The largest possible message in bytes; 0: no limit. A run with larger messages is rejected.
     std::size_t most_bytes = 0;
@@ -312,7 +312,7 @@ struct Transport {
     std::string_view remark = {};  ///< a note for the log about how the transport works, if figures depend on it
 };
 
-/// Returns the transport with the properties that it has with these settings.
+/// Returns a copy of the transport. It has the properties that depend on these settings.
 inline Transport adjusted(const Transport& transport, const Settings& settings) {
     Transport promised = transport;
     if (transport.adjust != nullptr) transport.adjust(promised, settings);

@@ -14,7 +14,8 @@ inline constexpr std::size_t max_datagram = 65507;
 
 /// The header of every datagram.
 struct FragmentHeader {
-    /// A random number that the subscriber has chosen; datagrams of other runs have others, and are rejected.
+    /// A random number that the subscriber has chosen. Datagrams of other runs have a different number, and are
+    /// rejected.
     std::uint64_t stream;
     std::uint64_t message;  ///< the sequence number of the message
     std::uint32_t fragment;

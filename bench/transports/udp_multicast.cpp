@@ -3,8 +3,8 @@
 // duplicated or reordered. A message that is larger than one datagram is cut into datagrams that fit the MTU of the
 // path. Each subscriber reports its missing packets, and the publisher sends them to the group again. If the last
 // packets are lost, the publisher finds this out by asking. If a subscriber is slow, the publisher waits. With
-// --slow-subscriber drop, it continues without the subscriber after ten milliseconds. The subscriber may then lack a
-// message when the memory of this message is reused; such messages are lost for this subscriber only, and counted.
+// --slow-subscriber drop, it continues without the subscriber after ten milliseconds. If the memory of a message is
+// then reused before this subscriber has received it, the message is lost for this subscriber only, and counted.
 //
 // The publisher chooses the group, port and stream at random, and invites each subscriber at the address from the
 // control channel. If one side leaves, it tells the other; if it dies, the other notices after five seconds of silence.
@@ -56,8 +56,8 @@ Result<Fd> hear(const Address& group, const Address& own) {
     const int yes = 1;
     const int no = 0;
     ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    // Bound to the address of the group: bound to any address, the socket would also receive unicast datagrams to the
-    // port.
+    // The socket is bound to the address of the group. If it were bound to any address, it would also receive unicast
+    // datagrams to this port.
     if (::bind(socket->get(), group.get(), group.length()) != 0) return os_error("bind UDP to group " + name);
     // For IPv6, the zone of the group already selects the interface.
     if (group.family() == AF_INET && !set_option(*socket, IPPROTO_IP, IP_MULTICAST_ALL, no))

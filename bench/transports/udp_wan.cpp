@@ -1,8 +1,8 @@
 // Reliable UDP for a subscriber behind a NAT, which nobody can reach before it has sent something. Only the address of
 // the publisher needs to be known. The subscriber proposes ports over the control channel, and the publisher opens one
-// of them. The subscriber sends to these ports, and the publisher answers to the source address that it sees. It uses
-// the new address if the NAT changes it. The subscriber sends something every second, so that the NAT keeps the
-// mapping.
+// of them. The subscriber sends to these ports, and the publisher answers to the source address that it sees. If the
+// NAT changes this address, the publisher uses the new one. The subscriber sends something every second, so that the
+// NAT keeps the mapping.
 //
 // For answers in the opposite direction, the publisher may be the side behind the NAT. Therefore it also sends first,
 // to the address from the subscriber's endpoint, and the first datagram that arrives on either side decides. In all

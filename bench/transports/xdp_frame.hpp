@@ -49,7 +49,7 @@ inline constexpr std::size_t frame_payload(int family) {
 
 inline constexpr std::size_t largest_frame = 1500 + sizeof(ether_header);
 
-/// The sum of these bytes as 16-bit words, as in the checksums of IP (RFC 1071), added to `sum`.
+/// Returns `sum` plus the sum of these bytes, taken as 16-bit words, as in the checksums of IP (RFC 1071).
 inline std::uint64_t sum_of_words(std::span<const std::byte> bytes, std::uint64_t sum = 0) {
     std::uint32_t word = 0;  // adds two words at a time, and the carries at the end
     std::size_t at = 0;

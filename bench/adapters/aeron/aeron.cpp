@@ -45,14 +45,15 @@ Facts library_facts() {
     return facts_of_library("Aeron", ::aeron_version_text());
 }
 
-/// The streams of one run must have different numbers. Other runs need not be considered, because each driver serves
-/// only one run.
+/// Returns the number of a topic's stream. Within one run, each stream needs a number of its own. Two runs may use the
+/// same number, because each run has a driver of its own.
 std::int32_t stream_of(const Topic& topic) {
     constexpr std::uint64_t positive = 0x7fffffff;
     return static_cast<std::int32_t>(name_hash(topic.channel) & positive);
 }
 
-/// Aeron's idle strategy for sides that may sleep: a few spins, a few yields, then naps that grow to 1 ms.
+/// Aeron's idle strategy for sides that may sleep. It first spins a few times, then yields the CPU a few times, and
+/// then sleeps. The sleeps become longer, up to 1 ms.
 class Backoff {
 public:
     Backoff() {
@@ -71,7 +72,7 @@ private:
     void* state_ = nullptr;
 };
 
-/// Repeats the attempt until it succeeds or fails, or until the patience is over.
+/// Repeats the attempt until it succeeds or fails, for at most `patience`.
 template <class Attempt>
 auto attempt_until(Patience patience, Waiting waiting, Backoff& backoff, Attempt&& attempt) -> decltype(attempt()) {
     auto made = attempt();
@@ -149,7 +150,7 @@ private:
         const std::int64_t position = ::aeron_exclusive_publication_offer(
             publication_, reinterpret_cast<const std::uint8_t*>(message_.data()), message_.size(), nullptr, nullptr);
         if (position >= 0) return Done::yes;
-        // The driver is preparing the next third of the ring. The next attempt can succeed.
+        // The ring is full, or the driver is preparing the next third of the ring. The next attempt can succeed.
         if (position == AERON_PUBLICATION_BACK_PRESSURED || position == AERON_PUBLICATION_ADMIN_ACTION)
             return Done::not_yet;
         if (position == AERON_PUBLICATION_NOT_CONNECTED || position == AERON_PUBLICATION_CLOSED)
@@ -195,7 +196,7 @@ public:
                           [&] { return ::aeron_async_add_subscription_poll(&subscription_, adding); });
     }
 
-    /// Stores the address of the socket. The kernel has chosen its port.
+    /// Stores the address of the subscriber's socket, with the port that the kernel has chosen.
     Result<void> learn_endpoint() {
         std::array<char, 128> text{};
         const auto done = until_done("learn the port of " + channel_, [&] {

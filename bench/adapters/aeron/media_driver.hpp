@@ -24,8 +24,9 @@ extern "C" {
 
 namespace tacholog::aeron {
 
-/// A folder in shared memory for the files of the driver, which take some hundred megabytes. It is locked while a
-/// process of the run exists. If all of them are killed, the next run finds the folder unlocked, and removes it.
+/// A folder in shared memory for the files of the driver, which take some hundred megabytes. It is locked as long as a
+/// process of the run exists. If all processes of the run are killed, the next run finds the folder unlocked, and
+/// removes it.
 class DriverFolder {
 public:
     static Result<DriverFolder> make() {
@@ -83,7 +84,7 @@ private:
 
 class MediaDriver final : public Companion {
 public:
-    /// `options` are properties of the driver: "aeron.threading.mode=SHARED".
+    /// `options` are properties of the driver, for example "aeron.threading.mode=SHARED".
     static Result<std::unique_ptr<Companion>> start(const std::string& path, const std::vector<std::string>& options) {
         if (::access(path.c_str(), X_OK) != 0) return os_error("start Aeron's media driver " + path);
         auto folder = DriverFolder::make();
@@ -96,7 +97,8 @@ public:
             return std::filesystem::exists(inner + "/cnc.dat", ignored);
         });
         if (!program) return program.error();
-        // This is the version of the client library, which is built from the same source as the driver.
+        // The version of the client library is also the version of the driver, because both are built from the same
+        // source.
         const Facts facts{{"name", "aeronmd"},
                           {"version", ::aeron_version_text()},
                           {"pid", std::to_string((*program)->pid())},

@@ -16,8 +16,8 @@ inline bool is_one_of(std::string_view value, std::initializer_list<std::string_
     return std::ranges::find(words, value) != words.end();
 }
 
-// The allowed words are checked by functions, not declared as a list of values: the tests over all transports would run
-// once for each listed word.
+// These functions check the allowed words. If the words were declared as a list of values, the tests over all
+// transports would run once for each word.
 inline Result<void> threading_word(std::string_view value) {
     if (is_one_of(value, {"library", "dedicated", "shared-network", "shared"})) return {};
     return Error{"not one of library, dedicated, shared-network, shared"};
@@ -147,7 +147,7 @@ inline std::vector<std::string> driver_options(const Settings& given) {
     return options;
 }
 
-/// The settings that are channel parameters of the publisher.
+/// Returns the settings of the publisher's channel, as parameters for the address of the channel.
 inline std::string publisher_parameters(const Settings& given) {
     std::string text;
     if (value_of(given, "term-length") != "library") text += "|term-length=" + value_of(given, "term-length");

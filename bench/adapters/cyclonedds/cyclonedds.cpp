@@ -1,6 +1,6 @@
 // Cyclone DDS over UDP (IPv4), with a topic of octets. The publisher's thread serialises and sends messages. On the
-// subscriber's side, a thread of the library receives them. In its own process, each end has a domain of its own; on
-// the network, all ends are in the same domain.
+// subscriber's side, a thread of the library receives them. Within a process, the number of a domain is local, and each
+// end uses a different one. On the network, all ends of a channel are in the same domain.
 //
 // The setting `reliability` decides what is guaranteed. Messages that arrive are always complete and in order.
 // - `reliable`: RELIABLE and KEEP_ALL. The reader keeps up to `max-samples` messages that were not taken, and the
@@ -24,8 +24,8 @@ namespace {
 
 using namespace cyclonedds;
 
-/// The two values are checked here, not declared as a list: the tests over all transports would use each listed value,
-/// and would send more at once than best effort can deliver.
+/// This function checks the two values. If they were declared as a list, the tests over all transports would use both,
+/// and would send more messages at once than best effort can deliver.
 Result<void> reliability_word(std::string_view value) {
     if (value == "reliable" || value == "best-effort") return {};
     return Error{"neither reliable nor best-effort"};
@@ -112,7 +112,7 @@ constexpr dds_topic_descriptor_t keyed_type{.m_size = sizeof(Octets),
 Qos qos_of(const Topic& topic, bool writes) {
     constexpr std::size_t most_bytes = std::size_t{32} * 1024 * 1024;
     constexpr std::size_t least = 4;
-    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // to wait longer, the publisher repeats this wait
+    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // the publisher repeats this wait if it must wait longer
     Qos qos{::dds_create_qos(), &::dds_delete_qos};
     if (!is_reliable(topic.settings)) {
         ::dds_qset_reliability(qos.get(), DDS_RELIABILITY_BEST_EFFORT, 0);

@@ -17,8 +17,8 @@
 
 namespace tacholog::cyclonedds {
 
-/// One word of a type description. The adapter describes its types itself, because idlc, the generator of the library,
-/// needs a C compiler, and these types are small.
+/// Returns one word of a type description, put together from its parts. The adapter describes its types itself: they
+/// are small, and the generator of the library (idlc) needs a C compiler.
 constexpr std::uint32_t operation(auto... parts) {
     return (static_cast<std::uint32_t>(parts) | ...);
 }
@@ -57,7 +57,7 @@ public:
         if (domain_ > 0) ::dds_delete(domain_);
     }
 
-    /// `more` is added to the configuration of the domain.
+    /// `more` is text that is added to the configuration of the domain.
     Result<void> open(const Topic& topic, const dds_topic_descriptor_t& type, const std::string& more) {
         static std::atomic<dds_domainid_t> opened{0};
         constexpr dds_domainid_t domains = 230;
@@ -135,7 +135,7 @@ private:
 /// The subscriber's end. Derived classes define the format of a sample.
 class Reader : public Subscriber {
 public:
-    /// `notices`: whether waiting for a message fails with an error after the publisher has left.
+    /// `notices`: whether a wait for a message ends with an error if the publisher has left.
     Reader(const Topic& topic, bool notices) : channel_(topic.channel), waiting_(topic.waiting), notices_(notices) {}
 
     Result<void> open(const Topic& topic, const dds_topic_descriptor_t& type, const std::string& more, const Qos& qos) {
@@ -165,7 +165,8 @@ protected:
     dds_entity_t reader() const { return reader_; }
 
 private:
-    /// The memory for the next message, and the bytes of the message after it was received.
+    /// `sample_memory` returns the memory for the next message. `bytes` returns the bytes of the message that was
+    /// received there.
     virtual void* sample_memory() = 0;
     virtual std::span<const std::byte> bytes() const = 0;
 

@@ -104,9 +104,9 @@ public:
           is_keyed_(topic.instances.has_value()),
           writer_(subscribers) {}
     ~LoaningPublisher() override {
-        // The writer must not leave before the reader's side has fetched the last samples: it discards samples of a
-        // writer that it no longer knows. There is no acknowledgement, so the writer waits long enough for a thread of
-        // the reader's side.
+        // The writer must not leave before the reader's side has fetched the last samples. That side would no longer
+        // know the writer, and would discard its samples. Nothing acknowledges the samples, so the writer waits for a
+        // fixed time, which is long enough for a thread of the reader's side.
         constexpr Nanoseconds enough_ns = 200'000'000;
         if (published_ && !writer_.left()) sleep_until(now_ns() + enough_ns);
     }
@@ -162,7 +162,7 @@ private:
         return std::as_bytes(std::span{block_}).subspan(sizeof(Head), block_.front().length);
     }
 
-    std::vector<Head> block_;  ///< the buffer for one sample; its elements are heads, so that it is aligned like a head
+    std::vector<Head> block_;  ///< the buffer for one sample; it consists of heads, because it needs their alignment
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {

@@ -91,7 +91,7 @@ private:
         while (true) {
             const auto code = writer_->write(loans_ ? loaned_ : &copied_, rtps::c_InstanceHandle_Unknown);
             if (code == ReturnCode_t::RETCODE_OK) return Done::yes;
-            // Here the library waits, for at most max_blocking_time (0.1 s).
+            // The call above has waited for room, for at most max_blocking_time (0.1 s).
             if (code != ReturnCode_t::RETCODE_TIMEOUT && code != ReturnCode_t::RETCODE_OUT_OF_RESOURCES)
                 return failed("publish on " + channel_, code);
             if (left()) return gone();

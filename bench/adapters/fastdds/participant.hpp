@@ -43,8 +43,8 @@ using eprosima::fastrtps::types::ReturnCode_t;
 
 enum class Over { shm, udp };
 
-/// Checks a setting that allows two words. They are not declared as a list of values: the tests over all transports
-/// would use both, and these tests need more than the second word guarantees.
+/// Checks a setting that allows two words. If the words were declared as a list of values, the tests over all
+/// transports would use both. But with the second word, the transport guarantees less than these tests need.
 template <const char* first, const char* second>
 Result<void> one_of_two(std::string_view value) {
     if (value == first || value == second) return {};
@@ -243,7 +243,8 @@ inline dds::DomainParticipantQos participant_qos(const Topic& topic, const Meeti
     return qos;
 }
 
-/// The domain of a channel: the same on both sides, and rarely used by another run. This keeps discovery short.
+/// Returns the domain of a channel. It is the same on both sides. Other runs rarely use it, so discovery takes little
+/// time.
 inline std::uint32_t domain_of(const Topic& topic) {
     constexpr std::uint32_t domains = 200;  // with more domains, discovery would need ports above 65535
     std::uint32_t sum = 2166136261U;
@@ -271,7 +272,7 @@ void set_history(Qos& qos, const Topic& topic) {
     qos.resource_limits().max_samples = whole(each * instances);
     qos.resource_limits().allocated_samples = whole(each * instances);
     if (shares_data(topic.settings)) {
-        qos.data_sharing().on("");  // fails without data sharing; auto mode would silently use the transport instead
+        qos.data_sharing().on("");  // this fails if data sharing is impossible; auto mode would silently not use it
     } else {
         qos.data_sharing().off();
     }
@@ -301,10 +302,10 @@ public:
         dds::DomainParticipantFactory::get_instance()->delete_participant(participant_);
     }
 
-    /// Must be called before destruction. `is_matched` returns whether a peer is still connected. If the process of
-    /// such a peer has ended, the peer was killed. In this case, version 2.9 sometimes crashes over shared memory: it
-    /// closes a port while its own thread reopens the port. To avoid this, the participant is not destroyed, and the
-    /// process exits without destroying it.
+    /// Must be called before destruction. If a peer was killed, version 2.9 sometimes crashes over shared memory: it
+    /// closes a port while its own thread reopens this port. To avoid the crash, the participant is not destroyed, and
+    /// the process exits without destroying it. A peer was killed if its process has ended although it still seems to
+    /// be connected (`is_matched`).
     void stay_if_a_peer_was_killed(bool is_matched) {
         if (!is_matched || over_ != Over::shm || !PeerWatch::somebody_has_hung_up()) return;
         participant_ = nullptr;
@@ -335,7 +336,7 @@ private:
     dds::Topic* topic_ = nullptr;
 };
 
-/// Whether this process has mapped a segment of data sharing. This is a second check besides the counters of the
+/// Whether this process has mapped a segment of data sharing. This is checked in addition to the counters of the
 /// kernel.
 inline bool maps_histories() {
     std::ifstream maps{"/proc/self/maps"};

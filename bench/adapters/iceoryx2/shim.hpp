@@ -1,5 +1,5 @@
-// The functions of iceoryx2 that shim.rs exports, because iceoryx2 is written in Rust. A null pointer or -1 means
-// failure; the text is then in `error`.
+// The functions of iceoryx2, which is written in Rust. shim.rs exports them. A null pointer or -1 means failure; the
+// text is then in `error`.
 #pragma once
 
 #include <cstddef>

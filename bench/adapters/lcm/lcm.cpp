@@ -190,7 +190,7 @@ public:
     /// Both sides compute the group from the name of the channel.
     std::string endpoint() const override { return channel_; }
 
-    /// The subscriber is already in the group, and a publisher does not announce itself.
+    /// There is nothing to wait for: the subscriber is already in the group, and a publisher does not announce itself.
     Result<Done> match(Patience) override { return Done::yes; }
 
     Facts facts() const override { return library_facts(); }
@@ -249,7 +249,7 @@ void adjust(Transport& promised, const Settings& given) {
     promised.endpoint_at = ip_endpoint_at;
 }
 
-/// Asks only the kernel, because a call of the library would start threads.
+/// Checks the machine with system calls only, because a call of the library would start threads.
 Result<void> ready(const RunPlan& plan) {
     const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     const auto group = parse_address("239.255.0.1", 7667);

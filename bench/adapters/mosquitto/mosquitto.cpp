@@ -107,7 +107,8 @@ public:
         return finish("subscribe to " + name, subscribed_);
     }
 
-    /// Requests a subscription. The broker confirms it after everything that this side sent before.
+    /// Requests a subscription. Before the broker confirms it, the broker handles everything that this side sent
+    /// earlier.
     Result<void> ask_for(const std::string& name) {
         subscribed_ = false;
         if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
@@ -122,7 +123,7 @@ public:
         if (const int code = ::mosquitto_publish(client_, nullptr, name.c_str(), bytes, message.data(), qos_, false);
             code != 0)
             return mqtt_error("publish on " + name, code);
-        ++unanswered_;  // with qos 0, the library reports a message as answered when it has been written
+        ++unanswered_;  // with qos 0, the library counts a message as answered once it is written
         return {};
     }
 
@@ -138,7 +139,7 @@ public:
         return code == 0 ? Result<void>{} : mqtt_error(operation, code);
     }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if it did not succeed within `patience`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
     template <typename Attempt>
     Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
@@ -211,8 +212,8 @@ public:
         return {};
     }
 
-    /// MQTT has no request that tells whether all messages have arrived. The broker answers in order, so another
-    /// subscription is requested, and its answer comes last.
+    /// Waits until all messages have arrived at the broker. MQTT has no request for this, but the broker answers in
+    /// order. Therefore this side requests another subscription, whose answer comes last.
     Result<Done> settle(Patience patience) override {
         if (!settling_) {
             if (auto asked = client_.ask_for(names_.left); !asked) return asked.error();
@@ -229,7 +230,7 @@ public:
 
 private:
     static constexpr int sends_a_look = 64;
-    static constexpr int most_unanswered = 20;  // as many as the library sends before it waits for answers
+    static constexpr int most_unanswered = 20;  // more messages than this must wait for answers, as in the library
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
         message_.resize(bytes);
@@ -237,7 +238,7 @@ private:
         return std::span{message_};
     }
 
-    /// Done only when the kernel has the whole message, because nobody would write the remaining bytes while this side
+    /// Returns done only when the kernel has the whole message. Nobody would write the remaining bytes while this side
     /// waits for an answer.
     Result<Done> commit(Patience patience) override {
         if (++sends_ % sends_a_look == 0) {

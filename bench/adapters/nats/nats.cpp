@@ -233,7 +233,8 @@ private:
         return std::span{reinterpret_cast<const std::byte*>(::natsMsg_GetData(message_)), bytes};
     }
 
-    /// The library counts in whole milliseconds. A shorter time is divided here into short naps.
+    /// The library counts in whole milliseconds. If less than a millisecond is left, this function waits in short naps
+    /// itself.
     Result<natsMsg*> sleep(Patience patience) const {
         constexpr Nanoseconds nap_ns = 50'000;
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);

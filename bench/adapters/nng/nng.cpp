@@ -69,7 +69,7 @@ public:
     ~NngPublisher() override {
         abandon();
         if (socket_->peers() == 0) return;
-        // A limit, because a subscriber that reads nothing has no room for this message.
+        // This message has a time limit, because a subscriber that reads nothing has no room for it.
         constexpr Patience longest_farewell{200};
         if (::nng_msg_alloc(&message_, farewell_bytes) == 0) static_cast<void>(commit(longest_farewell));
         abandon();
@@ -226,8 +226,8 @@ Result<std::unique_ptr<Publisher>> dialled(const Topic& topic, const Endpoints& 
 
 constexpr std::string_view ipc = "abstract://";  // an abstract Unix socket, which leaves no file behind
 
-/// An endpoint on this host is the name of a subscriber's end, as perftest creates it. If nobody listens there,
-/// dialling fails immediately, because connecting on one host takes no time.
+/// Checks an endpoint on this host: it must be the name that perftest has given to a subscriber's end. If nobody
+/// listens there, dialling fails immediately, because connecting on one host takes no time.
 Result<Called> called_by_name(std::string_view endpoint, const Topic&) {
     const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
         return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');

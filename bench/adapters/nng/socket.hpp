@@ -1,5 +1,5 @@
-// The library's sockets: how a side waits for a socket, and how it is closed without losing messages that are on their
-// way.
+// The library's sockets: how a side waits for a socket, and how a socket is closed without losing messages that are on
+// their way.
 #pragma once
 
 #include <nng/nng.h>
@@ -45,7 +45,7 @@ inline int send_message(nng_socket socket, nng_msg* message, int flags) {
     return ::nng_sendmsg(socket, message, flags);
 }
 
-/// An open socket, its connected peers, and how a side waits for it.
+/// An open socket and its connected peers, and how a side waits for the socket.
 class Socket {
 public:
     Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
@@ -64,9 +64,9 @@ public:
     /// The number of peers that are connected now.
     int peers() const { return peer_count_; }
 
-    /// Repeats the attempt until it succeeds or fails, or until `enough` says that trying is useless. Returns not_yet
-    /// if it did not succeed within `patience`. An attempt with the flag 0 may block until the timeout that was set
-    /// with `timeout_option`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`, or if
+    /// `enough` returns true because more attempts are useless. An attempt with the flag 0 may block until the timeout
+    /// that was set with `timeout_option`.
     template <typename Attempt, typename Enough>
     Result<Done> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
         auto done = attempt(NNG_FLAG_NONBLOCK);

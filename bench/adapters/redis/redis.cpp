@@ -63,7 +63,7 @@ public:
         operation_ = "connect to the broker at " + topic.companion;
         context_.reset(::redisConnect(broker->host.c_str(), broker->port));
         if (context_ == nullptr || context_->err != 0) return trouble();
-        const int yes = 1;  // the library sets it too when it connects without blocking
+        const int yes = 1;  // the library also sets this option for non-blocking connections
         ::setsockopt(context_->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
         context_->flags &= ~REDIS_BLOCK;
         ::fcntl(context_->fd, F_SETFL, ::fcntl(context_->fd, F_GETFL) | O_NONBLOCK);
@@ -82,7 +82,7 @@ public:
         writing_ = true;
     }
 
-    /// Whether the kernel has not accepted all bytes of the output buffer yet.
+    /// Whether the output buffer still holds bytes that the kernel has not accepted.
     bool writing() const { return writing_; }
 
     /// Writes as much as the kernel accepts.
@@ -93,8 +93,8 @@ public:
         return {};
     }
 
-    /// The next complete reply. If the input buffer has none, reads once from the socket. Returns nothing if that
-    /// brings no complete reply.
+    /// Returns the next complete reply. If the input buffer has none, reads once from the socket. Returns nothing if
+    /// there is still no complete reply.
     Result<Reply> read() {
         void* reply = nullptr;
         if (::redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return trouble();
@@ -105,7 +105,7 @@ public:
         return Reply{static_cast<redisReply*>(reply)};
     }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if it did not succeed within `patience`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
     template <typename Attempt>
     Result<Done> wait(Patience patience, Attempt&& attempt) {
         return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
@@ -170,8 +170,8 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    /// A subscriber that the broker has disconnected reconnects immediately. If it is absent for longer than this, it
-    /// is gone.
+    /// The longest time for which a subscriber may be absent. If the broker disconnects it, it reconnects immediately.
+    /// After this time, it counts as gone.
     static constexpr Nanoseconds longest_absence_ns = nanoseconds_per_second;
 
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
@@ -180,7 +180,7 @@ private:
         return std::span{message_};
     }
 
-    /// Done when fewer answers are outstanding than the limit.
+    /// Returns done when the number of outstanding answers is below the limit.
     Result<Done> commit(Patience patience) override {
         const auto sent = connection_.wait(patience, [this]() -> Result<Done> {
             if (!handed_over_) {
@@ -197,8 +197,8 @@ private:
 
     void abandon() noexcept override {}
 
-    /// Writes and reads as much as is possible now. If several answers may be outstanding (`pipeline`), it reads only
-    /// when their limit is reached, and then all of them together.
+    /// Writes and reads as much as is possible now. If several answers may be outstanding (`pipeline`), it reads
+    /// nothing until their number reaches the limit. Then it reads all of them.
     Result<void> take_answers() {
         if (auto done = connection_.write(); !done) return done;
         if (unanswered_ < pipeline_ && handed_over_) return {};

@@ -1,4 +1,5 @@
-// The library's objects: the context with its threads, a socket that waits as the rig requires, and a message.
+// The library's objects: the context with its threads, a message, and a socket that polls or sleeps as the rig
+// requires.
 #pragma once
 
 #include <zmq.h>
@@ -36,8 +37,9 @@ private:
     void* context_;
 };
 
-/// The context of the whole process, which exists while it is used. Both ends of inproc must have the same context. It
-/// is created as late as possible, so that the threads of the library run on the CPUs that this side is pinned to.
+/// Returns the context, which all ends in this process share: both ends of inproc need the same one. It exists as long
+/// as an end uses it. It is created as late as possible, so that the threads of the library run on the CPUs that this
+/// side is pinned to.
 inline std::shared_ptr<Context> context_for(const Topic& topic) {
     static std::mutex mutex;
     static std::weak_ptr<Context> shared;
@@ -55,7 +57,7 @@ class Socket {
 public:
     Socket(const Topic& topic, int type)
         : context_(context_for(topic)), socket_(::zmq_socket(context_->get(), type)), waiting_(topic.waiting) {
-        constexpr int longest_farewell_ms = 200;  // a limit, because a peer that has left receives nothing
+        constexpr int longest_farewell_ms = 200;  // a peer that has left receives nothing, so this is limited
         const int queue = static_cast<int>(number_of(topic.settings, "high-water-mark"));
         set(ZMQ_SNDHWM, queue);
         set(ZMQ_RCVHWM, queue);
@@ -71,15 +73,15 @@ public:
     void* get() const { return socket_; }
     void set(int option, int value) const { ::zmq_setsockopt(socket_, option, &value, sizeof value); }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if it has done neither within `patience`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`.
     template <typename Attempt>
     Result<Done> wait(short event, Patience patience, Attempt&& attempt) const {
         return try_for(patience, waiting_, attempt, [this, event](Nanoseconds time_ns) { sleep(event, time_ns); });
     }
 
 private:
-    /// Sleeps until the state of the socket may have changed. The descriptor signals only changes that happen after the
-    /// events were read.
+    /// Sleeps until the state of the socket may have changed. The events are read first, because the descriptor signals
+    /// only later changes.
     void sleep(short event, Nanoseconds time_ns) const {
         int events = 0;
         std::size_t size = sizeof events;
@@ -94,7 +96,7 @@ private:
     Waiting waiting_;
 };
 
-/// A message of the library, and its bytes.
+/// A message of the library, which the destructor closes.
 class Message {
 public:
     Message() { ::zmq_msg_init(&message_); }

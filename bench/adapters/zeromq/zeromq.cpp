@@ -231,7 +231,7 @@ Result<std::unique_ptr<Publisher>> connected(const Topic& topic, const Endpoints
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-/// An endpoint on this host is the name of a subscriber's end, as perftest creates it.
+/// Checks an endpoint on this host: it must be the name that perftest has given to a subscriber's end.
 Result<std::string> address_of_name(std::string_view scheme, std::string_view endpoint) {
     const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
         return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');
