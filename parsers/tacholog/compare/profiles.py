@@ -67,7 +67,7 @@ def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[s
     host_file = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(host_file), strict=True)) if host_file else dict.fromkeys(MACHINE)
     machine |= _link(_text_or_none(run["manifest"]))
-    # The options of a document only repeat its conditions. The options of a campaign are settings.
+    # Options of a campaign are settings. Options of a published document are not used, because they only repeat its conditions.
     option_text = None if run["published"] is True else _with_machines(_text_or_none(run["options"]), hosts)
     options, settings = split_options(option_text)
     return Profile(

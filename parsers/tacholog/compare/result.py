@@ -17,7 +17,7 @@ from tacholog.schema.metrics import Direction
 from tacholog.schema.records import Bound
 
 SCHEMA = "perfdiff/1"
-_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # the names that the schema has for these classes
+_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # class: its name in the JSON Schema
 Verdict = Literal[
     "worse",
     "better",
@@ -84,7 +84,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     The median is always one of the values. For an even number of values, it is the worse of the two middle values: the higher latency, or the lower
     rate. For metrics without a better direction, see `tacholog.schema.metrics`. ``values`` contains the value of each run, in the order of ``runs``
     of the comparison. If the row was tested, it contains the values of the pairs in the order of the pairs (without runs that have no partner), or
-    one value for each session: that of its median run.
+    the value of the median run of each session.
     """
 
     runs: int
@@ -137,8 +137,8 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     ``entry`` is its location: file and line. ``until`` is a day, or ``release`` and a release. The ``state`` of a row is ``acknowledged``: the row
     does not fail the comparison; ``grown``: its change is larger than ``at_most_percent`` (for loss ``at_most_points``); or ``expired``. The state of
     an entry is the state of its worse rows. An entry without worse rows is ``not_needed``: it is known that none of its rows is worse;
-    ``no_verdict``: some of its rows have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is only stated for an entry: the number
-    of its worse rows; if none is worse, of all its rows.
+    ``no_verdict``: some of its rows have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is stated only in the list of entries.
+    It is the number of worse rows of the entry, or of all its rows if none is worse.
     """
 
     entry: str
@@ -386,7 +386,7 @@ class ComparisonWarning(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The warning in the JSON of `SCHEMA`: ``latency_of:32``, ``unverified:3:qos,batching``."""
+        """The warning as one text, as the JSON contains it: ``latency_of:32``, ``unverified:3:qos,batching``."""
         percents = ",".join(f"{percent:.3g}" for percent in self.percents)
         values = (self.code, self.count, self.planned, self.side, ",".join(self.names) or None, percents or None)
         return ":".join(str(value) for value in values if value is not None)
@@ -448,7 +448,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "
     acknowledgements: tuple[Acknowledgement, ...] = ()
 
     def acknowledged(self, verdict: Verdict) -> int:
-        """Return the number of rows with this verdict, and of rows with loss, that do not fail the comparison."""
+        """Return the number of acknowledged rows with this verdict, including rows of loss. These rows do not fail the comparison."""
         rows: list[ComparisonRow | Loss] = [*self.rows, *self.losses] if self.acknowledgements else []
         return sum(row.verdict == verdict and row.is_acknowledged for row in rows)
 

@@ -55,7 +55,7 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     Raises:
         UnreadableInput: there is no data with one of the names, or a name is empty.
     """
-    if "" in names:  # for example from a script whose variable is not set; without this check, the current folder would be read
+    if "" in names:  # A script may pass an unset variable. Without this check, the current folder would be read.
         raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
     datasets = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
     labels = {name: one_form(name) for name in names if name not in datasets}

@@ -14,7 +14,7 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import DesignKind, RunOrder
 from tacholog.runs.moments import instant
 
-MOST_AHEAD = 0.25  # A step in the speed of the machine, at any time, changes the difference of the sides by at most a quarter of the step.
+MOST_AHEAD = 0.25  # With this lead, a sudden change of the machine's speed changes the difference of the sides by at most a quarter.
 _BY_CHANCE = 0.05
 
 
@@ -99,7 +99,7 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
 
 
 def _one_sided(old_first: int, pairs: int) -> bool:
-    """Whether one side ran first in too many pairs: an effect of running first could then make a row significant (sign test)."""
+    """Whether one side ran first in too many pairs (sign test). A row could then be significant only because first runs differ from second ones."""
     rarer = min(old_first, pairs - old_first)
     count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
     return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)

@@ -99,7 +99,11 @@ def no_estimates(design: Integers, designs: tuple[Design, ...]) -> Estimates:
 
 
 class _Batch(NamedTuple):
-    """Rows of one shape: their indices, the values of both sides (one column for each pair or session), and half the rounding step of each row."""
+    """Rows with equal numbers of pairs or sessions.
+
+    ``rows`` are their indices. ``old`` and ``new`` have one column for each pair or session. ``half_old`` and ``half_new`` are half the rounding step
+    of each row.
+    """
 
     rows: Integers
     old: Floats
@@ -207,7 +211,7 @@ def _matrix(cells: CellTable, chosen: Integers) -> Floats:
 
 
 def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> Floats:
-    """Return one column for each group of runs: the median of the group, which is the value of one run."""
+    """Return the median of each group of runs for each row, with one column for each group. A median is always the value of one run."""
     if (np.bincount(group[group >= 0], minlength=groups) == 1).all():
         order = np.argsort(group, kind="stable")[(group < 0).sum() :]
         return values[:, order]
@@ -222,7 +226,7 @@ def _median_of_runs(values: Floats, upper: Integers) -> Floats:
 
 
 def _joined(batches: Sequence[_Batch]) -> Iterator[_Batch]:
-    """Yield all rows of one shape, in parts that limit the memory of the statistics."""
+    """Yield the rows of these batches in batches of limited size, so that the statistics do not need too much memory."""
     rows, old, new, half_old, half_new = (np.concatenate([batch[index] for batch in batches]) for index in range(5))
     columns = old.shape[1] * max(new.shape[1], 1)
     step = max(1, _MOST_ELEMENTS // columns)

@@ -119,7 +119,10 @@ def losses(
 
 
 def _sort_key(loss: Loss) -> tuple[float, float]:
-    """Return the sort key within a verdict: the estimate of the test. Without a test: rows whose loss rose first, then by the largest share."""
+    """Return the sort key of a row among rows with the same verdict.
+
+    Tested rows are sorted by their estimate. Of the other rows, those whose loss rose come first; among these, the ones with the largest loss.
+    """
     if loss.difference is not None:
         return 0.0, -abs(loss.difference)
     if not loss.change:

@@ -49,7 +49,7 @@ from tacholog.schema.metrics import METRICS, median_run
 from tacholog.schema.records import BOUNDS
 
 _REASON_ALONE = {reason: (reason,) if reason else () for reason in REASONS}
-_FAR_APART = 1_000_000  # in bytes; moving these bytes takes 10 microseconds at 100 GB/s, which is visible in each printed latency
+_FAR_APART = 1_000_000  # sizes that differ by this number of bytes: to move them takes 10 µs at 100 GB/s, which each printed latency shows
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", *DIFFERS, "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
@@ -258,7 +258,8 @@ def _shift(arrays: RowArrays) -> Shift:
 def _side_limit(arrays: RowArrays) -> Floats:
     """Return the threshold of each row whose sides did not take turns.
 
-    It is the threshold in the direction of the change. For a row without a difference, it is the largest shift that is no difference.
+    A row has two thresholds; the one in the direction of its change is returned. For a row that does not differ, the largest shift that counts as no
+    difference is returned.
     """
     if arrays.sides is None or arrays.side_limits is None:
         return arrays.limits.least

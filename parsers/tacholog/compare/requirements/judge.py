@@ -54,7 +54,7 @@ class _RunValue(NamedTuple):
 
 
 def judge_absolute(dataset: Dataset, requirement: Requirement) -> tuple[RequirementRow, ...]:
-    """Judge each row of a dataset that contains only numbers with the required properties.
+    """Judge each row of a dataset. The dataset must contain only the numbers that the requirement selects.
 
     Rows are the same as in `tacholog diff`: runs under different conditions, or on different machines, are different rows.
     """
@@ -138,7 +138,10 @@ def _median(values: Sequence[float], requirement: Requirement) -> float | None:
 
 
 def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowVerdict:
-    """Return the verdict of an interval: it fulfils the limit, violates the limit, or contains it. A value equal to the limit fulfils it."""
+    """Return ``passed`` if the whole interval fulfils the limit, ``failed`` if the whole interval violates it, else ``undecided``.
+
+    A value equal to the limit fulfils it.
+    """
     limit = requirement.limit
     room = abs(limit) * _EXACT
     if requirement.max is not None:
@@ -272,7 +275,11 @@ Base = Callable[[str], Dataset]  # returns the runs of a release, or of a folder
 
 
 class _Baseline(NamedTuple):
-    """The base of relative requirements: ``than`` replaces the release of each requirement; ``host`` returns the result of its controls."""
+    """What relative requirements are compared with.
+
+    ``base`` returns the runs of a release or folder. If ``than`` is set, it replaces the release that each requirement names. ``host`` returns the
+    result of the controls, by the name of the release.
+    """
 
     base: Base
     than: str | None
@@ -285,7 +292,8 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
     Args:
         dataset: the runs, of one release of each system.
         file: the requirements.
-        base: returns the runs of a release or folder, for relative requirements; its argument is empty if neither is named.
+        base: a function that returns the runs of a release or folder, for relative requirements. Its argument is an empty text if no release is
+            named.
         than: the release or folder to compare with; ``None``: the release or folder that each requirement names.
 
     Raises:
@@ -441,7 +449,10 @@ def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Datase
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:
-    """Yield each required property: its name, its value for each run if it is not a column of the results, and the required value."""
+    """Yield the name, the values and the required value of each required property.
+
+    The values are one for each run, if the property belongs to runs or labels. They are ``None`` if it is a column of the results.
+    """
     runs = dataset.runs.reindex(columns=["run", "labels", *_OF_RUNS]).astype(object)
     columns = runs.where(runs.notna(), None).set_index("run").to_dict()
     yield "metric", None, requirement.metric
