@@ -186,13 +186,13 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
     """
     draws, pairs = noise.shape
     flips = flips_of(pairs)
-    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips may give a statistic as large as the row's; the measured order is not counted
+    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips except the measured order may give such a large statistic
     if allowed < 1:
         return np.full(draws, np.inf)
-    # Flips of rows that did not change have the distribution of Student's t.
+    # In rows that did not change, the statistics of the flips have the distribution of Student's t.
     spread, mean = noise.std(axis=1, ddof=1) / np.sqrt(pairs), noise.mean(axis=1)
     if pairs > _EVERY_SUBSET:
-        of_one = generator.beta(flips - allowed, allowed, draws)  # drawn at random: the probability that a flip gives no row a statistic beyond the limit
+        of_one = generator.beta(flips - allowed, allowed, draws)  # drawn at random: the share of flips that stay below the limit in all rows
         return np.asarray(spread * student_t_two_sided_quantile(-np.expm1(np.log(of_one) / rows), pairs - 1) - mean)
     by_own_flips = _by_own_flips(noise, allowed)
     if rows == 1:
@@ -208,7 +208,7 @@ def _by_own_flips(noise: Floats, allowed: int) -> Floats:
 
     With the shift at index k, at most k flips give the row a statistic as large as its own.
 
-    A flip gives such a statistic if the sum of the flipped pairs, or the sum of the other pairs, is at most zero.
+    A flip gives such a statistic if the sum of the flipped pairs, or that of the other pairs, is at most zero.
     """
     pairs = noise.shape[1]
     chosen = (np.arange(1, 2**pairs - 1)[:, None] >> np.arange(pairs)) & 1

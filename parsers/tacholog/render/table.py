@@ -105,7 +105,7 @@ def empty(why: str = NOT_STATED, link: str | None = None, marks: tuple[str, ...]
 
 
 def exact(value: float) -> str:
-    """Return a number in the form of `TableCell.value`."""
+    """Return a number as text with all its digits, for `TableCell.value`."""
     return f"{value:.12g}"
 
 

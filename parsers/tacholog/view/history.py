@@ -50,8 +50,9 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 class HistoryLine(msgspec.Struct):
     """The values of one row over all releases in which it was measured in the same way on one machine.
 
-    ``begun_by`` is the comparison with the previous release that made a new line necessary. ``other_runs_of`` names the release for which the next
-    comparison uses other runs. Both are null for a line that begins with the row's first release.
+    ``begun_by`` or ``other_runs_of`` states why the line begins; both are null if it begins with the row's first release. ``begun_by`` is the row
+    that compares the first point with the previous release. ``other_runs_of`` is the release of the first point, if the comparison with the next
+    release uses other runs of it than the comparison with the previous one.
     """
 
     key: RowKey
@@ -118,10 +119,10 @@ def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
 def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
     """Return the system and the two releases of each of the newest comparisons.
 
-    The first comparison is of the own release whose first measurement is the latest, with its previous release. The others are of all systems whose
-    newest release has the same name, in the order of the systems' names.
+    The first comparison is that of the most recent own release with its previous release. The others are those of other systems whose newest release
+    has the same name, sorted by system.
 
-    The first run of each release decides, because a later campaign can measure an older release again.
+    A release is as recent as its first run, because a later campaign can measure an older release again.
     """
     own_runs = [run for run in runs if not run.published]
     began: dict[tuple[str | None, str | None], float] = {}
@@ -137,7 +138,7 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
-    """Whether comparisons do not test a number, because a preferred number exists."""
+    """Whether a number has no history because comparisons test a preferred number instead, such as a median instead of a mean."""
     metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
         return any((metric, better) in numbers for better in TESTED["latency"])
@@ -189,7 +190,8 @@ def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[Hi
     joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
-        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # Rows without a comparison come last, so that they add no second line.
+        # Rows without a comparison come last, so that they add no second line for the same value.
+        for row in sorted(chosen, key=lambda row: not _goes_on(row)):
             _add(joined, index, row, report.old.name)
     return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))
 
@@ -335,7 +337,7 @@ def _add(lines: _Lines, index: int, row: ComparisonRow, release: str) -> None:
 
 
 def _line_of(lines: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
-    """Return the line that a row continues. It is a new line if the row uses other runs of the release than all existing lines."""
+    """Return the line that a row continues. If the row uses other runs of the older release than all lines so far, begin a new line."""
     if row.old is None or row.old.median is None:
         return None
     old = HistoryPoint(index, row.old.median, None, row.old.values)
@@ -357,7 +359,7 @@ def _is_alike(first: RowKey, second: RowKey) -> bool:
 
 
 def _from_runs(lines: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
-    """Return the line that ends with the same value of the same runs, because runs of two campaigns can have the same median by chance."""
+    """Return the line whose last point has the same runs. The same median is not enough: runs of two campaigns can have it by chance."""
     return next((line for line in lines if _same_runs(line.points[-1], start)), None)
 
 

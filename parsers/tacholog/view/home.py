@@ -30,9 +30,9 @@ from tacholog.view.series import LOSS, Cell
 from tacholog.view.views import View, manifest_of
 
 ACROSS = (LABELS,)
-SLEEPS = "sleeps"  # until the kernel reports a message
+SLEEPS = "sleeps"  # sleeps until the kernel reports a message
 _WAITING = {"busy-poll": "polls", "block": SLEEPS, "spin-then-block": "polls, then sleeps"}
-_LEAST = 2  # own measurements need this many transports for a choice; published figures need this many sizes for a line
+_LEAST = 2  # A machine with fewer transports offers no choice. Published figures with fewer sizes form no line.
 _ALIKE = "one by one"  # Rates of batches are not comparable with rates of single messages.
 UNDER_LOAD = ("open", "paced")
 
@@ -75,7 +75,7 @@ class HomeMachine(msgspec.Struct, frozen=True):
 
 
 def machines(everything: Sequence[SystemSeries]) -> list[HomeMachine]:
-    """Return the machines of all series: first own machines with a choice of transports, then the others; of each kind, first the largest.
+    """Return the machines of all series: own machines come first, then machines of published figures, and within each kind the largest first.
 
     The size is the number of systems multiplied by the number of repetitions. Repetitions beyond the number that a verdict needs do not count.
     """
@@ -143,7 +143,7 @@ def reach_of(member: SystemSeries) -> str | None:
 def how(member: SystemSeries, differing: Collection[str] = (), but: str = "") -> str:
     """Return, in words, how a series was measured: how its sides wait, whether messages may be lost, and its ``differing`` labels.
 
-    The way of waiting ``but`` is left out.
+    If the way of waiting is ``but``, it is not stated.
     """
     key = dict(member.series.key)
     labels = labels_of(member.series.runs[0].labels)
@@ -335,7 +335,10 @@ def _ranked(members: GroupMembers, group: Group) -> CriterionNumbers:
 
 
 def _without_loss(rate: GroupMembers, costs: CriterionNumbers) -> CriterionNumbers:
-    """Return processor times without the transports that lost many messages at full rate. The fastest transports are chosen likewise."""
+    """Return only the processor times of transports that did not lose many messages at full rate.
+
+    A rate with such loss is never the fastest either.
+    """
     rates = {id(member): rate.group.cells(member) for member in rate.members}
     numbers = [
         (member, {size: cell for size, cell in cells.items() if size in rates[id(member)] and LOSS not in rates[id(member)][size].marks})

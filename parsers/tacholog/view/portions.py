@@ -123,7 +123,7 @@ def _weighed(view: View) -> list[_Weighed]:
 
 
 def at_once(series: Sequence[Series], tests: int) -> int:
-    """Return how many of these series, at least one, fit into the tables with all numbers of a page with this number of tests."""
+    """Return how many of these series fit into the tables of one test; at least 1. The tests of a page have equal shares of its elements."""
     elements = 0
     for count, member in enumerate(series):
         elements += _elements(member)
@@ -297,7 +297,7 @@ def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured:
 
 
 def _runs_at_sizes(view: View) -> list[frozenset[str]]:
-    """Return, for each series of a test and each size, the runs that its numbers in tables and sentences use."""
+    """Return sets of runs: one for each series of a test and each size. It contains the runs from which the number at this size is computed."""
     series = [member for test in TESTS for member in view.only(Selection(test=test)).series()]
     return [frozenset(result.run.run for result in results) for member in series for results in member.measured.of_size.values()]
 

@@ -235,7 +235,7 @@ def group_of(member: SystemSeries, across: Collection[str] = ()) -> Group | None
 
 
 def sizes_of(group: Group, members: Sequence[SystemSeries], most: int) -> list[int]:
-    """Choose up to ``most`` sizes, including the smallest and the largest, from the sizes that the largest number of series have."""
+    """Return up to ``most`` sizes, including the smallest and the largest. They are chosen among the sizes that are measured by the most series."""
     counts: dict[int, int] = {}
     for member in members:
         for size_bytes in group.cells(member):

@@ -26,7 +26,10 @@ _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMP
 
 
 def ranked_groups(last: Sequence[SystemSeries], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[SystemSeries]]:
-    """Return the groups to rank, in which ``across`` may differ. Of campaigns that measured the same, choose the one with most series, then sizes."""
+    """Return the groups to rank. Members of a group may differ in the conditions ``across``.
+
+    Of several campaigns that measured the same, the one with the most series is used, or else the most sizes.
+    """
     measured = {group: best_measured(candidates) for group, candidates in groups(last, least=least, across=across).items()}
     measured = {group: members for group, members in measured.items() if len(members) >= least}
     main: dict[object, Group] = {}
@@ -213,7 +216,7 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
 
 
 def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return a sentence, without its full stop, on the series that differs in the fewest conditions; an empty text if no other has this number."""
+    """Return a sentence, without its full stop, on the series that differs from ``member`` in the fewest conditions; an empty text if none does."""
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

@@ -153,7 +153,7 @@ class MachineTable(msgspec.Struct, frozen=True):
         return [statistic for statistic in STATISTICS if statistic.pair in present and instead.get(statistic.pair) not in present]
 
     def sizes(self) -> list[int]:
-        """Return the usual sizes, and up to seven of the sizes that a third of the rows have: rows under load may have few sizes."""
+        """Return the usual sizes, and up to seven other sizes that many rows have: at least a third as many as have the most frequent size."""
         counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
         most = sorted(size for size, count in counts.items() if _PART_OF_ROWS * count >= max(counts.values()))
         if len(most) > _MOST_SIZES:
@@ -266,7 +266,9 @@ def _loaded(load: str) -> str:
 
 
 def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str]) -> Iterator[tuple[str, list[ComparedRow]]]:
-    """Yield the rows for each pair of a group of latencies and a comparable group of rates, with the words that distinguish the pair.
+    """Yield words and rows for each pair of groups: a group of latencies, and the group of rates that is comparable with it.
+
+    The words distinguish the pair.
 
     Groups under load come last: first those at one rate, then those at a share of the highest rate.
     """

@@ -59,7 +59,9 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return size_ranges(self.size.split(","), ":size:") if self.size is not None else ()
 
     def of_run(self, results: list[ResultRow], kinds: frozenset[_Kind]) -> list[ResultRow]:
-        """Return the selected numbers of a run that `wants_run` accepts; the same list if all are selected.
+        """Return the selected numbers of a run. The fields of the run must already match (`wants_run`).
+
+        If all numbers are selected, return the same list.
 
         Args:
             results: the numbers of the run.
@@ -302,7 +304,7 @@ _Marked = Counter[tuple[str | None, tuple[str, ...]]]
 
 
 def marked_of(view: View) -> Mapping[str, _Marked]:
-    """Return, for each run, the number of marked numbers for each combination of transport and marks. Unmarked numbers are not counted."""
+    """Return counts of marked numbers, by the name of the run: how many numbers each combination of transport and marks has."""
     return view.once("marked", partial(_marked_of, view))
 
 

@@ -112,7 +112,7 @@ def _cells(line: DiffLine, link_of: LinkOf) -> TableRow:
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a comparison. ``unstated`` and each item of ``marked`` are sentences; ``changed`` is a list."""
+    """The content of a comparison, in words. ``sides`` are the two sides; ``changed`` lists other differences between them."""
 
     sides: tuple[str, str]
     across: str

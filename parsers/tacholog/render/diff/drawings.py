@@ -220,7 +220,7 @@ def _change_ends(row: ComparisonRow) -> list[float]:
 def _axis(frame: _PictureScale) -> Iterator[Html]:
     end = frame.width - _RIGHT
     taken_heights: list[float] = []
-    for tick in (1.0, *reversed(_PICTURE_TICKS)):  # x1 first, then from the ends to the centre
+    for tick in (1.0, *reversed(_PICTURE_TICKS)):  # "x1" is labelled first, then the ends of the axis, then the ticks between them
         change = math.log(tick)
         heights = {frame.y(change), frame.y(-change)}
         if change > frame.reach or any(abs(height - other) < _PICTURE_LABEL_ROOM for height in heights for other in taken_heights):
@@ -272,7 +272,7 @@ def _signs(frame: _PictureScale) -> Iterator[Html]:
 
 
 def _cut(frame: _PictureScale) -> Html:
-    """Return an arrow for each sign whose change is beyond the end of the axis."""
+    """Return an arrow for each row whose change does not fit on the axis."""
     arrows, half = [], min(4.0, frame.step * 0.38)  # so that neighbouring arrows do not touch
     for index, row in enumerate(frame.rows):
         change = row.change or 0.0

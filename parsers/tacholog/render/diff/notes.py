@@ -26,9 +26,9 @@ _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "c
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
-_IN_OTHER_WORDS = ("same_runs", "first_look")  # the conclusion and `first_look_words` state these warnings
+_IN_OTHER_WORDS = ("same_runs", "first_look")  # not repeated as warnings, because the conclusion or `first_look_words` states them
 _NO_MACHINE = f"a machine that is {NOT_STATED}"
-_ENOUGH = 8  # this number of controls detects a change of the host that varies between rows; by simulation, see docs/significance.md
+_ENOUGH = 8  # With fewer controls, a change of the host that varies between rows may be missed; see docs/significance.md.
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. If a row has more runs than pairs, "
@@ -172,7 +172,7 @@ def machine_words(comparison: Comparison) -> list[str]:
 
 
 def host_words(comparison: Comparison) -> list[str]:
-    """Return the answer of the controls to "code or host", and the other differences between the environments."""
+    """Return sentences on whether the host may have caused the changes: the result of the controls, and the differences of the environments."""
     candidates = [difference for difference in comparison.changed if difference.field.startswith(_ENVIRONMENT) or difference.field in _OF_EACH_RUN]
     named = "; ".join(f"{difference.field} {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}" for difference in candidates)
     controls = comparison.controls
@@ -349,7 +349,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
 
 
 def unusable(comparison: Comparison) -> list[str]:
-    """Return the input of each side that could not be used: each run, log or folder by name; for lines, the first one and their number."""
+    """Return sentences on the input of each side that could not be used. They name each run, log and folder, but only the first of several lines."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.problems), ("new", comparison.new.problems))
     return [
         sentence for side, total in sides for sentence in _unusable([problem for problem in comparison.problems if problem.side == side], side, total)

@@ -60,9 +60,10 @@ class PlotPoint(NamedTuple):
 class Trace(msgspec.Struct, frozen=True):
     """A line of a figure: name and slot (colour) of its series, name and dash pattern of its style. Published numbers have ``hollow`` markers.
 
-    The shapes are: ``area``, if the values lie somewhere between the points; ``below``, if the values are lower than the points; ``points`` that are
-    not joined, which show the other group if the runs of a size form two groups; and ``runs``, with a small dot for each run of a line. ``details``
-    apply to all points. If ``records`` is set, points are computed from a whole record, and link to its line and not to one number.
+    ``shape`` is ``line``, or one of four others. ``area``: the true values lie between the points. ``below``: the true values are lower than the
+    points. ``points``: the points are not joined; they show the other group of sizes whose runs form two groups. ``runs``: a small dot for each run
+    of a line. ``details`` apply to all points. If ``records`` is set, each point is computed from a whole record, so its link leads to a line and not
+    to a number.
     """
 
     name: str
@@ -144,7 +145,7 @@ def loss_over_size(series: Sequence[Series]) -> Figure | None:
 
 
 def sustained_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return the highest rate that keeps the goal over message size, of all series."""
+    """Return the figure of the sustained rate (y) by message size (x), with a line for each series."""
     traces = [trace for curve in series for trace in _traces(curve, "sustained_rate", "lower-bound", "messages_per_s", "solid")]
     return _figure("Highest rate that keeps the goal", "Messages per second", "messages_per_s", traces)
 
@@ -203,7 +204,7 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a statistic, and the points of the other group at sizes whose runs form two groups."""
+    """Yield the line of a statistic. If the runs of some sizes form two groups, also yield the points of the other group."""
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return

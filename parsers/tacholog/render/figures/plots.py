@@ -123,7 +123,7 @@ def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return the end of the address of each point, after the line number: metric and statistic. It is the same for all points."""
+    """Return the last part of the address of a point, which comes after the line number: metric and statistic. All points of a trace share it."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 
@@ -153,7 +153,7 @@ def _shade(shade: Trace) -> dict[str, object]:
 
 
 def _column(axis: Axis) -> str:
-    """Return the name of a column in the exported file, whose numbers are in the schema's units."""
+    """Return the heading of a column in the exported file, with its unit. The file has the schema's units."""
     return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
 
 

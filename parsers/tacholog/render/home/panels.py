@@ -128,7 +128,7 @@ def _panels(series: Sequence[SystemSeries]) -> Iterator[Panel]:
 
 
 def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
-    """Return the sort key of a panel: its best number at the smallest size of each series, then its name."""
+    """Return the sort key of a panel: its best number, then its name. Each series counts with its number at its smallest size."""
     cells = [panel_cells[min(panel_cells)] for member in panel.members_in(plot) if (panel_cells := plot.cells(member))]
     sign = 1 if plot.members.group.metric == "latency" else -1
     return min((sign * (standing(cell).value or math.inf) for cell in cells), default=math.inf), panel.name
@@ -334,7 +334,7 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return the name of each line of a panel: its transport. If all have one transport in a document, return the conditions that differ."""
+    """Return the name of each line of a panel: its transport. If all lines of a published document have one transport, return how they differ."""
     transports = list(dict.fromkeys(member.transport for member in members))
     if len(transports) > 1:
         short = _short_names(transports)

@@ -169,13 +169,13 @@ def _with_code(text: str) -> Html:
 
 
 class NamedStatistic(msgspec.Struct, frozen=True):
-    """A class of numbers on pages: its name, and the meaning of its numbers."""
+    """A kind of numbers on pages that are not values of runs: its name, and a sentence on its meaning."""
 
     name: str
     sentence: str
 
 
-# By the class of the element that contains the number.
+# The keys are the CSS classes of the elements that contain the numbers.
 STATISTICS: Mapping[str, NamedStatistic] = MappingProxyType(
     {
         "tl-range": NamedStatistic("range", "The lowest and the highest value of the runs behind a number. It links to the values of each run."),

@@ -71,7 +71,7 @@ def link_finder(view: View, links: Links) -> FindLink:
 
 
 def _first(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
-    """Return the first match in the order of the view. The order of the series is not enough, because their numbers may be mixed in the view."""
+    """Return the match that comes first in the view. The order of the matches cannot be used, because the view may mix numbers of several series."""
     run = min((result.run.run for result in matches), key=run_order.__getitem__)
     of_run = {id(result): result for result in matches if result.run.run == run}
     return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)

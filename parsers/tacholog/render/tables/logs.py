@@ -41,7 +41,7 @@ class OfferedLog(NamedTuple):
     withheld: str = ""
 
 
-FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # a function, because this package reads no files
+FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # The caller provides this function, because this package reads no files.
 MoveRowsOut = Callable[[str, Html], Html]  # moves the end of a list (title, HTML) out of the page, and returns the link to it
 
 

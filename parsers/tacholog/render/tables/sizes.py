@@ -124,7 +124,11 @@ def _without_keys(series: Series) -> tuple[object, ...]:
 
 
 def _pairs(series: Series) -> list[tuple[str, str]]:
-    """Return the statistics of a series for the table: median and 99th percentile or their substitutes, the sustained rate, or the rates."""
+    """Return the numbers of a series for the table, as pairs of metric and statistic.
+
+    For latencies, these are the median and the 99th percentile, or the statistics that replace them. Otherwise it is the sustained rate; without it,
+    the other rates.
+    """
     present = series.statistics()
     statistic = headline_statistic(series, "latency")
     if statistic is not None:
