@@ -1,9 +1,9 @@
 """The band of one build: how much its results vary. `tacholog ab` of a build with itself measures the band; ``same-build/<host>.csv`` stores it.
 
-The file has one line for each row and session. New sessions are appended. Columns: the session and its start, the SHA-256 of
-the build, the number of pairs; the row's key (`tacholog.compare.result.RowKey`); ``runs`` (of both sides), the ``median`` of their values in the
-metric's unit, the standard ``deviation`` of the values' logarithms, and the ``shift`` of the pairs with its 95 % interval ``shift_low``,
-``shift_high``, also as logarithms.
+The file has one line for each row and session. New sessions are appended. The first columns are the session and its start, the SHA-256 of the build,
+the number of pairs, and the row's key (`tacholog.compare.result.RowKey`). ``runs`` is the number of runs of both sides, and ``median`` the median of
+their values, in the metric's unit. ``deviation`` is the standard deviation of the logarithms of the values. ``shift`` is the shift of the pairs, and
+its 95 % interval is from ``shift_low`` to ``shift_high``; all three are logarithms.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # If a document has a column for each operating system, the columns may come from different machines.
         "operating_system": Condition("operating_system", _SERIES),
-        # A campaign measures its transports in turns within the same hour. The difference between two campaigns may be larger than the difference
-        # between two transports, so the transport with more runs in the faster campaign would win.
+        # A campaign measures its transports in turns within the same hour. Two campaigns may differ more than two transports. If they were ranked
+        # together, the transport with more runs in the faster campaign would win.
         "campaign": Condition("campaign", _RANKING),
         # A rate of batched messages cannot be compared with a rate of single messages. The two rates are also measured at different sizes.
         "batched": Condition("batched", _RANKING),
@@ -148,7 +148,7 @@ CODES: Mapping[str, str] = MappingProxyType({name: condition.code for name, cond
 class Judgement(NamedTuple):
     """The conditions that differ, the needed conditions that are not stated (``unverified``), and machines with different names.
 
-    If conditions are unverified, a diff judges the row by single values only, and a ratio or a ranking is refused.
+    If there are unverified conditions, a diff does not test the row, but compares single values. A ratio or a ranking is refused.
     """
 
     different: tuple[Difference, ...]

@@ -157,7 +157,10 @@ class _Needs(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
-    """Simulate rows with normal noise. All statistics increase with the shift, so the needed shift of each row is computed without a search."""
+    """Return the shifts that simulated rows with normal noise need.
+
+    They are computed without a search, because all statistics increase with the shift.
+    """
     generator = np.random.default_rng(1)
     old, new, rows, paired = design
     draws = min(_DRAWS, _DRAWN // (old * new))
@@ -199,7 +202,7 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
         return by_own_flips[:, -1]
     below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # sorted, the largest value first
     others = spread[:, None] * student_t_two_sided_quantile(-np.expm1(below / (rows - 1)), pairs - 1) - mean[:, None]
-    # Each allowed flip reaches the statistic either in the row itself or in another row. All divisions of the allowed flips are tried.
+    # An allowed flip gives a large statistic in the row itself or in another row. All ways to divide the allowed flips between both are tried.
     return np.asarray(np.maximum(by_own_flips, others[:, ::-1]).min(axis=1))
 
 

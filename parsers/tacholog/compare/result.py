@@ -40,9 +40,9 @@ VERDICTS: tuple[Verdict, ...] = (
     *("worse", "better", "differs_worse", "differs_better", "unreplicated_diff", "inconclusive", "too_few_pairs", "insufficient", "invalid", "lossy"),
     *("not_comparable", "removed", "added", "no_change", "differs_not", "unreplicated_same"),
 )
-DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the measurements differ; it is unknown whether the release is the cause
+DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the sides differ, but the release may not be the cause
 OUT_OF_TURN: frozenset[Verdict] = frozenset({*DIFFERS, "differs_not"})  # verdicts of rows whose sides did not take turns
-REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # the reasons of rows that can get only OUT_OF_TURN verdicts
+REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # rows with one of these reasons can get only OUT_OF_TURN verdicts
 COMPARED: frozenset[Verdict] = frozenset(
     {"worse", "better", *OUT_OF_TURN, "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"}
 )

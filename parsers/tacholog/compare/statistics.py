@@ -82,7 +82,7 @@ def paired_shift(differences: Floats, hidden: RoundingRange | None = None) -> Sh
     walsh = np.sort(pair_averages(differences), axis=1)
     low, high = walsh, walsh
     if hidden is not None:
-        # The larger a difference, the larger are both ends of the interval. So the smallest differences give the smallest lower end.
+        # Both ends of the interval increase with each difference. So the smallest possible differences give the smallest lower end.
         low = np.sort(pair_averages(hidden.new_low - hidden.old_high), axis=1)
         high = np.sort(pair_averages(hidden.new_high - hidden.old_low), axis=1)
     inside = [inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
@@ -194,7 +194,7 @@ def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> i
 
 
 def _doubled_ranks(values: Floats) -> Integers:
-    """Return the doubled mid-ranks of each row. They are whole numbers even with ties."""
+    """Return the rank of each value in its row, times 2. Equal values share the mean of their ranks; times 2, it is a whole number."""
     order = np.sort(values, axis=1)
     below = np.empty(values.shape, dtype=np.int64)
     through = np.empty(values.shape, dtype=np.int64)
@@ -349,7 +349,7 @@ def cluster_split(values: Sequence[float], least_gap: float) -> int | None:
 
 
 def _widest_gap(ordered: Floats) -> tuple[Floats, Integers]:
-    """Return for each row of sorted values the widest gap with a cluster on each side, and the number of values below the gap."""
+    """Return the widest gap of each row, and the number of values below it. Each side of the gap must have enough values for a cluster."""
     gaps = np.diff(ordered, axis=1)[:, MIN_CLUSTER - 1 : ordered.shape[1] - MIN_CLUSTER]
     return gaps.max(axis=1), gaps.argmax(axis=1) + MIN_CLUSTER
 
@@ -419,7 +419,7 @@ def student_t_two_sided_p(t: float, freedom: int) -> float:
 class SharedRows(NamedTuple):
     """Rows with equal numbers of pairs, or with equal total numbers of runs.
 
-    A run may also be the median of several runs, such as those of a session.
+    The median of several runs, such as those of a session, may stand for one run.
 
     Attributes:
         rows: the index of each row in the report, shape (rows,).
@@ -493,7 +493,7 @@ def _statistics(
 def _of_flips(differences: Floats, flips: Floats) -> Floats:
     """Return a statistic of each row for each flip. It increases with Student's t.
 
-    The sum of squares is the same under all flips. So t depends only on the ratio of the squared sum to the sum of squares, which is between 0 and 1.
+    A flip does not change the sum of the squares. So t depends only on the squared sum divided by the sum of the squares.
     """
     pairs = differences.shape[1]
     squares = (differences**2).sum(axis=1, keepdims=True) * pairs

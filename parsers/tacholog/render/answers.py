@@ -25,7 +25,7 @@ from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
 _MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that are named only for latencies
-_CLEAR_RISE = 2.0  # the answer mentions a step of the axis at which a subject changes by at least this factor
+_CLEAR_RISE = 2.0  # an answer mentions two neighbouring points of the axis if a subject changes by at least this factor between them
 _LOG_FROM = 20  # if the largest value of an axis is at least this many times the smallest, the axis is logarithmic
 _NO_CLEAR_LEAD = 1.05  # without a test, medians with a smaller ratio count as equal
 _CLOSE = 1.05  # smaller ratios are not mentioned
@@ -38,7 +38,7 @@ _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer. ``is_sure``: whether tests prove it. ``None``: it is not a claim that a test could prove."""
+    """A sentence of an answer. ``is_sure``: whether tests prove the sentence; ``None``: a test cannot prove such a sentence."""
 
     text: str
     is_sure: bool | None = None
@@ -69,7 +69,7 @@ def sentences(answer: Answer) -> list[Sentence]:
 
 
 def _scope(answer: Answer) -> Iterator[Sentence]:
-    """Yield the chosen values. Readers must know that the first sentences do not apply to runs with other values."""
+    """Yield a sentence on the chosen values: the other sentences apply only to runs with these values."""
     values = [choice.field.words(choice.value) for choice in answer.choices if choice.value is not None]
     if values:
         yield Sentence(f"This is about {_listed(values)} only.")

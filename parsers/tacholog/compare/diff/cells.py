@@ -267,7 +267,7 @@ def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
 
 def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
     """Return a column of both sides as one column with sorted categories."""
-    parts = [part for part in parts if len(part)] or parts[:1]  # an empty side needs no join
+    parts = [part for part in parts if len(part)] or parts[:1]  # a side without rows adds nothing
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` is slow: it converts the category of every row
         return union_categoricals([part.array for part in parts], sort_categories=True)
     return pd.Categorical(pd.concat(parts) if len(parts) > 1 else parts[0])
@@ -340,7 +340,7 @@ def _one_value_a_run(cell: Integers, run: Integers, value: Floats, upper: Intege
     """Return one value for each cell and run: the median, if the run has several values.
 
     Returns:
-        The values and their runs; for each cell the index of its first value, and the number of its values.
+        Four arrays: the values, their runs, the index of the first value of each cell, and the number of values of each cell.
     """
     there = ~np.isnan(value)
     cell, run, value = cell[there], run[there], value[there]
@@ -393,7 +393,7 @@ def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
 def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
     """Return the conditions that distinguish rows with the same key, by the index of the row. Rows with a unique key are left out.
 
-    A label that differs within a side is stated in each row, so that readers need not guess to which rows it applies.
+    If the runs of a side differ in a label, each row states this label, so that readers need not guess to which rows it applies.
     """
     labels = _labels_that_differ(cells)
     distinguishing: dict[int, tuple[tuple[str, str | None], ...]] = {}

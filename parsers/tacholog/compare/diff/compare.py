@@ -262,7 +262,7 @@ def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Poli
 
 
 def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLists, policy: Policy) -> Controls | None:
-    """Judge the controls, and withdraw the verdicts that the change of the host may explain. Return ``None`` if there are no controls."""
+    """Return the result of the controls; ``None`` if there are no controls. If the host changed, withdraw the verdicts that this may explain."""
     pairs = pairs.part(cells.tested[pairs.either])
     if not len(pairs.old):
         return None
@@ -406,7 +406,7 @@ def _gate_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
 
 
 def _reference_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """Return a warning about rows with the latency of bytes on one side and of a reference on the other: the ratio would look like a huge gain."""
+    """Return a warning if rows have the latency of bytes on one side, and of references on the other. Their ratio would look like a huge gain."""
     refused = np.array([any(difference.field == "latency_of" for difference in judgement.different) for judgement in arrays.judgements])
     count = int((refused[arrays.judgement] & arrays.pairs.both).sum())
     return (ComparisonWarning("latency_of", count),) if count else ()

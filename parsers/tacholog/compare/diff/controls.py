@@ -140,7 +140,10 @@ def within_host(rows: RowArrays, change: HostChange) -> None:
 
 
 def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
-    """Withdraw the verdict of worse or better loss if the host changed, because latencies and rates of controls do not show its effect on loss."""
+    """Return the rows of loss without the verdicts "worse" and "better", for a host that changed.
+
+    Controls show how the host changed latencies and rates, but not how it changed loss.
+    """
     rows = (replace(loss, verdict="inconclusive", reasons=("host_changed",)) if loss.verdict in ("worse", "better") else loss for loss in losses)
     return tuple(sorted(rows, key=lambda loss: VERDICTS.index(loss.verdict)))
 
@@ -160,7 +163,7 @@ def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
     """Test the controls that are medians, means or rates, by their layout; return ``None`` if no control can be tested."""
     estimates, old = controls.estimates, np.maximum(controls.pairs.old, 0)
     centre = by_word(controls.cells.columns["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
-    worse = np.where(controls.lower_is_better, 1.0, -1.0)  # 1 if a positive shift is worse, else -1
+    worse = np.where(controls.lower_is_better, 1.0, -1.0)  # 1: a positive shift is worse; -1: it is better
     paired = np.flatnonzero(estimates.tested & estimates.paired & centre)
     if len(paired):
         return _by_pairs(estimates, paired, worse)
@@ -224,9 +227,9 @@ def _shift(values: dict[int, float], olds: int) -> tuple[float, float]:
 
 
 def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) -> _RunValues:
-    """Return the values of these rows. Runs of the same session and repetition count as one run for all rows.
+    """Return the values of these rows by run. Runs of different rows with the same session and repetition have the same number.
 
-    If there are enough sessions, the values are those of the sessions instead of the runs.
+    If there are enough sessions, sessions take the place of runs.
     """
     cells = controls.cells
     runs_of_rows: list[list[tuple[RunOrder, float]]] = []

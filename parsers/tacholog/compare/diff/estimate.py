@@ -69,7 +69,7 @@ class Estimates(NamedTuple):
     def paired(self) -> Flags:
         """Whether each row is compared in pairs."""
         kinds = np.array([*(design.kind == "paired" for design in self.designs), False])
-        paired: Flags = kinds[self.design]  # A row without a design has the index -1, which is the last element.
+        paired: Flags = kinds[self.design]  # A row without a design has the index -1, which selects the last element: False.
         return paired
 
 
@@ -219,7 +219,7 @@ def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> F
 
 
 def _median_of_runs(values: Floats, upper: Integers) -> Floats:
-    """Return the median of each row by the rule of `tacholog.schema.metrics`; ``upper`` is the result of `upper_of_two`."""
+    """Return the median of the runs of each row. ``upper`` states which of two middle values is the median (`upper_of_two`)."""
     middle = (values.shape[1] - 1 + upper) // 2
     medians: Floats = np.sort(values, axis=1)[np.arange(len(values)), middle]
     return medians
@@ -252,7 +252,7 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
 
 
 def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """Return for each value the range of true values that rounding allows; ``None`` if all values are exact."""
+    """Return the range of each value in which the true value is, because values are rounded; ``None`` if all values are exact."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))
@@ -261,7 +261,7 @@ def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> Roundi
 
 
 def _half_width(low: Floats, high: Floats) -> Floats:
-    """Return half the mean width of the ranges, over the runs of each row."""
+    """Return half the width of the range of each row, as the mean over its runs."""
     width: Floats = (high - low).mean(axis=1) / 2
     return width
 

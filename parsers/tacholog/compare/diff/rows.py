@@ -138,7 +138,7 @@ def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
 
 
 def _flat(arrays: RowArrays, key: RowKey, rows: Integers) -> tuple[float | None, float | None]:
-    """Return the latency of each side if it is the same for all of these sizes, although larger messages should take longer."""
+    """Return one latency for each side, if all sizes have this latency although larger messages should take longer. Otherwise ``None``."""
     cells = [side[rows] for side in arrays.pairs]
     sizes = [size for size in arrays.cells.column("payload_bytes", cells[0]) if size is not None]
     if key.metric != "latency" or max(sizes, default=0) - min(sizes, default=0) < _FAR_APART:
@@ -276,7 +276,10 @@ def _ratio_kinds(ratio: list[float | None], has_range: Flags, arrays: RowArrays,
 
 
 def _levels(arrays: RowArrays, order: Integers) -> list[Level | None]:
-    """Return the level of evidence: a: one value per side; b: repeated runs; c: repeated runs that state their samples. The poorer side decides."""
+    """Return the level of evidence of each row, by its poorer side.
+
+    a: one value per side. b: repeated runs. c: repeated runs that state their number of samples.
+    """
     cells, (old, new) = arrays.cells, arrays.pairs
     runs = np.minimum(cells.runs[old], cells.runs[new])
     counted = ~np.isnan(cells.samples[old] + cells.samples[new])

@@ -27,7 +27,7 @@ REASONS = (
     *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first", "host_changed"),
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
-SERIES = 3  # Identical values for at least this number of sizes are the same measurement, printed again.
+SERIES = 3  # If at least this number of sizes have identical values, the second document repeats the first measurement.
 
 
 class Thresholds(NamedTuple):

@@ -112,7 +112,7 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     median_range = MedianInterval(max(median_range.low - widths[0], 0.0), median_range.high + widths[1], median_range.confidence)
     verdict = _absolute_verdict(median_range.low, median_range.high, requirement)
     reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
-    # With few sessions, the difference between sessions is not known. If the limit lies between sessions, more runs per session would not help.
+    # Few sessions do not show how much sessions differ. If some sessions fulfil the limit and others do not, more runs per session would not help.
     if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
         verdict, reasons = "undecided", ("sessions_disagree",)
     # Losses occur in bursts. A few runs that lost many messages do not change the median, so without this check, a limit of 0 would pass.
@@ -150,7 +150,7 @@ def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowV
 
 
 def _widths(cells: CellTable, cell: int) -> tuple[float, float]:
-    """Return how far the true value may be below and above a printed value, because of its rounding and its bound."""
+    """Return how far the true value may be below a printed value, and how far above. This depends on its rounding and its bound."""
     resolution, bound = float(cells.resolution[cell]), BOUNDS[int(cells.bound[cell])]
     half = 0.0 if np.isnan(resolution) else resolution / 2
     if bound == "<":
@@ -186,7 +186,7 @@ def judge_relative(
     comparison = compare(*sides, Policy(metrics=metrics), everything=False)
     selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
     compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
-    # The other release may have rows of a second machine, which have no partner. They are left out if the same row was compared on the first machine.
+    # One release may have been measured on a second machine too. A row of that machine has no partner. It is left out if it was compared elsewhere.
     return tuple(_relative_row(row, limit, host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
 
 
@@ -233,7 +233,7 @@ def _against(ends: _Ends, limit: float) -> RowVerdict:
 
 
 def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _Ends:
-    """Return the interval of the ratio, widened by the change that the host may explain: a slower host makes a release look worse."""
+    """Return the interval of the ratio, widened by the changes that the host may have caused: a slower host makes a release look worse."""
     if host is None or host.explains is None:
         return ratios
     # The smallest and the largest factor by which the host may have slowed down the new side.
@@ -257,7 +257,7 @@ def _ratios(row: ComparisonRow) -> _Ends:
 
 
 def _worse(ratios: _Ends, row: ComparisonRow) -> _Ends:
-    """Return the interval of the share by which the new side is worse, the better end first."""
+    """Return both ends of the interval, as the share by which the new side is worse. The better end comes first."""
     low, high = sorted(worse_by(end, row.better) for end in ratios)
     return low, high
 

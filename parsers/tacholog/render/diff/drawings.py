@@ -61,7 +61,7 @@ _ROWS = ((9, "old"), (22, "new"))  # the heights of the dots of each side, and t
 
 
 def reach(rows: Sequence[ComparisonRow]) -> float:
-    """Return the logarithm of the largest ratio on the common axis of these rows. The axis covers nine rows in ten."""
+    """Return the end of the common axis of these rows: the logarithm of the largest ratio on it. Nine rows of ten fit on the axis."""
     ends = sorted(max(abs(math.log(end)) for end in _ends(row)) for row in rows if _ends(row))
     if not ends:
         return _LEAST_REACH
@@ -161,7 +161,7 @@ _MOST_STEP = 26.0  # the largest distance between two rows, so that a picture of
 _PICTURE_TICKS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 _PICTURE_LABEL_ROOM = 22  # keeps the letters at the same height on a phone
 _PICTURE_LEAST_REACH, _PICTURE_MOST_REACH = math.log(1.06), math.log(150)
-_MOST_TITLES = 150  # If there are more rows, their signs have no titles: each title costs two elements of the page.
+_MOST_TITLES = 150  # With more rows, signs have no titles, because each title needs two elements of the page.
 _MOST_ROWS = 5_000
 _FEWEST = 2
 
