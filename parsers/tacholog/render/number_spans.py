@@ -33,7 +33,7 @@ NOWHERE: Mapping[str, Span] = {}
 
 
 def number_anchor(result: ResultRow) -> str | None:
-    """Return the anchor of a number on its log page, which is also the end of its permanent id; ``None`` if the number has no line."""
+    """Return the anchor of a number on its log page; ``None`` if the number has no line. The permanent id of the number ends with this anchor."""
     return None if result.line is None else with_ordinal(f"L{result.line}:{result.metric}.{result.statistic}", result.ordinal)
 
 

@@ -92,7 +92,7 @@ _SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script\b", re.DOTALL | re.IGNOREC
 _NOT_INLINE = re.compile(r"\ssrc\s*=|\stype\s*=\s*[\"']?(?:application/(?!javascript)|text/(?!javascript))", re.IGNORECASE)
 _HEAD = re.compile(r'<meta charset="[^"]*"\s*/?>|<head>', re.IGNORECASE)
 _MARK = '<meta http-equiv="Content-Security-Policy"'
-_SHOWN = 60  # how many characters of a script a warning quotes
+_SHOWN = 60  # the number of characters of a script that a warning quotes
 
 
 def _empty_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -64,7 +64,7 @@ class _Addresses(msgspec.Struct, frozen=True):
 class Perf(SphinxDirective):
     """The common part of all directives: the options of a selection, and warnings with file and line instead of errors."""
 
-    optional_arguments = 9  # several words; each block checks whether it needs them
+    optional_arguments = 9  # the largest number of words in an argument; each block checks the number that it needs
     final_argument_whitespace = False
     has_content = True
     option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = _OPTIONS

@@ -8,7 +8,7 @@ The *crossing* of a subject and an axis has one cell for each value of the subje
    the type of message, would have the higher score.
 3. Up to two other fields divide the answer into panels. A field does so only if at least two of its values each have enough cells for a crossing.
 4. If no text field varies, a field of numbers is the subject, and the axis is the field with the most values. If only one field varies, it is the
-   axis, and the subject is the system. If no field varies, the question is what was measured.
+   axis, and the subject is the system. If no field varies, there is no axis, and the subject is the system.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SIZE = "payload_bytes"
 _MOST_SUBJECTS = 40
 _MOST_PANELS = 8  # the largest number of values of a field that divides an answer into panels
 _MOST_DIVISIONS = 2
-_MOST_COMBINATIONS = 2**62  # codes are integers of 64 bits
+_MOST_COMBINATIONS = 2**62  # so that codes fit into integers of 64 bits
 _LEAST = 2
 Rows = NDArray[np.intp]
 
@@ -190,9 +190,11 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
 
 
 def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question]:
-    """Return a question if no text field varies: a preferred field of numbers is the subject, and the field with the most values is the axis.
+    """Return a question for numbers in which no text field varies.
 
-    If only one field varies, it is the axis, and the subject is the system. If no field varies, the question is what was measured.
+    The field with the most values is the axis; a preferred other field is the subject.
+
+    If only one field varies, it is the axis, and the subject is the system. If no field varies, there is no axis, and the subject is the system.
     """
     if not axes:
         metric, statistic = default_metric(numbers, ("system",))

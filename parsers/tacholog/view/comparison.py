@@ -34,7 +34,7 @@ METRICS_SHOWN = (
     ("message_rate", "mean", ""),
     ("loss", "total", ""),
 )
-_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # shown elsewhere on the page
+_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # conditions that are shown elsewhere on the page
 _SAYS_VERSION = ("release", "tool_version")
 _PUBLISHED = "published figures"
 _REPUBLISHED = "republished"  # the mark of figures that a document copied from an older document

@@ -70,7 +70,7 @@ def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
 
 
 def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, tuple[str, str]]:
-    """Return, for each system whose releases are ordered by name, the newest release and one release without a start time.
+    """Return two releases of each system whose releases are ordered by name: the newest release, and a release without a start time.
 
     Args:
         runs: system, release and start time of each run.
@@ -88,7 +88,7 @@ def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) 
 def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, dict[str, float | None]]:
     """Return the first start time of each release of each system; ``None`` for a release without start times."""
     first: dict[tuple[str, str], float | None] = {}
-    for system, release, time in runs:  # Called many times for all runs in the build of a site.
+    for system, release, time in runs:  # A loop, because this is called many times with all runs of a site.
         if system and release:
             earliest = first.get((system, release))
             when = instant(time)
@@ -164,7 +164,7 @@ def history_document(metric: str, statistic: str) -> str:
 
 
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:
-    """Return the metrics, each with a statistic, that have a history page: the ones that comparisons of neighbouring releases test."""
+    """Return pairs of a metric and a statistic: those that have a history page. Comparisons of neighbouring releases test these."""
     return view.once("metrics with history", lambda: _metrics_in(view))
 
 
@@ -297,8 +297,8 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
 def _goes_on(row: ComparisonRow) -> bool:
     """Whether a row may join two releases: they are comparable, and were measured on one machine.
 
-    A comparison of two releases accepts two machines with the same stated hardware, with a note. A line has no place for such a note, so its trend
-    could be the difference between two machines.
+    A comparison of two releases accepts two machines with the same stated hardware, with a note. A line has no place for such a note, so readers
+    could take the difference between two machines for a trend.
     """
     return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
 

@@ -287,7 +287,7 @@ class Choices(msgspec.Struct, frozen=True):
 def choices(machine: HomeMachine) -> Choices | None:
     """Return which transport leads at which size on a machine; ``None`` if no series states its reach.
 
-    A column with a single transport offers no choice. It is left out if there are other columns.
+    A column with only one transport offers no choice. Such columns are shown only if there are no other columns.
     """
     by_reach = [_columns(reach, [member for member in machine.everything if reach_of(member) == reach]) for reach in REACHES]
     all_columns = tuple(column for of_reach in by_reach for column in of_reach)
@@ -299,7 +299,7 @@ def choices(machine: HomeMachine) -> Choices | None:
 
 
 def _nearest(wanted: int, sizes: set[int]) -> int | None:
-    """Return the measured size that is nearest to the size of a typical use, or that size itself if no measured size is near."""
+    """Return the measured size that is nearest to ``wanted``, the size of a typical use. If none is near enough, return ``wanted``."""
     near = min(sizes, key=lambda size: (abs(log2(size / wanted)), size), default=None)
     return near if near is not None and abs(log2(near / wanted)) <= _NEAR else wanted if sizes else None
 

@@ -28,7 +28,7 @@ from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_
 from tacholog.view.views import Selection, View, differing_labels
 
 _BATCHED = "batched"
-# Conditions that the words of a group already include, that its heading states, or that are not helpful there.
+# Conditions that are not repeated with the words of a group: the words or the heading state them, or they do not help readers.
 _IN_GROUP_WORDS = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "settings", "run"),

@@ -57,10 +57,10 @@ def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 
 
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of the series that represent their release, if several campaigns measured the same.
+    """Return the ids of the series that represent their release. If several campaigns measured the same, the series of one campaign are chosen.
 
-    The campaign with the most series is chosen, because series of different campaigns would not be a comparison of transports only. Further criteria,
-    in this order: enough runs for a verdict, the most sizes, the latest time.
+    It is the campaign with the most series. Series of different campaigns would differ not only in their transports. Further criteria, in this order:
+    enough runs for a verdict, the most sizes, the latest time.
     """
     breadth = Counter(_campaign_of(member) for member in members)
 
@@ -81,7 +81,7 @@ def _campaign_of(member: SystemSeries) -> tuple[object, ...]:
 
 
 def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the last release of each series, with one build for each system: the build with the most series; of several such builds, the latest."""
+    """Return the series of the last releases, from one build of each system: the build with the most series; of several such builds, the latest."""
     last_ids = {id(member) for member in of_last_releases(members)}
     last = [member for member in members if id(member) in last_ids]
     builds: dict[tuple[str, bool], dict[object, list[SystemSeries]]] = {}
@@ -180,7 +180,7 @@ def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
 
 
 def _says_least(reason: str) -> int:
-    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes last, because it explains less."""
+    """Return the sort key of a reason. Reasons that explain little come last, such as a missing number: a sender states no goodput."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 

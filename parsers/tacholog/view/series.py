@@ -32,10 +32,10 @@ from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
 LOGICAL = "no_bytes_moved"  # the mark of a rate of bytes that were not moved
 REFERENCE = "reference_only"  # the mark of the latency of a reference to the bytes
-TOO_FEW = "too few samples"  # replaces a percentile that needs more samples than a run had
-NOT_MEASURED = "not measured"  # replaces a number for a size that no run has
+TOO_FEW = "too few samples"  # shown instead of a percentile that needs more samples than a run had
+NOT_MEASURED = "not measured"  # shown instead of a number at a size that was not measured
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
-_SAYS_MOST = ("data_path", "reliability", "keyed")  # the label of a series without other series
+_SAYS_MOST = ("data_path", "reliability", "keyed")  # the conditions in the label of a series if there is no other series
 _SEVERAL = 2
 SeriesKey = tuple[tuple[str, object], ...]
 
@@ -53,9 +53,9 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     ``value`` is ``None`` if not all runs state it: a median over fewer runs is not comparable with the next column (p99.99 could be above p99.999).
     ``coverage`` then tells how many measurements state it, if any do. ``result`` is the result with this value, with its bound, resolution and line.
-    If the runs fall into two ``groups``, value and result are those of the worse group, on all pages: otherwise a transport could win that is slow in
-    two of six runs, and nobody knows to which group the next run will belong. ``marks`` are the marks of all these numbers, in order, and the mark
-    for two groups of runs, if there are two.
+    If the runs form two ``groups``, ``value`` and ``result`` are those of the worse group, on all pages. Otherwise a transport could win although it
+    is slow in two of six runs, and nobody knows to which group the next run will belong. ``marks`` are the marks of all these numbers, in order, and
+    the mark for two groups of runs, if there are two.
     """
 
     value: float | None
@@ -69,7 +69,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def sizes_high(self) -> int | None:
-        """The largest payload in bytes, if the number stands for a range of sizes."""
+        """The largest payload in bytes, if the number is for a range of sizes; else ``None``."""
         for result in self.results:  # A loop is faster than a generator here, and each cell is queried several times.
             if result.payload_bytes_high is not None:
                 return result.payload_bytes_high
@@ -213,7 +213,7 @@ class Series(msgspec.Struct, frozen=True):
         return self.measured.cells(metric, statistic)
 
     def statistics(self) -> Sequence[tuple[str, str]]:
-        """The pairs of metric and statistic that it has, in order of appearance."""
+        """The pairs of metric and statistic that the series has, in order of appearance."""
         return self.measured.statistics
 
     def absent(self, metric: str, statistic: str, size_bytes: int | None) -> str:
@@ -417,8 +417,8 @@ TWO_GROUPS = "two_groups"
 # The width of the gap between two groups, as a share of the value below the gap. If runs vary by 5 %, a gap of this width occurs by chance in 1 % of
 # the rows with six runs and in 0.1 % of the rows with 12 runs. If runs vary by 10 %, these shares are 10 % and 1 %.
 LEAST_GAP = 0.1
-_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # allows for rounding errors of logarithms
-_LEAST_STEPS = 2  # in units of the last printed digit: a smaller gap may come from rounding
+_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # slightly less than the limit, because logarithms are rounded
+_LEAST_STEPS = 2  # the least gap, in units of the last printed digit: rounding may cause smaller gaps
 _NOT_RANKED = ("std",)
 
 

@@ -138,7 +138,7 @@ _FOLDED = ("no_change", "differs_not", "unreplicated_same")  # folded even if th
 
 
 class DiffBlock(msgspec.Struct, frozen=True):
-    """The rows of one verdict: the table of the rows that are visible immediately, and the table of ``many_more`` folded rows."""
+    """The rows of one verdict. ``table`` contains the rows that are visible at first, and ``more`` contains the other ``many_more`` rows, folded."""
 
     section: VerdictSection
     sentence: Html

@@ -404,7 +404,7 @@ def _open(comparison: Comparison) -> Iterator[str]:
 
 
 def across_words(comparison: Comparison) -> str:
-    """Return the ``across`` fields with the values of both sides, if these are the same in all rows."""
+    """Return the ``across`` fields in words. If all rows have the same values in these fields, the values of both sides follow."""
     sides = dict.fromkeys(row.across for row in comparison.rows if row.across and row.old and row.new)
     fields = ", ".join(comparison.settings.across)
     return f"{fields} ({sides_of(next(iter(sides)))})" if len(sides) == 1 else fields
@@ -427,7 +427,7 @@ def _flat(curve: Curve) -> list[str]:
 
 
 def figures_words(comparison: Comparison) -> list[str]:
-    """Return how the figures of the rows were computed: the choice of the median, and the estimated ratio."""
+    """Return sentences on how numbers were computed: how the median was chosen, and how ratios were estimated."""
     there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in comparison.rows)
     estimated = any(words.is_estimate(row) for row in comparison.rows)
     by_runs = any(row.ratio_kind == "hodges_lehmann_runs" for row in comparison.rows)

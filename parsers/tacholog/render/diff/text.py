@@ -199,7 +199,7 @@ def _labels(comparison: Comparison) -> tuple[str, str]:
 
 
 def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return the rows of a comment: worse rows, then better rows, then all others; within each group, the largest changes first."""
+    """Return the rows of a comment, sorted: worse rows, better rows, all other rows. In each of these groups, the largest changes come first."""
     ranked = [
         (_rank(row), row.is_acknowledged, -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO
     ]

@@ -203,7 +203,7 @@ def interval(row: ComparisonRow) -> str:
 
 
 def remark(row: ComparisonRow) -> str:
-    """Return the remark on a row's numbers."""
+    """Return the parts of the remark on a row (`remarks`) as one text."""
     return BETWEEN.join(remarks(row))
 
 
@@ -439,7 +439,7 @@ def _quantity(row: ComparisonRow, value: float) -> str:
     return quantity(value, row.unit)
 
 
-Parts = tuple[str, str, str]  # Words for a loss: the words before the largest share of a run, this share, and the words after it.
+Parts = tuple[str, str, str]  # A loss in words: the text before the largest share that a run lost, this share, and the text after it.
 
 
 class LossLine(msgspec.Struct, frozen=True):
@@ -554,5 +554,5 @@ def direction_of(loss: Loss) -> str:
 
 
 def sides_of(across: Sequence[Difference]) -> str:
-    """Return the values on each side of the ``across`` fields; only one text if both are the same."""
+    """Return the ``across`` fields in words, with the values of both sides."""
     return "; ".join(difference_words(difference) for difference in across)

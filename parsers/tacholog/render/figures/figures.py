@@ -23,15 +23,15 @@ from tacholog.view.series import LOGICAL, Cell, Series
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
-MOST_SHADED = 2  # the number of areas; more areas would overlap and be unreadable
+MOST_SHADED = 2  # the largest number of areas: more areas would overlap and be unreadable
 _LATENCY_STYLES = 2
-MOST_DOTS = 400  # the number of dots for single runs in a figure; more dots would hide the lines
+MOST_DOTS = 400  # the largest number of dots for single runs in a figure: more dots would hide the lines
 _MEDIAN = "p50"
 _CROSS_NOTE = "Crosses have too few samples for their percentile{in_some}."
 _IN_SOME = ", in at least one of their runs"
 _ROUGH = "Those of medians are rough."
 _LARGEST = "Those of high percentiles say little more than the largest value."
-_NAMED = 2  # up to this number of values, each value is shown
+_NAMED = 2  # the largest number of values that are listed one by one
 _RANGE_NOTE = (
     "A filled area is a range: the source states only its ends, for all sizes together. "
     "Triangles that point down mark an upper bound: the measured value is lower."
@@ -352,7 +352,10 @@ def _run_details(series: Series) -> Iterator[str]:
 
 
 def point_details(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
-    """Return the details of a point: runs and samples, marks, and log line. ``result`` is the median of a group, if the point shows a group."""
+    """Return the details of a point: runs and samples, marks, and log line.
+
+    If the point shows a group of runs, ``result`` is the median of the group.
+    """
     result = result or cell.result
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
     samples = _samples_words([row.samples for row in cell.results] if cell.run_count > 1 else [result.samples])

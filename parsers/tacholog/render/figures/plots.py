@@ -56,7 +56,7 @@ def _style_words(style: str) -> str:
 
 
 def swatch_grey(dash: str) -> Html:
-    """Return the symbol in the legend for a line style that all series share."""
+    """Return the symbol of a line style in the legend. It is grey, because all series use this style."""
     path = tag("path", d="M1 6H27", class_="tl-path", stroke_dasharray={"solid": None, "dash": "7 4", "dot": "1.5 3.5"}[dash])
     return tag("svg", path, class_="tl-swatch tl-grey", viewBox="0 0 28 12", aria_hidden="true")
 
@@ -71,7 +71,9 @@ TargetOf = Callable[[ResultRow | None], Sequence[object] | None]
 
 
 def spec(figure: Figure, target_of: TargetOf) -> dict[str, object]:
-    """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, series and details, and whether it is a shaded area.
+    """Return ``data`` and ``layout`` for Plotly.
+
+    The ``meta`` of a trace contains its colour, its series, its details, and whether it is a shaded area.
 
     ``target_of`` returns the position of a result: the number of its log page and its line (`ScriptLinks.line`).
     """

@@ -100,7 +100,7 @@ def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
             next_x *= step
 
 
-_FEWEST_INTERVALS = 3  # two intervals do not show a course
+_FEWEST_INTERVALS = 3  # fewer intervals do not show how a measurement changed over time
 _MANY = 40
 _DRAWN = (
     ("latency", (("p50", "solid"), ("p99", "dash"))),

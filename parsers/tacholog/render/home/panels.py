@@ -23,8 +23,8 @@ from tacholog.view.series import Cell, labels_among
 
 WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
-_LATENCY, _RATE = (44, 136), (200, 292)  # from left to right: two plots of equal width, with ticks on their left and letters on their right
-_FIRST = 6  # the number of panels that a phone shows unfolded; on wider screens, they fill rows of three or of two
+_LATENCY, _RATE = (44, 136), (200, 292)  # the left and right ends of the two plots; the ticks are on the left of a plot, the letters on its right
+_FIRST = 6  # the number of panels that a phone shows unfolded
 _LINE = 10.0  # height of a letter, in units of the drawing
 _LINE_OF_TEXT = 13  # height of a line of text, in the same units
 _LETTERS = 12  # the distance from the end of a plot to its letters

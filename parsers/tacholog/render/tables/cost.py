@@ -124,7 +124,7 @@ def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tu
 
 
 def _is_measured(series: Series) -> bool:
-    """Whether a series has latencies or a received rate. The other side of the same run has the same cost, and is left out."""
+    """Whether a series has latencies or a received rate. A series of the other side of the same runs has the same cost, and is not shown."""
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 

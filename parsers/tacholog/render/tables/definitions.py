@@ -68,7 +68,7 @@ def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart
 
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
-    """Count the numbers whose runs form two groups, by part of a page. This mark belongs to several runs together, not to a single run."""
+    """Return how many numbers of each part of a page have runs that form two groups. Such a mark belongs to several runs together, not to one run."""
     counts: Counter[PagePart] = Counter()
     for member in system_series(view, pages):
         first = member.series.results[0]
@@ -139,7 +139,7 @@ def shared_conditions(view: View) -> Html:
 
 
 def _labels_of_all(view: View) -> Iterator[tuple[str, object]]:
-    """Yield each label of the runs with its value, or with its values if they differ."""
+    """Yield each label of the runs with its value. If the runs differ in a label, yield all its values."""
     texts = dict.fromkeys(run.labels for run in view.runs.values())
     for field in label_fields(texts):
         values = {labels_of(text).get(field) for text in texts}

@@ -64,7 +64,7 @@ def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out
 
 
 def _counts(series: Series) -> bool:
-    """Whether the table has several counts of messages (sent, received, lost), which a reader may add up."""
+    """Whether the table has at least two counts of messages: sent, received, lost. A reader may try to add them up."""
     return len({"messages_sent", "messages_received", "messages_lost"} & {metric for metric, _ in series.statistics()}) > 1
 
 
@@ -154,7 +154,10 @@ def results_table(
 
 
 class CellWriter:
-    """Makes the cells of a table of results, and collects their marks in ``used_marks``. Marks in ``above`` are only shown above the table."""
+    """Makes the cells of a table of results, and collects their marks in ``used_marks``.
+
+    Marks in ``above`` are shown once above the table, and not in its cells.
+    """
 
     def __init__(self, links: Links, marks_anchor: str, used_marks: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
         """Create a writer. ``each`` is the link to the values of each run, if it is the same for the whole table."""

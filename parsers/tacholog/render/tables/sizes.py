@@ -26,9 +26,9 @@ from tacholog.view.series import LOGICAL, Cell, Series
 
 _WORDS = ("Median latency", "Mean latency", "Payload received")  # of `RANKED_BY`
 _MOST_SERIES = 12  # side by side
-_MOST_COLUMNS = 8  # if there are more columns, each series has only one column
+_MOST_COLUMNS = 8  # with more columns than this, each series has only one column
 _RATES = (("goodput", "mean"), ("message_rate", "mean"))
-_OF_KEYS = ("keyed", "instances", "options", "run")  # fields that may differ between a series with keys and the same series without keys
+_OF_KEYS = ("keyed", "instances", "options", "run")  # A series with keys is next to the series without keys that differs only in these fields.
 _SUSTAINED = ("sustained_rate", "lower-bound")
 _ONE_RUN = "One run of each series: whether a difference between two series is more than noise cannot be tested."
 _FEW_RUNS = f"Fewer than {MIN_RUNS} runs of each series: too few to test whether a difference between two series is more than noise."
