@@ -36,7 +36,7 @@ class MedianInterval(NamedTuple):
 
 
 def median_interval(values: Sequence[float], confidence: float) -> MedianInterval | None:
-    """Return the narrowest symmetric interval between two of the values that contains the median with at least this confidence.
+    """Return the interval of the median: the narrowest one that has at least this confidence. It is symmetric, and its ends are two of the values.
 
     Args:
         values: one value per run, shape (n,), independent of each other.

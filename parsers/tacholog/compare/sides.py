@@ -68,7 +68,7 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
 def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[str, Path]]:
     """Return the names that `find_all` reads as paths, but that are also names of releases. Each name comes with the folder of the release.
 
-    This reads only manifests, and only if a name without a slash is an existing path.
+    Only manifests are read for this. If no name without a slash is an existing path, nothing is read.
     """
     words = {name for name in names if "/" not in name and name.strip(".") and Path(name).exists()}
     root_of: dict[str, Path] = {}

@@ -263,7 +263,7 @@ def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
-    """Return how many releases are newer than each set. For a set without a release, its version decides; without a version, 0 releases are newer."""
+    """Return how many releases are newer than each set. For a set without a release, its version decides; without a version, it counts as newest."""
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
     order = in_order_of_time((run.system, named[key], run.start_time) for key, runs in sets.items() for run in runs)

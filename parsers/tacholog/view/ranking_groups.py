@@ -175,7 +175,7 @@ def _all_series(view: View) -> Sequence[SystemSeries]:
 
 
 def _tests_of(part: View) -> list[str]:
-    """Return the tests of whole measurements, in order of appearance. In a run with one test, only the first number is examined."""
+    """Return the tests of whole measurements, in order of appearance. If a run has only one test, only its first number is read."""
     tests: dict[str, None] = {}
     for name, results in part.by_run.items():
         of_summaries = (result.test for result in results if result.scope == "summary")

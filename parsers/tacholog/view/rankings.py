@@ -118,8 +118,8 @@ def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
 def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
     """Return the sort key of a series: its release, its number of sizes, its time.
 
-    Time is not the first criterion, because a comparison of two builds also measures the older build again. Such a comparison has fewer sizes, and
-    must not hide the campaign that measured all sizes.
+    Time is the last criterion, because a comparison of two builds measures the older build again later, at fewer sizes. Such a comparison must not
+    hide the campaign that measured all sizes.
     """
     return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 

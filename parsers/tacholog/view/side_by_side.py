@@ -206,7 +206,7 @@ def _side_by_side(view: View, pages: PageIndex) -> SideBySide:
     if is_alone:
         ranked = ranked_groups(last, least=1, across=ACROSS)
     listed = [member for members in ranked.values() for member in members]
-    # If messages were sent late, their latency leaves out this delay. Such latencies are only on the pages of their transports.
+    # Latencies that begin when a message is sent leave out how late it was sent. They are only on the pages of their transports.
     ranked = {group: members for group, members in ranked.items() if not any(member.series.cells("send_lateness", "mean") for member in members)}
     tables = tuple(_table(host, of_host) for host, of_host in _by_host(ranked).items())
     missing = (*unranked(everything, last, listed), *unranked_controls(series))

@@ -122,7 +122,7 @@ def estimate(
     """
     estimates = no_estimates(*_designs(cells, pairs, wanted, runs))
     numbers = _pair_numbers(estimates.designs)
-    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # the last element is for rows without a design
+    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # last: for rows without a design (index -1)
     for batch in _batches(cells, pairs, estimates, ~confounded[estimates.design]):
         _test(batch, estimates, threshold[batch.rows], scale)
         if batch.paired:

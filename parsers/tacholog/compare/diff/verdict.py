@@ -276,7 +276,7 @@ def _decide_by_value(rows: RowArrays) -> None:
 
 
 def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
-    """Mark the published series whose values are all identical, because two measurements never agree in all values."""
+    """Mark published series with the same values on both sides as one measurement: two measurements never agree in all values."""
     series = (
         ("system", *SETTING, *rows.cells.labels, "metric", "statistic"),
         ("system", "test", "metric"),

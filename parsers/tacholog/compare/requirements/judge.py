@@ -444,7 +444,7 @@ def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Datase
         fits = remaining & (values == wanted).fillna(value=False).to_numpy(bool)
         if not fits.any():
             return _with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric")
-        remaining = fits  # The table has fifty columns, so its rows are selected once, after the last property.
+        remaining = fits  # Only flags until here: to select rows of the table for each property would be slow, as it has fifty columns.
     return _with(dataset, results[remaining]), None
 
 

@@ -191,7 +191,7 @@ _CUT = " An arrow beside a sign: the value lies beyond the end of the axis."
 
 
 class _PictureScale:
-    """The scale of the picture: the x coordinate of a row, and the y coordinate of a change."""
+    """The scale of the picture. It converts rows to x coordinates, and changes to y coordinates."""
 
     def __init__(self, rows: Sequence[ComparisonRow]) -> None:
         self.rows = rows
