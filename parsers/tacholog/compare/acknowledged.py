@@ -81,7 +81,7 @@ class KnownRegression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return all(value is None or getattr(key, name) == value for name, value in properties.items())
 
     def has_expired(self, today: date, releases: Sequence[str]) -> bool:
-        """Whether the last day has passed, or all of these releases are the stated release or a later one."""
+        """Whether the entry is no longer valid: its last day has passed, or none of ``releases`` is older than the release that it states."""
         if self.until is not None:
             return today > self.until
         end = _numbers(self.until_release or "") or ()
@@ -124,9 +124,9 @@ def _complaints(entry: KnownRegression) -> Iterator[str]:
 
 
 def _numbers(release: str) -> tuple[int, ...] | None:
-    """Return the numbers of a release, to order releases. Zeros at the end are removed: 1.4.0 is 1.4.
+    """Return the numbers in the name of a release, for sorting: (1, 4) for 1.4 and for 1.4.0.
 
-    ``None`` if the release is not written as numbers, or is far too long.
+    ``None`` if the name does not consist of numbers, or has more than 100 characters.
     """
     match = _RELEASE.fullmatch(release) if len(release) <= 100 else None  # noqa: PLR2004 - many digits
     return tuple(map(int, re.sub(r"(\.0+)+$", "", match[1]).split("."))) if match else None
@@ -173,7 +173,7 @@ def _acknowledgement(location: str, entry: KnownRegression, state: Acknowledgeme
 
 
 def _state_of(location: str, entry: KnownRegression, rows: Sequence[ComparisonRow | Loss], is_expired: bool) -> Acknowledgement:
-    """Return the state of an entry and the number of its rows: the worse ones, or all if none is worse."""
+    """Return the state of an entry, with the number of worse rows that the entry names. If none of its rows is worse, all its rows are counted."""
     named = [row for row in rows if entry.names(row.key)]
     worse = [row for row in named if row.verdict in _WORSE]
     if worse:

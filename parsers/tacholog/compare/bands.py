@@ -1,9 +1,9 @@
 """The band of one build: how much its results vary. `tacholog ab` of a build with itself measures the band; ``same-build/<host>.csv`` stores it.
 
-The file has one line for each row and session. New sessions are appended. Columns: the session and its start, the SHA-256 of
-the build, the number of pairs; the row's key (`tacholog.compare.result.RowKey`); ``runs`` (of both sides), the ``median`` of their values in the
-metric's unit, the standard ``deviation`` of the values' logarithms, and the ``shift`` of the pairs with its 95 % interval ``shift_low``,
-``shift_high``, also as logarithms.
+The file has one line for each row and session. New sessions are appended. The first columns are the session and its start, the SHA-256 of the build,
+the number of pairs, and the row's key (`tacholog.compare.result.RowKey`). ``runs`` is the number of runs of both sides, and ``median`` the median of
+their values, in the metric's unit. ``deviation`` is the standard deviation of the logarithms of the values. ``shift`` is the shift of the pairs, and
+its 95 % interval is from ``shift_low`` to ``shift_high``; all three are logarithms.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(NamedTuple):
-    """How much a row of one build varies by chance with probability 95 %, as logarithms: ``paired`` for pairs, ``single`` for single runs.
+    """The band of a row: the values of one build differ by less in 95 % of the cases. ``paired`` is the band for pairs, ``single`` for single runs.
 
-    ``across_sessions``: whether enough sessions were measured to know how much sessions differ; if not, ``single`` is a lower limit. ``between``:
-    how much the medians of two sessions differ by chance; ``None``: not known.
+    All bands are logarithms. ``across_sessions``: whether enough sessions were measured to know how much sessions differ. If not, the true band of
+    single runs may be wider than ``single``. ``between`` is the band for the medians of two sessions; ``None``: not known.
     """
 
     paired: float
@@ -174,7 +174,7 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
     hosts = {str(host) for frame in runs for host in frame["host"].dropna()}
     if len(hosts) != 1 and asked is None:
         return None
-    # Hundreds of runs are in a few folders, so one run of each folder is enough. The roots "." and "/" have no parent folder.
+    # The search starts once at each folder of runs, because hundreds of runs are in a few folders. The roots "." and "/" have no parent folder.
     roots_of_runs = (str(root) for frame in runs if "root" in frame for root in frame["root"].dropna())
     of_folder = {os.path.dirname(root): root for root in roots_of_runs if root not in (".", "/")}  # noqa: PTH120 - making a `Path` of each is slow
     folders = dict.fromkeys(above for root in of_folder.values() for above in Path(root).parents)
@@ -256,7 +256,7 @@ def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
 
 
 def noise(same_build: SameBuildBands) -> Iterator[float]:
-    """Yield the noise between the runs of the last session, for each row of medians or means: the standard deviation of logarithms."""
+    """Yield the noise of each row of medians or means: the standard deviation of the logarithms of its runs in the last session."""
     for entry in read(same_build.file, named_by_user=True):  # the file was checked when it was first read
         if entry.session == same_build.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

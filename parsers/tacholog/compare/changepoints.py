@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tacholog.compare.statistics import student_t_two_sided_p, student_t_two_sided_quantile
 
-LEAST_RELEASES = 5  # With fewer releases, no order of the levels is rare enough to be significant.
+LEAST_RELEASES = 5  # With fewer releases, even a steady rise is so likely by chance that no trend can be significant.
 LEVEL = 0.05  # the probability that a page without any change shows a change; half of it for steps, half for drifts
 _SHORTEST = 2  # the least number of releases in a segment: a single release that differs from all others is an outlier
 _LEAST_DRIFT = 3  # the least number of releases in a drift: a change over fewer releases is a step
@@ -43,7 +43,7 @@ class Change(NamedTuple):
 
     ``history`` is the index of the history. ``first`` is the first release after a step, or the last release before a drift. ``last`` is the release
     at which a drift ends, and equals ``first`` for a step. ``shift`` is the change as a logarithm, between ``low`` and ``high`` with 95 % confidence.
-    ``p`` is an upper limit of the probability that a page without any change shows a change at least as clear as this change.
+    ``p`` is at least the probability that chance alone shows a change as clear as this one anywhere on the page.
     """
 
     history: int
@@ -84,7 +84,7 @@ def changes(histories: Sequence[Sequence[Sequence[float]]], hidden: Sequence[flo
 
 
 def _widened(change: Change, hidden: float) -> Change:
-    """Return the change with its interval widened by the rounding error, which may have opposite directions before and after the change."""
+    """Return the change with an interval that includes rounding errors. Levels before and after the change may be rounded in opposite directions."""
     return change._replace(low=change.low - 2 * hidden, high=change.high + 2 * hidden)
 
 
@@ -125,7 +125,10 @@ def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
 
 
 def step_penalty(releases: int, histories: int) -> float:
-    """Return the least improvement of the fit that counts as a step, in squared units of the noise: a quantile of Student's t for all candidates."""
+    """Return the penalty for a step: a division with one more step must fit better by this amount.
+
+    The unit is the variance of the noise. The penalty is the square of a quantile of Student's t, corrected for the number of candidates for a step.
+    """
     candidates = (releases - 1) * histories
     return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / candidates]), releases - 1)[0]) ** 2
 
@@ -149,7 +152,10 @@ def _noise(levels: Floats, within: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=256)
 def _trimmed(count: int, used: int) -> float:
-    """Return the factor that converts the mean of the ``used`` smallest of ``count`` squared differences into the variance of one level."""
+    """Return the variance of a level, as a multiple of the mean of the smallest squared differences of neighbours.
+
+    There are ``count`` differences, and the mean is over the ``used`` smallest ones.
+    """
     noise = np.random.default_rng(1).standard_normal((_DRAWS // 4, count + 1))
     return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :used].mean())
 
@@ -192,7 +198,7 @@ def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], to
 
 
 def _trend_p(levels: Floats) -> Floats:
-    """Return the p-value of Kendall's trend for each history, corrected for all histories: each shuffle applies to all histories."""
+    """Return the p-value of Kendall's trend test for each history, corrected for the number of histories. Each shuffle reorders all histories."""
     first, second = np.triu_indices(levels.shape[1], 1)
     signs = np.sign(levels[:, second] - levels[:, first])
     statistics = np.abs(signs @ _shuffled(levels.shape[1]).T)
@@ -212,8 +218,8 @@ def _shuffled(releases: int) -> Floats:
 def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) -> tuple[int, int, float, float, float] | None:
     """Return the first and the last release of a drift, its shift, and the 95 % interval of the shift; ``None`` if steps fit the history better.
 
-    A drift has two ends and one shift, so its penalty is larger than that of one step and smaller than that of two steps. The ends are estimates too.
-    So the interval is that of the profile likelihood, over all straight changes that fit the history nearly as well as the best straight change.
+    A drift has two ends and one shift, so its penalty is larger than that of one step and smaller than that of two steps. The ends of the drift are
+    estimates too. So the interval covers all drifts that fit the history nearly as well as the best drift (profile likelihood).
 
     Source:
         Venzon & Moolgavkar (1988), "A method for computing profile-likelihood-based confidence intervals".
@@ -229,7 +235,11 @@ def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) 
 
 
 class _Ramp(NamedTuple):
-    """A straight change between two releases: its shift, the squared distance of the levels from the line, and the squared length of a unit shift."""
+    """A straight change of the level between two releases.
+
+    ``shift`` is its size. ``distance`` is the sum of the squared distances of the levels from the line. ``squares`` is the sum of the squares of the
+    centred line for a shift of 1.
+    """
 
     first: int
     last: int
@@ -239,7 +249,7 @@ class _Ramp(NamedTuple):
 
 
 def _ramps(levels: Floats) -> Iterator[_Ramp]:
-    """Yield a ramp for each two releases: a steady change from the first to the last, with the total change that fits the levels best."""
+    """Yield a ramp for each pair of releases that are far enough apart. Its shift is the one that fits the levels best."""
     releases = len(levels)
     above = levels - levels.mean()
     for first in range(releases - _LEAST_DRIFT):

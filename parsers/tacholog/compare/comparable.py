@@ -68,12 +68,12 @@ class Condition(NamedTuple):
     metrics: Collection[str] = ()  # empty: all metrics
 
 
-# These conditions are part of a row's name. If one side never states such a condition, its rows are still compared with rows that state it.
+# Conditions in the name of a row. If the logs of one side never state such a condition, its rows are still compared with rows of the other side.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
 # if not stated, the network was not changed
 NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")
-ACKNOWLEDGED: Basis = "pub-to-ack"  # the basis of the time until a broker acknowledged a message, which is not the time of a delivery
+ACKNOWLEDGED: Basis = "pub-to-ack"  # the basis of latencies that end when the broker acknowledges the message, and not when it is delivered
 _ACKNOWLEDGED_METRICS = ("acknowledged_rate", "acknowledged_goodput")
 SETTINGS = "settings"  # the settings of the transport, as a JSON object
 SETTING_PREFIX = "setting "  # the prefix of the name of a setting that differs
@@ -135,8 +135,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # If a document has a column for each operating system, the columns may come from different machines.
         "operating_system": Condition("operating_system", _SERIES),
-        # A campaign measures its transports in turns within the same hour. The difference between two campaigns may be larger than the difference
-        # between two transports, so the transport with more runs in the faster campaign would win.
+        # A campaign measures its transports in turns within the same hour. Two campaigns may differ more than two transports. If they were ranked
+        # together, the transport with more runs in the faster campaign would win.
         "campaign": Condition("campaign", _RANKING),
         # A rate of batched messages cannot be compared with a rate of single messages. The two rates are also measured at different sizes.
         "batched": Condition("batched", _RANKING),
@@ -148,7 +148,7 @@ CODES: Mapping[str, str] = MappingProxyType({name: condition.code for name, cond
 class Judgement(NamedTuple):
     """The conditions that differ, the needed conditions that are not stated (``unverified``), and machines with different names.
 
-    If conditions are unverified, a diff judges the row by single values only, and a ratio or a ranking is refused.
+    If there are unverified conditions, a diff does not test the row, but compares single values. A ratio or a ranking is refused.
     """
 
     different: tuple[Difference, ...]
@@ -209,7 +209,10 @@ def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[st
 
 
 def _value(name: str, conditions: Conditions, comparison: ComparisonKind) -> Any:  # noqa: ANN401 - conditions have many types
-    """Return the value of a condition. In a ranking, equal shares of the highest rates are equal loads, so the offered rates are ignored."""
+    """Return the value of a condition.
+
+    A ranking ignores the offered rate if the load is stated as a share of the highest rate: equal shares count as equal loads.
+    """
     if name == "offered_rate_per_s" and comparison == "ranking" and conditions["load_share"] is not None:
         return None
     return conditions[name]
@@ -221,7 +224,7 @@ def is_ranked_nowhere(conditions: Conditions) -> bool:
 
 
 def _differences(field: str, old: Conditions, new: Conditions, comparison: ComparisonKind, across: Collection[str]) -> Iterator[Difference]:
-    """Yield the differences in a condition: at most one. For labels and settings: one for each label or setting that differs."""
+    """Yield the difference if a condition differs. For labels and settings, yield one difference for each label or setting that differs."""
     if field == LABELS:
         olds, news = labels_of(old[field]), labels_of(new[field])
         for label in sorted({*olds, *news} - {*across}):
@@ -260,7 +263,10 @@ def _is_needed(field: str, conditions: Conditions, comparison: ComparisonKind) -
 
 
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
-    """Whether two conditions differ. In a diff, a condition that only one side states differs only if it is in the row's name."""
+    """Whether a condition differs between two sides.
+
+    If only one side of a diff states the condition, it differs only if it is part of the row's name.
+    """
     if field in NETWORK:
         return (old or None) != (new or None)
     # Logs of older versions state no placement.

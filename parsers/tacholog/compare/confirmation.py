@@ -66,7 +66,7 @@ def _numbers_of(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) 
 
 
 def _column(side: Dataset, name: str) -> pd.Series:
-    """Return a column of the results, or a property of the runs with one value for each number."""
+    """Return one value for each number of a side: a column of the results, or a property of the run of the number."""
     if name in side.results:
         return side.results[name]
     column = "labels" if is_label(name) else name
@@ -77,10 +77,13 @@ def _column(side: Dataset, name: str) -> pd.Series:
 
 
 def _is_equal(column: pd.Series, text: str | None) -> Flags:
-    """Whether each value of a column has this text; ``None``: the value is not stated. Each different value is converted to text only once."""
+    """Return a flag for each value of a column: whether its text is ``text``. With ``None``, whether the value is not stated.
+
+    Each different value is converted to text only once.
+    """
     codes, values = column.factorize()
     fits = [as_text(value) == text for value in values.tolist()]
-    equal: Flags = np.array([*fits, text is None])[codes]  # a missing value has the code -1, the index of the last element
+    equal: Flags = np.array([*fits, text is None])[codes]  # a missing value has the code -1, which selects the last element
     return equal
 
 
@@ -117,7 +120,7 @@ def _order(row: ComparisonRow) -> tuple[int, float]:
 
 
 def _from_new_pairs(row: Row, candidates: Sequence[Row], again: Comparison) -> Row:
-    """Return the row of the new pairs if the first pairs chose this row, else the row itself."""
+    """Return the same row of the new pairs if the row is worse or better in the first pairs. Otherwise, return the row unchanged."""
     if row.verdict not in _CHANGED:
         return row
     fits = [candidate for candidate in candidates if _is_same_row(candidate.key, row.key)]

@@ -62,7 +62,7 @@ class MachineFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def noise_rows(comparison: Comparison) -> list[NoiseRow]:
-    """Return the noise of each tested row of a comparison of one build with itself. All of these rows count as rows of the future comparison."""
+    """Return the noise of each tested row of a comparison of one build with itself. It is assumed that a later comparison tests the same rows."""
     tested = [row for row in comparison.rows if row.design == "paired" and row.p is not None]
     rate = comparison.settings.false_discovery_rate
     rows = []

@@ -86,7 +86,7 @@ def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
         UnreadableInput: a record does not match the schema. Files with this name that are not next to the folders of the two sides are ignored.
     """
     named = list(dict.fromkeys(root for root in roots if root and root not in _ABOVE_NOTHING))
-    # Hundreds of runs are in a few folders, so the search for a record starts once at each folder, not at each run.
+    # The search for a record starts once at each folder of runs, because hundreds of runs are in a few folders.
     parents = map(Path, dict.fromkeys(map(os.path.dirname, named)))
     candidates = dict.fromkeys(above for parent in parents for above in [parent, *parent.parents][:_LEVELS])
     folders = [above for above in candidates if is_there(above, RECORD_FILE)]
@@ -109,7 +109,7 @@ def _warnings(record: PairRecord, compared: Sequence[Path]) -> Iterator[Comparis
 
 
 def _planned(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:
-    """Return the number of planned runs of a side: of all variants, or of the selected variants only."""
+    """Return the number of planned runs of a side. If only some variants are compared, count only the runs of these variants."""
     picked = {run.parent for run in compared if run.parent.parent == side}
     there = {file.parent.parent for file in side.glob(f"*/*/{RUN_FILE}")}
     return record.runs // 2 if picked >= there else record.pairs * len(picked)

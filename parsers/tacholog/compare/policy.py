@@ -17,7 +17,7 @@ from tacholog.schema.marks import SAMPLES_BEYOND
 from tacholog.schema.metrics import METRICS
 
 MIN_RUNS = 6  # With five pairs, no rank test can have a p-value below 5 %.
-TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer samples, the noise of the percentile hides large changes
+TESTABLE_BEYOND = 100  # the least number of samples beyond a percentile in each run; with fewer, noise hides even large changes
 BANDS = ("centre", "high", "tail")
 TESTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -51,7 +51,7 @@ def percentile(statistic: str) -> float | None:
 
 
 def samples_needed(statistic: str) -> int | None:
-    """Return how many samples per run a percentile needs for a verdict; ``None`` for other statistics. High percentiles need more."""
+    """Return the number of samples that a percentile needs in each run for a verdict; ``None`` for other statistics."""
     share = percentile(statistic)
     if share is None:
         return None
@@ -60,7 +60,7 @@ def samples_needed(statistic: str) -> int | None:
 
 
 class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A percentage for each kind of statistic, with default values."""
+    """The threshold for each kind of statistic, in percent; see `band_of`."""
 
     centre: Percent = 3.0
     high: Percent = 5.0
@@ -76,7 +76,7 @@ class SingleBands(Bands, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class RowFilter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The rows that have all of these properties."""
+    """A filter that selects the rows with all stated properties; ``None`` selects any value."""
 
     system: str | None = None
     test: str | None = None

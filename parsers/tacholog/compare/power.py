@@ -1,8 +1,8 @@
 """The power of a comparison: which changes it can detect. The same functions are used before the first run and after the last run.
 
-Two tests share the significance level of a comparison. The rank test of each row, adjusted for all rows, detects changes of many rows, and changes
-despite outliers. The test by the largest row (`tacholog.compare.statistics`) detects the change of a single row. The division of the level depends
-only on the number of pairs and rows, never on measured values.
+Two tests share the significance level of a comparison. The first is the rank test of each row, adjusted for all rows. It detects a change of many
+rows at once, and outliers do not disturb it. The second is the test by the largest row (`tacholog.compare.statistics`). It detects the change of a
+single row. The share of each test depends only on the numbers of pairs and rows, never on measured values.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
 def share_of_largest(pairs: Iterable[int], rate: float, *, sessions: bool = False) -> float:
     """Return the share of the level for the test by the largest row; the remaining share is for the rank test.
 
-    It is 0.5 if half of the level is enough for both tests, 1 if half is not enough (as with six pairs), and 0 without pairs.
+    The share is 0.5 if a row can be significant at half of the level. It is 1 if there are too few pairs for that, such as six, and 0 without pairs.
 
     Args:
         pairs: the numbers of pairs of the rows that are adjusted together; empty if no row has pairs.
@@ -143,7 +143,9 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
 
 
 class _Needs(NamedTuple):
-    """The shifts that simulated rows need, in standard deviations: to be significant, and to have an interval without zero.
+    """The shifts that simulated rows need for two conditions, in standard deviations.
+
+    With the shift ``significant``, a row is significant. With the shift ``interval``, its interval does not contain zero.
 
     ``estimate`` is the estimate of the row without a shift.
     """
@@ -155,7 +157,10 @@ class _Needs(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
-    """Simulate rows with normal noise. All statistics increase with the shift, so the needed shift of each row is computed without a search."""
+    """Return the shifts that simulated rows with normal noise need.
+
+    They are computed without a search, because all statistics increase with the shift.
+    """
     generator = np.random.default_rng(1)
     old, new, rows, paired = design
     draws = min(_DRAWS, _DRAWN // (old * new))
@@ -184,27 +189,29 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
     """
     draws, pairs = noise.shape
     flips = flips_of(pairs)
-    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips, besides the flip that changes no sign, may reach the statistic of the row
+    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips except the measured order may give such a large statistic
     if allowed < 1:
         return np.full(draws, np.inf)
-    # Flips of rows that did not change have the distribution of Student's t.
+    # In rows that did not change, the statistics of the flips have the distribution of Student's t.
     spread, mean = noise.std(axis=1, ddof=1) / np.sqrt(pairs), noise.mean(axis=1)
     if pairs > _EVERY_SUBSET:
-        of_one = generator.beta(flips - allowed, allowed, draws)  # the random probability of the flip that decides whether the row is significant
+        of_one = generator.beta(flips - allowed, allowed, draws)  # drawn at random: the share of flips that stay below the limit in all rows
         return np.asarray(spread * student_t_two_sided_quantile(-np.expm1(np.log(of_one) / rows), pairs - 1) - mean)
     by_own_flips = _by_own_flips(noise, allowed)
     if rows == 1:
         return by_own_flips[:, -1]
     below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # sorted, the largest value first
     others = spread[:, None] * student_t_two_sided_quantile(-np.expm1(below / (rows - 1)), pairs - 1) - mean[:, None]
-    # Each allowed flip reaches the statistic either in the row itself or in another row. All divisions of the allowed flips are tried.
+    # An allowed flip gives a large statistic in the row itself or in another row. All ways to divide the allowed flips between both are tried.
     return np.asarray(np.maximum(by_own_flips, others[:, ::-1]).min(axis=1))
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:
-    """Return ``allowed`` shifts for each row. At the shift with index k, at most k flips of the row itself reach its statistic.
+    """Return ``allowed`` shifts for each row, in ascending order.
 
-    A flip reaches the statistic if the sum of the flipped pairs, or the sum of the other pairs, is at most zero.
+    With the shift at index k, at most k flips give the row a statistic as large as its own.
+
+    A flip gives such a statistic if the sum of the flipped pairs, or that of the other pairs, is at most zero.
     """
     pairs = noise.shape[1]
     chosen = (np.arange(1, 2**pairs - 1)[:, None] >> np.arange(pairs)) & 1

@@ -56,7 +56,7 @@ def machine_names(*sides: Dataset) -> dict[str, str]:
 
 
 def profiles_of(dataset: Dataset, names: Mapping[str, str] | None = None) -> list[Profile]:
-    """Return the profile of each run, in the order of ``runs``. ``names`` come from `machine_names`; ``None``: from this dataset only."""
+    """Return the profile of each run, in the order of ``runs``. ``names`` is the result of `machine_names`; ``None``: that of this dataset."""
     names = machine_names(dataset) if names is None else names
     columns = ("host", "tool", "tool_version", "options", "published", "labels", "manifest")
     return [_profile(run, dataset.hosts, names) for run in stated_of(dataset.runs, columns)]
@@ -67,7 +67,7 @@ def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[s
     host_file = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(host_file), strict=True)) if host_file else dict.fromkeys(MACHINE)
     machine |= _link(_text_or_none(run["manifest"]))
-    # The options of a document only repeat its conditions. The options of a campaign are settings.
+    # Options of a campaign are settings. Options of a published document are not used, because they only repeat its conditions.
     option_text = None if run["published"] is True else _with_machines(_text_or_none(run["options"]), hosts)
     options, settings = split_options(option_text)
     return Profile(
@@ -159,7 +159,7 @@ def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
 
 
 def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Yield the facts that vary from run to run (such as the load), if their medians on the two sides differ by more than a limit."""
+    """Yield the facts that vary from run to run, such as the load, and that differ clearly: their medians on the two sides differ by a limit."""
     before, after = _facts(old), _facts(new)
     for fact, name, enough in _OF_RUNS:
         sides = before[fact], after[fact]
@@ -206,13 +206,13 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
 
 
 def _environment(manifest: str) -> list[tuple[str, str]]:
-    """Return the part of a run's environment that is the same for all runs of a build on a machine."""
+    """Return the part of a run's environment that does not vary from run to run."""
     environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
     return [(name, text) for name, text in environment.items() if not _PER_RUN.search(name)]
 
 
 def is_same_build(old: Dataset, new: Dataset) -> bool:
-    """Whether both sides measured the same program with the same arguments. The order of the items in a list may differ."""
+    """Whether both sides measured the same program with the same arguments. The order of items within an argument may differ."""
     sides = [_programs(side) for side in (old, new)]
     if None in sides[0] | sides[1] or not (sides[0] <= sides[1] or sides[1] <= sides[0]):
         return False

@@ -17,7 +17,7 @@ from tacholog.schema.metrics import Direction
 from tacholog.schema.records import Bound
 
 SCHEMA = "perfdiff/1"
-_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # the names that the schema has for these classes
+_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # class: its name in the JSON Schema
 Verdict = Literal[
     "worse",
     "better",
@@ -40,13 +40,13 @@ VERDICTS: tuple[Verdict, ...] = (
     *("worse", "better", "differs_worse", "differs_better", "unreplicated_diff", "inconclusive", "too_few_pairs", "insufficient", "invalid", "lossy"),
     *("not_comparable", "removed", "added", "no_change", "differs_not", "unreplicated_same"),
 )
-DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the measurements differ; it is unknown whether the release is the cause
+DIFFERS: tuple[Verdict, Verdict] = ("differs_worse", "differs_better")  # the sides differ, but the release may not be the cause
 OUT_OF_TURN: frozenset[Verdict] = frozenset({*DIFFERS, "differs_not"})  # verdicts of rows whose sides did not take turns
-REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # the reasons of rows that can get only OUT_OF_TURN verdicts
+REASONS_OUT_OF_TURN = ("order_confounded", "sessions_confounded", "order_unknown")  # rows with one of these reasons can get only OUT_OF_TURN verdicts
 COMPARED: frozenset[Verdict] = frozenset(
     {"worse", "better", *OUT_OF_TURN, "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"}
 )
-TESTED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs"})  # the verdicts of repeated runs
+TESTED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs"})  # the verdicts of rows with a test
 OPEN: frozenset[Verdict] = frozenset({"inconclusive", "too_few_pairs"})  # tested, but the runs show neither a change nor its absence
 Level = Literal["a", "b", "c"]
 DesignKind = Literal["paired", "sessions", "confounded", "single"]
@@ -84,7 +84,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     The median is always one of the values. For an even number of values, it is the worse of the two middle values: the higher latency, or the lower
     rate. For metrics without a better direction, see `tacholog.schema.metrics`. ``values`` contains the value of each run, in the order of ``runs``
     of the comparison. If the row was tested, it contains the values of the pairs in the order of the pairs (without runs that have no partner), or
-    one value for each session: that of its median run.
+    the value of the median run of each session.
     """
 
     runs: int
@@ -137,8 +137,8 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     ``entry`` is its location: file and line. ``until`` is a day, or ``release`` and a release. The ``state`` of a row is ``acknowledged``: the row
     does not fail the comparison; ``grown``: its change is larger than ``at_most_percent`` (for loss ``at_most_points``); or ``expired``. The state of
     an entry is the state of its worse rows. An entry without worse rows is ``not_needed``: it is known that none of its rows is worse;
-    ``no_verdict``: some of its rows have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is only stated for an entry: the number
-    of its worse rows; if none is worse, of all its rows.
+    ``no_verdict``: some of its rows have no verdict; or ``no_row``: the comparison has no such row. ``rows`` is stated only in the list of entries.
+    It is the number of worse rows of the entry, or of all its rows if none is worse.
     """
 
     entry: str
@@ -157,9 +157,9 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ``new_key`` is present if the new side names the row differently; such rows are not comparable. ``differences`` are the conditions and machines
     that differ; ``reasons`` names the conditions that prevent a comparison. For a row that only one side has, ``differences`` are the conditions
     under which the other side has the row. ``across`` contains the fields of ``--across``, with their values on each side.
-    ``ratio`` is new over old; rows that are not comparable have no ratio. ``ratio_kind``: ``hodges_lehmann_pairs``, ``hodges_lehmann_sessions`` and
-    ``hodges_lehmann_runs`` are estimates over all pairs, sessions or runs, which may differ from the quotient of the medians; ``quotient`` is the
-    quotient of the medians.
+    ``ratio`` is new over old; rows that are not comparable have no ratio. ``ratio_kind`` states how it was computed: ``quotient`` is the quotient of
+    the medians. ``hodges_lehmann_pairs``, ``hodges_lehmann_sessions`` and ``hodges_lehmann_runs`` are estimates from all pairs, sessions or runs. An
+    estimate may differ from the quotient of the medians.
     If ``interval_kind`` is ``confidence``, ``interval`` is the 95 % confidence interval of the ratio, widened by the rounding error. If it is
     ``rounding``, the interval contains all ratios that rounding allows. The interval is not adjusted for the number of rows. An interval without 1 is
     not a change if ``p_adjusted`` is not below the false discovery rate: with many rows, such intervals occur by chance.
@@ -171,7 +171,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ``needed`` is the number of pairs, or of sessions on each side, with which it would be significant. Both are present if ``verdict`` is
     ``too_few_pairs``. ``host_change`` is how much worse (positive) or better the controls became, if they show that the host changed. If ``reasons``
     contains ``host_changed``, the verdict would be better or worse, but the change of the host may explain the change of the row.
-    ``short_runs`` were left out, because they have too few samples for this percentile; enough other runs have enough samples.
+    ``short_runs`` are runs that were left out, because they have too few samples for this percentile. Enough other runs remain.
     ``acknowledgement`` is present if the row is worse, and ``known.toml`` names it.
     ``first_look`` is present if the row was measured again: the row then has the values and the verdict of the new pairs alone.
     """
@@ -263,7 +263,7 @@ class LossSide(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The loss of a row in which a run lost messages, as shares of the messages, and its verdict.
 
-    ``difference`` is new minus old, as a share (0.01: one percentage point), because most runs lose nothing and a ratio to 0 is undefined.
+    ``difference`` is new minus old, as a share (0.01: one percentage point), because most runs lose nothing, and a ratio to 0 is undefined.
     ``interval`` is its 95 % confidence interval, not adjusted for the number of rows. ``threshold`` is the smallest difference that counts.
     ``attainable_p``, ``needed`` and ``first_look`` have the same meaning as in `ComparisonRow`. ``differences`` are the conditions that differ.
     """
@@ -304,12 +304,12 @@ class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of the controls: rows that no release changes. They are not among the rows of the comparison.
 
     ``other``: the controls of the two sides are not the same program, so they show nothing. ``moved``: whether the controls show that the host
-    changed; null: no control could be judged. ``judged`` is the number of judged controls. ``change`` is how much worse (positive) or better they
-    became on average, and ``p`` is the p-value of all of them together. ``layout`` is what was compared: pairs, sessions that take turns, or blocks,
-    which do not take turns. ``explains`` is the range of relative changes of other rows that the change of the host may explain: no row in this range
-    is called better or worse. ``alone`` is this range for a single row. It is present even if the controls did not move, because they may have missed
-    a change. An end without a limit is null. ``uncovered`` are transports of better or worse rows that no control uses: for these transports,
-    controls show less.
+    changed; null: no control could be judged. ``judged`` is the number of judged controls. ``change`` is how much worse they became on average, as a
+    relative change (negative: better). ``p`` is the p-value of the test of all controls. ``layout`` is what was compared: pairs, sessions that take
+    turns, or blocks, which do not take turns. ``explains`` is the range of relative changes of other rows that the change of the host may explain: no
+    row in this range is called better or worse. ``alone`` is this range for a single row. It is present even if the controls did not move, because
+    they may have missed a change. An end without a limit is null. ``uncovered`` are transports that have better or worse rows, but no control. For
+    these transports, controls show less.
     """
 
     rows: tuple[ComparisonRow, ...] = ()
@@ -373,7 +373,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ComparisonWarning(msgspec.Struct, frozen=True):
     """A warning that a reader must see before the rows: a code, and the values for the text of the warning.
 
-    ``count`` is a number of rows, runs, pairs or sessions, and ``planned`` the planned number. ``side`` is old or new, or the name of a side.
+    ``count`` is a number of rows, runs, pairs or sessions; ``planned`` is the planned number. ``side`` is old or new, or the name of a side.
     ``names`` are fields or metrics. ``percents`` are shares of a value.
     """
 
@@ -386,7 +386,7 @@ class ComparisonWarning(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The warning in the JSON of `SCHEMA`: ``latency_of:32``, ``unverified:3:qos,batching``."""
+        """The warning as one text, as the JSON contains it: ``latency_of:32``, ``unverified:3:qos,batching``."""
         percents = ",".join(f"{percent:.3g}" for percent in self.percents)
         values = (self.code, self.count, self.planned, self.side, ",".join(self.names) or None, percents or None)
         return ":".join(str(value) for value in values if value is not None)
@@ -448,7 +448,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "
     acknowledgements: tuple[Acknowledgement, ...] = ()
 
     def acknowledged(self, verdict: Verdict) -> int:
-        """Return the number of rows with this verdict, and of rows with loss, that do not fail the comparison."""
+        """Return the number of acknowledged rows with this verdict, including rows of loss. These rows do not fail the comparison."""
         rows: list[ComparisonRow | Loss] = [*self.rows, *self.losses] if self.acknowledgements else []
         return sum(row.verdict == verdict and row.is_acknowledged for row in rows)
 

@@ -36,7 +36,7 @@ class MedianInterval(NamedTuple):
 
 
 def median_interval(values: Sequence[float], confidence: float) -> MedianInterval | None:
-    """Return the narrowest symmetric interval between two of the values that contains the median with at least this confidence.
+    """Return the interval of the median: the narrowest one that has at least this confidence. It is symmetric, and its ends are two of the values.
 
     Args:
         values: one value per run, shape (n,), independent of each other.
@@ -67,9 +67,9 @@ def attainable_confidence(count: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _rank(count: int, confidence: float) -> tuple[int, float]:
-    """Return the largest k for which the interval from the k-th smallest to the k-th largest value has at least the asked confidence.
+    """Return a rank k, and the confidence of the interval from the k-th smallest to the k-th largest value.
 
-    The second value is the confidence that this interval has. k is 0 if there is no such interval.
+    k is the largest rank with at least the required confidence; 0 if there is no such rank.
     """
     # Fractions are exact: as floats, 0.95 would be rounded, and large powers of 2 overflow.
     allowed = (1 - Fraction(str(confidence))) * 2**count

@@ -55,7 +55,7 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     Raises:
         UnreadableInput: there is no data with one of the names, or a name is empty.
     """
-    if "" in names:  # for example from a script whose variable is not set; without this check, the current folder would be read
+    if "" in names:  # A script may pass an unset variable. Without this check, the current folder would be read.
         raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
     datasets = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
     labels = {name: one_form(name) for name in names if name not in datasets}
@@ -68,7 +68,7 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
 def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[str, Path]]:
     """Return the names that `find_all` reads as paths, but that are also names of releases. Each name comes with the folder of the release.
 
-    This reads only manifests, and only if a name without a slash is an existing path.
+    Only manifests are read for this. If no name without a slash is an existing path, nothing is read.
     """
     words = {name for name in names if "/" not in name and name.strip(".") and Path(name).exists()}
     root_of: dict[str, Path] = {}
@@ -151,7 +151,7 @@ def _there(releases: set[str]) -> str:
 
 
 def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -> dict[str, Dataset]:
-    """Return the runs of each release, from the first root that contains it. Logs of other releases are not read."""
+    """Return the runs of each release. They are from the first root that contains the release. Logs of other releases are not read."""
     there: set[str] = set()
     releases: dict[str, Dataset] = {}
 

@@ -24,7 +24,7 @@ class SizeRange(NamedTuple):
     high: int
 
     def holds(self, low: int, high: int | None = None) -> bool:
-        """Whether the size ``low`` is in the range; with ``high``, whether all sizes from ``low`` to ``high`` are in the range."""
+        """Whether the range contains all sizes from ``low`` to ``high``. Without ``high``, whether it contains the size ``low``."""
         return self.low <= low and (low if high is None else high) <= self.high
 
 

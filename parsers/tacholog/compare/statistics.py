@@ -82,7 +82,7 @@ def paired_shift(differences: Floats, hidden: RoundingRange | None = None) -> Sh
     walsh = np.sort(pair_averages(differences), axis=1)
     low, high = walsh, walsh
     if hidden is not None:
-        # The larger a difference, the larger are both ends of the interval. So the smallest differences give the smallest lower end.
+        # Both ends of the interval increase with each difference. So the smallest possible differences give the smallest lower end.
         low = np.sort(pair_averages(hidden.new_low - hidden.old_high), axis=1)
         high = np.sort(pair_averages(hidden.new_high - hidden.old_low), axis=1)
     inside = [inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
@@ -155,7 +155,10 @@ def middle(ordered: Floats) -> Floats:
 
 
 def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
-    """Return the interval from the ``inside``-th smallest of ``low`` to the ``inside``-th largest of ``high`` (sorted). It is infinite for 0."""
+    """Return the ends of the interval of each row: the ``inside``-th smallest value of ``low``, and the ``inside``-th largest of ``high``.
+
+    Both must be sorted. If ``inside`` is 0, the interval is infinite.
+    """
     if inside < 1:
         unbounded = np.full(len(low), np.inf)
         return -unbounded, unbounded
@@ -163,26 +166,35 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """Return how many sorted averages lie at or beyond each end of the interval. ``tail`` is the probability outside of each end."""
+    """Return the rank of the averages that are the ends of the interval, counted from the smallest and from the largest; 0: no interval.
+
+    ``tail`` is the probability on each side of the interval.
+    """
     null = _signed_rank_null(tuple(2 * np.arange(1, pairs + 1))) if pairs <= EXACT_RUNS else None
     return _inside(null, pairs * (pairs + 1) // 2, math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24), tail)
 
 
 def inside_sides(olds: int, news: int, tail: float) -> int:
-    """Return how many sorted differences lie at or beyond each end of the interval. ``tail`` is the probability outside of each end."""
+    """Return the rank of the differences that are the ends of the interval, counted from the smallest and from the largest; 0: no interval.
+
+    ``tail`` is the probability on each side of the interval.
+    """
     null = _rank_sum_null(tuple(2 * np.arange(1, olds + news + 1)), news) if max(olds, news) <= EXACT_RUNS else None
     return _inside(null, olds * news, math.sqrt(olds * news * (olds + news + 1) / 12), tail)
 
 
 def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> int:
-    """Return the number of values inside. ``null`` is the distribution of the doubled statistic; ``None``: use the normal approximation."""
+    """Return the result of `inside_pairs` or `inside_sides`.
+
+    ``null`` is the distribution of the doubled statistic if nothing changed; ``None``: use the normal approximation.
+    """
     if null is None:
         return int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
     return int(np.searchsorted(np.cumsum(null[::2]), tail, side="right"))
 
 
 def _doubled_ranks(values: Floats) -> Integers:
-    """Return the doubled mid-ranks of each row. They are whole numbers even with ties."""
+    """Return the rank of each value in its row, times 2. Equal values share the mean of their ranks; times 2, it is a whole number."""
     order = np.sort(values, axis=1)
     below = np.empty(values.shape, dtype=np.int64)
     through = np.empty(values.shape, dtype=np.int64)
@@ -229,7 +241,11 @@ def _normal_p(distance: Floats, deviation: Floats) -> Floats:
 
 
 def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
-    """Return two-sided p-values. The null distribution is computed once for each pattern of ties; too many patterns need the normal approximation."""
+    """Return the two-sided p-value of each row.
+
+    The distribution ``null`` is computed once for each pattern of ties. If there are too many patterns, the result of ``otherwise`` is returned,
+    which is the normal approximation.
+    """
     unique, which = np.unique(patterns, axis=0, return_inverse=True)
     if len(unique) > MOST_PATTERNS:
         return otherwise()
@@ -272,7 +288,7 @@ def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
 
 
 def same_build_band(deviation: Floats, sessions: int) -> Floats:
-    """Return a limit, as a logarithm: the medians of two sessions of one build differ by less with probability 95 %.
+    """Return the band of each row, as a logarithm. With probability 95 %, the medians of two sessions of one build differ by less than this band.
 
     Args:
         deviation: standard deviation of the session medians' logarithms, shape (rows,).
@@ -283,7 +299,9 @@ def same_build_band(deviation: Floats, sessions: int) -> Floats:
 
 
 def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
-    """Whether the values of each row form two clusters: the widest gap is more than three times the spread within them, and above ``least_gap``.
+    """Return a flag for each row: whether its values form two clusters.
+
+    They do if the widest gap is more than three times the spread within the clusters, and wider than ``least_gap``.
 
     A single distant value is an outlier, not a cluster.
 
@@ -331,7 +349,7 @@ def cluster_split(values: Sequence[float], least_gap: float) -> int | None:
 
 
 def _widest_gap(ordered: Floats) -> tuple[Floats, Integers]:
-    """Return for each row of sorted values the widest gap with a cluster on each side, and the number of values below the gap."""
+    """Return the widest gap of each row, and the number of values below it. Each side of the gap must have enough values for a cluster."""
     gaps = np.diff(ordered, axis=1)[:, MIN_CLUSTER - 1 : ordered.shape[1] - MIN_CLUSTER]
     return gaps.max(axis=1), gaps.argmax(axis=1) + MIN_CLUSTER
 
@@ -401,7 +419,7 @@ def student_t_two_sided_p(t: float, freedom: int) -> float:
 class SharedRows(NamedTuple):
     """Rows with equal numbers of pairs, or with equal total numbers of runs.
 
-    A run may also be the median of several runs, such as those of a session.
+    The median of several runs, such as those of a session, may stand for one run.
 
     Attributes:
         rows: the index of each row in the report, shape (rows,).
@@ -440,7 +458,11 @@ def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = Non
 
 
 def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
-    """Return the p-values from the indices of rows and their statistics, shape (rows, relabellings). The first relabelling is the measured one."""
+    """Return the p-value of each row of the report.
+
+    The argument contains the indices of rows, and their statistics under each relabelling, shape (rows, relabellings). The first relabelling is the
+    measured one.
+    """
     p, largest = np.full(total, np.nan), np.zeros(0)
     true_statistics: list[tuple[Integers, Floats]] = []
     for rows, statistics in statistics_of_rows:
@@ -456,7 +478,7 @@ def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: 
 def _statistics(
     batches: Sequence[SharedRows], numbers: Integers, labels: Floats, statistic: Callable[[Floats, Floats], Floats]
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield, for groups of rows, their indices and the statistic under each relabelling of the pairs or runs, shape (rows, relabellings)."""
+    """Yield groups of rows: the indices of the rows, and their statistics under each relabelling of the pairs or runs, shape (rows, relabellings)."""
     step = max(1, _MOST_ELEMENTS // len(labels))
     for rows, values, runs in batches:
         same_runs, which = np.unique(runs, axis=0, return_inverse=True)
@@ -471,7 +493,7 @@ def _statistics(
 def _of_flips(differences: Floats, flips: Floats) -> Floats:
     """Return a statistic of each row for each flip. It increases with Student's t.
 
-    The sum of squares is the same under all flips. So t depends only on the ratio of the squared sum to the sum of squares, which is between 0 and 1.
+    A flip does not change the sum of the squares. So t depends only on the squared sum divided by the sum of the squares.
     """
     pairs = differences.shape[1]
     squares = (differences**2).sum(axis=1, keepdims=True) * pairs
@@ -479,10 +501,10 @@ def _of_flips(differences: Floats, flips: Floats) -> Floats:
 
 
 def _of_splits(values: Floats, is_new: Floats) -> Floats:
-    """Return a statistic of each row for each split. It increases with Student's t, because it is the share of the squares between the sides."""
+    """Return a statistic of each row for each split. It increases with Student's t: it is the share of the variance that the sides explain."""
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
-    news = is_new.sum(axis=0)  # A split also assigns runs that have no value in a row. So the number of the row's new runs differs between splits.
+    news = is_new.sum(axis=0)  # Not the same for all splits: a split also contains runs without a value in this row.
     squares = (centred**2).sum(axis=1, keepdims=True) * (news * (runs - news) / runs)
     return _comparable((centred @ is_new) ** 2, squares, runs - 2)
 

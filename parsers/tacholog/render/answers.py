@@ -25,7 +25,7 @@ from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
 _MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that are named only for latencies
-_CLEAR_RISE = 2.0  # the answer mentions a step of the axis at which a subject changes by at least this factor
+_CLEAR_RISE = 2.0  # an answer mentions two neighbouring points of the axis if a subject changes by at least this factor between them
 _LOG_FROM = 20  # if the largest value of an axis is at least this many times the smallest, the axis is logarithmic
 _NO_CLEAR_LEAD = 1.05  # without a test, medians with a smaller ratio count as equal
 _CLOSE = 1.05  # smaller ratios are not mentioned
@@ -38,7 +38,7 @@ _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer. ``is_sure``: whether tests prove it. ``None``: it is not a claim that a test could prove."""
+    """A sentence of an answer. ``is_sure``: whether tests prove the sentence; ``None``: a test cannot prove such a sentence."""
 
     text: str
     is_sure: bool | None = None
@@ -69,7 +69,7 @@ def sentences(answer: Answer) -> list[Sentence]:
 
 
 def _scope(answer: Answer) -> Iterator[Sentence]:
-    """Yield the chosen values. Readers must know that the first sentences do not apply to runs with other values."""
+    """Yield a sentence on the chosen values: the other sentences apply only to runs with these values."""
     values = [choice.field.words(choice.value) for choice in answer.choices if choice.value is not None]
     if values:
         yield Sentence(f"This is about {_listed(values)} only.")
@@ -133,7 +133,7 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
 
 
 def _sentence(text: str, answer: Answer) -> str:
-    """Return text with a capital letter if it begins with a word of ours; a name such as ``cilium`` stays as it is."""
+    """Return the text of a sentence. A capital letter begins it, unless its first word is a name from the data, such as ``cilium``."""
     return f"{text[:1].upper()}{text[1:]}" if text.startswith(f"{answer.subject.title} ") else text
 
 
@@ -258,14 +258,14 @@ def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
 
 
 def choice_words(choice: ChosenValue) -> str:
-    """Return, in words, a field that has more values in the data than in the answer, and the value that the answer uses."""
+    """Return sentences on a field of which the answer shows only one value: the shown value, and the values that are not shown."""
     others = [f"{choice.field.short(value)} ({_runs(runs)})" for value, runs in choice.runs.items() if value != choice.value]
     choice_text = f"{choice.field.short(choice.value)} ({_runs(choice.runs[choice.value])})"
     return f"These runs differ in {choice.field.title}. Shown: {choice_text}. Not shown: {_listed(others)}."
 
 
 def choice_sentences(answer: Answer) -> list[str]:
-    """Return a sentence for each field that has more values in the data than in the answer, and how a reader can choose other values."""
+    """Return a text for each field of which the answer shows only one value. The text also says how a reader can see the other values."""
     axis = {"number": "put it on the axis, divide by it", "text": "divide by it"}
     return [f"{choice_words(choice)} To see them, {axis[choice.field.kind]}, or choose another value." for choice in answer.choices]
 
@@ -319,8 +319,8 @@ def _shortened(cases: Sequence[str]) -> str:
 def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: bool = False) -> Table:
     """Return the numbers: a row for each subject, a column for each point of the axis; without an axis, a column for each panel.
 
-    A cell contains the median over the runs, with the range of the runs. Its link leads to the log line of the median run. In terminals, Markdown and
-    notebooks, both are one text (``ranges_in_text``).
+    A cell contains the median over the runs, with the range of the runs. Its link leads to the log line of the median run. With ``ranges_in_text``,
+    the cell contains median and range as one text, for terminals, Markdown and notebooks.
     """
     columns_are_panels = answer.over is None and len(answer.by) == 1
     divisions = () if columns_are_panels else answer.by
@@ -399,7 +399,7 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
 
 
 def _without_axis(answer: Answer) -> Figure:
-    """Return one figure of an answer without an axis: it has a position for each panel, or, with a single panel, for each subject."""
+    """Return the figure of an answer without an axis. Its horizontal positions are the panels. If there is only one panel, they are the subjects."""
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):

@@ -61,7 +61,7 @@ def _parts(evidence: Evidence, view: View, documents: Collection[str]) -> Iterat
 
 
 def _runs(evidence: Evidence) -> str:
-    """Return the number of runs of each number, as a range if it differs between series or sizes."""
+    """Return from how many runs each number was computed. It is a range if it differs between series or sizes."""
     if evidence.fewest_runs_each < evidence.most_runs_each:
         return f"{evidence.fewest_runs_each} to {evidence.most_runs_each} runs"
     return ("no results", "one run")[evidence.most_runs_each] if evidence.most_runs_each < _SEVERAL else f"{evidence.most_runs_each} runs"

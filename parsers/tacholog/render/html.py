@@ -78,7 +78,7 @@ def _attribute(key: str) -> str:
 
 
 def visible(text: str) -> Html:
-    """Return ``text`` escaped, with hidden characters shown as symbols (ESC as its picture)."""
+    """Return ``text`` escaped, with a visible symbol in place of each hidden character."""
     if not HIDDEN_IN_LINE.search(text):
         return esc(text)
     parts: list[Html] = []

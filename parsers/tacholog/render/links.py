@@ -137,7 +137,10 @@ class ScriptLinks:
         return None if result.line is None else self.number(links.to_log(result.run.run, result.log))
 
     def position(self, links: Links, result: ResultRow) -> list[object]:
-        """Return the position of a result: the number of its log page, its line, and the end of its anchor if the line has several such results."""
+        """Return the position of a result: the number of its log page, and its line.
+
+        If the line repeats the metric and statistic, the end of the anchor follows.
+        """
         ordinal = with_ordinal("", result.ordinal)
         return [self.log(links, result), result.line, *([ordinal] if ordinal else [])]
 

@@ -9,7 +9,7 @@ from tacholog.schema.marks import MARKS, Mark
 from tacholog.view.series import TWO_GROUPS, Cell
 
 _OF_SOME_RUNS = " Some numbers have this mark because of only some of their runs."
-UsedMarks = dict[str, bool]  # the marks on a page; True if some number has the mark because of only some of its runs
+UsedMarks = dict[str, bool]  # the marks on a page; True: for at least one number, only some of its runs have the mark
 
 
 def mark_of(name: str) -> Mark:
@@ -46,7 +46,7 @@ def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
 
 
 def add_shared_marks(used: UsedMarks, shared: Iterable[str]) -> None:
-    """Add the marks that are shown above a table, because their notes are needed even if the table is shortened."""
+    """Add the marks that are shown above a table to the used marks, so that their notes are written. The shortened table may not have these marks."""
     for mark in shared:
         used.setdefault(mark, False)
 

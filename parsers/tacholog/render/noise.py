@@ -19,7 +19,7 @@ _STOLEN_PERCENT = 0.5
 
 
 def answer(rows: Sequence[NoiseRow]) -> str:
-    """Return one sentence: the smallest changes that `MAIN_PAIRS` pairs show in the first median, and in the p99 of the same latency."""
+    """Return a sentence on the smallest change that `MAIN_PAIRS` pairs show, in the first median and in the p99 of the same latency."""
     first = next((row for row in rows if row.key.statistic == "p50"), rows[0])
     tail = next((row for row in rows if row.key.statistic == "p99" and _alike(row, first)), None)
     of_tail = f", and {_change(tail)} in its p99" if tail else ""
@@ -43,7 +43,7 @@ def _alike(row: NoiseRow, other: NoiseRow) -> bool:
 
 
 def advice(rows: Sequence[NoiseRow], facts: MachineFacts) -> str:
-    """Return one sentence: how many pairs show a change of `WANTED` in each median and rate, and what to switch off before."""
+    """Return a sentence on how many pairs show a change of `WANTED` in each median and rate, and on what to switch off before."""
     judged = [row for row in rows if row.threshold < WANTED]
     noisy = [row for row in judged if row.needed is None]
     if noisy:

@@ -33,7 +33,7 @@ NOWHERE: Mapping[str, Span] = {}
 
 
 def number_anchor(result: ResultRow) -> str | None:
-    """Return the anchor of a number on its log page, which is also the end of its permanent id; ``None`` if the number has no line."""
+    """Return the anchor of a number on its log page; ``None`` if the number has no line. The permanent id of the number ends with this anchor."""
     return None if result.line is None else with_ordinal(f"L{result.line}:{result.metric}.{result.statistic}", result.ordinal)
 
 
@@ -95,7 +95,7 @@ def printed_at(text: str, result: ResultRow) -> Span | None:
 
 
 def _scales(result: ResultRow) -> tuple[float, ...]:
-    """Return the possible factors from the printed number to the value. A number without a resolution was printed in the unit of the schema."""
+    """Return the factors by which a log may have converted the value to the printed unit. A number without a resolution is not converted."""
     return _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
 
 

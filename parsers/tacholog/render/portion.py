@@ -26,7 +26,7 @@ from tacholog.view.views import TESTS, Selection, View
 TEST_TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts", "sustain": "Highest sustained rate"}
 COST_TITLE = "processor time, context switches and memory"
 NUMBERS_TITLE = "all percentiles, samples and every run"
-MOST_SENTENCES = 3  # if there are more series, the table is easier to read than the figure
+MOST_SENTENCES = 3  # with more series, the table is easier to read than the figure
 _OF_RATES = ("goodput", "messages", "loss")
 DRAWN = {"latency": ("latency",), "throughput": _OF_RATES, "demand": _OF_RATES, "sustain": ("sustained",)}
 

@@ -31,11 +31,11 @@ from tacholog.view.refusals import TITLES as CONDITION_TITLES
 from tacholog.view.requirements import JudgedRelease, sections
 from tacholog.visible import drawn
 
-_TWO = 2  # "both" instead of "all" for this number of passed requirements
+_TWO = 2  # if this number of requirements passed, the word is "both", not "all"
 TITLES: Mapping[RequirementVerdict, str] = MappingProxyType(
     {"failed": "Failed", "missing": "No such row", "undecided": "Cannot be told", "passed": "Passed"}
 )
-CLASSES: Mapping[RequirementVerdict, str] = MappingProxyType(  # the classes of a comparison's verdicts, to use the same colours
+CLASSES: Mapping[RequirementVerdict, str] = MappingProxyType(  # CSS classes of verdicts of comparisons, for the same colours
     {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}
 )
 _REASONS: Mapping[str, str] = MappingProxyType(
@@ -374,7 +374,7 @@ def requirements_html(judged: Iterable[JudgedRelease], find: FindLink) -> Html:
 
 
 def _requirement_counts(report: RequirementReport) -> str:
-    """Return the number of requirements with each verdict, and the number of their measurements if it differs."""
+    """Return the number of requirements with each verdict, in words. If the number of their rows is different, it is stated too."""
     count, total = sum(len(result.rows) for result in report.results), len(report.results)
     counted = f"{'Both' if total == _TWO else f'All {total}'} requirements passed" if report.counts["passed"] == total > 1 else headline(report)
     return counted if count in (0, total) else f"{counted} ({count} measurements)"

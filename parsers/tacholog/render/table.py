@@ -34,7 +34,7 @@ class TableColumn(NamedTuple):
 class TableCell(NamedTuple):
     """A cell. The macro of the template unpacks it, so the order of the fields is the same there.
 
-    ``text`` is the visible text, and ``value`` is the number in full, by which scripts sort. If ``is_empty`` is set, ``text`` states why there is no
+    ``text`` is the visible text. ``value`` is the number with all digits; scripts sort by it. If ``is_empty`` is set, ``text`` states why there is no
     value. ``range`` goes from the lowest to the highest run. ``marks`` are names of quality marks. ``below`` is shown under the number. ``pad`` holds
     invisible digits that align decimal points. ``scope`` makes the cell a heading (row, rowgroup). ``span`` is the number of columns that it covers.
     ``head`` is the name of its column, which is shown on phones.
@@ -105,7 +105,7 @@ def empty(why: str = NOT_STATED, link: str | None = None, marks: tuple[str, ...]
 
 
 def exact(value: float) -> str:
-    """Return a number in the form of `TableCell.value`."""
+    """Return a number as text with all its digits, for `TableCell.value`."""
     return f"{value:.12g}"
 
 

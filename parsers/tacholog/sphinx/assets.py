@@ -92,7 +92,7 @@ _SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script\b", re.DOTALL | re.IGNOREC
 _NOT_INLINE = re.compile(r"\ssrc\s*=|\stype\s*=\s*[\"']?(?:application/(?!javascript)|text/(?!javascript))", re.IGNORECASE)
 _HEAD = re.compile(r'<meta charset="[^"]*"\s*/?>|<head>', re.IGNORECASE)
 _MARK = '<meta http-equiv="Content-Security-Policy"'
-_SHOWN = 60  # how many characters of a script a warning quotes
+_SHOWN = 60  # the number of characters of a script that a warning quotes
 
 
 def _empty_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -106,7 +106,10 @@ def _empty_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def known_scripts(site: Path) -> frozenset[str]:
-    """Return the inline scripts of the theme, from pages without content, and delete these pages. ``_EMPTY_PAGE`` stands for a page's name."""
+    """Return the inline scripts of the theme. They are read from pages without content, which are deleted.
+
+    The scripts may contain the name of their page. It is replaced by ``_EMPTY_PAGE``.
+    """
     bodies: set[str] = set()
     for page in [*site.glob(f"{_EMPTY_PAGE}-*.html"), *site.glob(f"{_EMPTY_PAGE}-*/index.html")]:
         name = page.parent.name if page.name == "index.html" else page.stem
@@ -136,7 +139,7 @@ def has_policy(page: str) -> bool:
 
 def policy_of(page: str, name: str, theme_scripts: Iterable[str]) -> str:
     """Return the HTML element with the policy of the page ``name``. Warn about each script that the policy blocks."""
-    names = (name, name.removesuffix("/index"))  # the second name: a page can be the index of a folder with its name
+    names = (name, name.removesuffix("/index"))  # the scripts may name the page without "/index"
     allowed = {script.replace(_EMPTY_PAGE, page_name) for script in theme_scripts for page_name in names}
     there = dict.fromkeys(inline_scripts(page))
     for script in there:

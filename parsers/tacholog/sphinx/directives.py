@@ -42,7 +42,7 @@ _PAGE = "tacholog-page"
 _HEADING = 2
 _ARGUMENT = re.compile(r'\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s"\'\\]+))(?=\s|$)')
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(["\\]))')
-_PAIR = 2  # two releases, or a metric and a statistic
+_PAIR = 2  # the number of words in an argument with two words
 _Body = TypeVar("_Body")
 _SELECTION = (*(name for name in Selection.__struct_fields__ if name != "labels"), "label")
 _OPTIONS: dict[str, Callable[[str], object]] | None = {
@@ -64,7 +64,7 @@ class _Addresses(msgspec.Struct, frozen=True):
 class Perf(SphinxDirective):
     """The common part of all directives: the options of a selection, and warnings with file and line instead of errors."""
 
-    optional_arguments = 9  # several words; each block checks whether it needs them
+    optional_arguments = 9  # the largest number of words in an argument; each block checks the number that it needs
     final_argument_whitespace = False
     has_content = True
     option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = _OPTIONS
@@ -220,7 +220,7 @@ def _unescaped(word: str) -> str:
 def _labels(option: str) -> tuple[tuple[str, str], ...]:
     """Return the labels that an option selects: ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
 
-    A word without ``=`` belongs to the value before it: the parser of options has removed the quotes around a single value with blanks.
+    A word without ``=`` is part of the value before it. This happens if the option is one value with blanks: Sphinx removes the quotes around it.
 
     Raises:
         TachologError: the option does not have this form.

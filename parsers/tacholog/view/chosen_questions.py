@@ -8,7 +8,7 @@ The *crossing* of a subject and an axis has one cell for each value of the subje
    the type of message, would have the higher score.
 3. Up to two other fields divide the answer into panels. A field does so only if at least two of its values each have enough cells for a crossing.
 4. If no text field varies, a field of numbers is the subject, and the axis is the field with the most values. If only one field varies, it is the
-   axis, and the subject is the system. If no field varies, the question is what was measured.
+   axis, and the subject is the system. If no field varies, there is no axis, and the subject is the system.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SIZE = "payload_bytes"
 _MOST_SUBJECTS = 40
 _MOST_PANELS = 8  # the largest number of values of a field that divides an answer into panels
 _MOST_DIVISIONS = 2
-_MOST_COMBINATIONS = 2**62  # codes are integers of 64 bits
+_MOST_COMBINATIONS = 2**62  # so that codes fit into integers of 64 bits
 _LEAST = 2
 Rows = NDArray[np.intp]
 
@@ -79,12 +79,15 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
     numbers = [each for each in numbers if CONTROL not in each.fields and each.result.value is not None]
     scored = [_question([each for each in numbers if each.result.metric in metrics]) for metrics in (_LATENCY, _RATES)]
     latency, rate = scored
-    is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # latency also comes first if the scores are similar
+    is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # the score of latency may be half that of rates
     return [each[1] for each in (scored if is_latency_first else reversed(scored)) if each]
 
 
 class _MeasuredWays:
-    """The different combinations of field values in some numbers, as integer codes, shape (rows,) for each field."""
+    """The different combinations of field values in some numbers.
+
+    Each combination is a row. Each field has an array with the code of its value in each row, shape (rows,).
+    """
 
     def __init__(self, numbers: Sequence[Observation], fields: Sequence[Factor]) -> None:
         """Encode the values of all fields except those that do not distinguish results."""
@@ -97,9 +100,9 @@ class _MeasuredWays:
         self.runs = np.array([len(of_row) for of_row in runs.values()])
 
     def following(self, subject: Factor, axis: Factor | None) -> set[str]:
-        """Return the fields that have only one value for each subject and point, as the version of a system has.
+        """Return the fields that have only one value for each subject and point. For example, each system has only one version.
 
-        The message size must depend on the subject alone: otherwise each point could have another size. Other fields may also depend on the size.
+        A field may also have one value for each subject, point and message size. The size itself must have one value for each subject.
         """
         leaders = {subject.name, *([axis.name] if axis else []), *({_SIZE} & self.codes.keys())}
         combination, combination_without_axis = self._combination(leaders), self._combination([subject.name])
@@ -127,7 +130,10 @@ class _MeasuredWays:
         yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
 
     def crossing(self, rows: Rows, subject: Factor, axis: Factor | None) -> Crossing | None:
-        """Return the crossing of a subject and an axis in some rows, for points with two subjects; ``None`` if fewer than 2 by 2 remain."""
+        """Return the crossing of a subject and an axis in some rows. Only points that at least two subjects have are used.
+
+        ``None`` if fewer than two subjects or fewer than two points remain.
+        """
         first = self.codes[subject.name][rows]
         second = self.codes[axis.name][rows] if axis else np.zeros_like(first)
         is_stated = np.array([value is not None for value in subject.values])[first]
@@ -146,7 +152,7 @@ class _MeasuredWays:
 
 
 def _is_one_for_each(combination: Rows, codes: Rows) -> bool:
-    """Whether all rows with the same combination have the same code."""
+    """Whether ``codes`` depend only on ``combination``: rows with the same combination have the same code."""
     code_of_combination = np.zeros_like(combination)
     code_of_combination[combination] = codes
     return bool((code_of_combination[combination] == codes).all())
@@ -184,9 +190,11 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
 
 
 def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question]:
-    """Return a question if no text field varies: a preferred field of numbers is the subject, and the field with the most values is the axis.
+    """Return a question for numbers in which no text field varies.
 
-    If only one field varies, it is the axis, and the subject is the system. If no field varies, the question is what was measured.
+    The field with the most values is the axis; a preferred other field is the subject.
+
+    If only one field varies, it is the axis, and the subject is the system. If no field varies, there is no axis, and the subject is the system.
     """
     if not axes:
         metric, statistic = default_metric(numbers, ("system",))
@@ -205,7 +213,7 @@ def _preference(field: Factor, order: Sequence[str]) -> int | None:
 
 
 def _divisions(rows: _MeasuredWays, subject: Factor, axis: Factor | None) -> Iterator[str]:
-    """Yield the fields that divide the answer: conditions and labels of which at least two values have a crossing of their own."""
+    """Yield the fields that divide the answer into panels. At least two values of such a field must have enough cells for a panel."""
     names = [subject.name, *([axis.name] if axis else [])]
     left_out = {*names, *rows.following(subject, axis)}
     divisions = (field for field in rows.fields if field.name not in left_out and _may_divide(field))
@@ -220,5 +228,5 @@ def _may_divide(field: Factor) -> bool:
 
 
 def _crossed_parts(rows: _MeasuredWays, field: Factor, subject: Factor, axis: Factor | None) -> int:
-    """Return the number of values of a field whose rows have a crossing of their own."""
+    """Return the number of values of a field that have enough cells for a panel, with a crossing of subject and axis."""
     return sum(rows.crossing(part, subject, axis) is not None for part in rows.groups([field.name]))

@@ -34,14 +34,14 @@ METRICS_SHOWN = (
     ("message_rate", "mean", ""),
     ("loss", "total", ""),
 )
-_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # shown elsewhere on the page
+_ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "transport")  # conditions that are shown elsewhere on the page
 _SAYS_VERSION = ("release", "tool_version")
 _PUBLISHED = "published figures"
 _REPUBLISHED = "republished"  # the mark of figures that a document copied from an older document
 LEFT_OUT = frozenset(
     {"loss", "undersampled", "run_failed", "altered", "out_of_order", "impossible"}
 )  # marks under which a diff gives no verdict either
-# The uses of a number: in a ratio that counts for the mean ratio, in a ratio that does not, in no ratio. `USES` has the reasons.
+# How a number may be used: COUNTED in ratios and in the mean ratio, UNCOUNTED in ratios only, ZERO and BOUND in no ratio. `USES` has the reasons.
 COUNTED, UNCOUNTED, ZERO, BOUND = range(4)
 USES = (
     "",
@@ -52,7 +52,9 @@ USES = (
 
 
 class ConditionVerdicts(msgspec.Struct, frozen=True):
-    """Reasons against the ratio of two series, from one condition: ``reasons[baseline][other]``, by the indices of the values; null: no reason.
+    """Reasons why a ratio of two series would be meaningless, for one condition.
+
+    ``reasons[baseline][other]`` is the reason for two values of the condition, by their indices; null: no reason.
 
     ``value_indices`` holds the index of each series' value among all values of the condition; null for a series without the metric.
     """
@@ -71,7 +73,7 @@ class OfferedSeries(msgspec.Struct, frozen=True):
     is_main: bool
 
     def absent(self, metric: str, statistic: str) -> dict[int, str]:
-        """Return, for each measured size without this number, the reason."""
+        """Return why numbers of a metric and statistic are missing: a reason for each measured size without such a number."""
         numbers = {size for size, _ in self.cells.get(f"{metric}.{statistic}", ())}
         series = self.system_series.series
         return {size: series.absent(metric, statistic, size) for size in series.sizes() if size is not None and size not in numbers}
@@ -111,7 +113,10 @@ def _cells(member: SystemSeries) -> dict[str, list[tuple[int, Cell]]]:
 
 
 def _under_load(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of the series under load on machines that also have others. Readers choose their campaign to see them."""
+    """Return the ids of the series under load, from machines that also have series without load.
+
+    Readers see these series if they choose their campaign.
+    """
     by_load: dict[bool, list[SystemSeries]] = {True: [], False: []}
     for member in members:
         by_load[dict(member.series.key)["load_mode"] in UNDER_LOAD].append(member)

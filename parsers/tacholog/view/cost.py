@@ -73,14 +73,17 @@ def resources_of(results: Iterable[ResultRow]) -> dict[_Place, list[ResultRow]]:
 
 
 def spinning_among(series: Iterable[Series], by_run: Mapping[str, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
-    """Return the result of `spinning`. ``by_run`` holds all numbers of a view; runs that cannot spin are skipped."""
+    """Return the result of `spinning` for these series. It is faster, because it reads only runs that are configured to sleep.
+
+    ``by_run`` contains all numbers of a view.
+    """
     sleeping = [member for member in series if _is_told_to_sleep(member)]
     runs = dict.fromkeys(run.run for member in sleeping for run in member.runs)
     return spinning(sleeping, resources_of(result for run in runs for result in by_run[run]))
 
 
 def spinning(series: Iterable[Series], resources: Mapping[_Place, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
-    """Return the `way_of_measuring` of the series that are configured to sleep (block), but spin: they keep a processor busy, and rarely sleep.
+    """Return the `way_of_measuring` of each series that spins: it is configured to sleep (block), but keeps a processor busy and rarely sleeps.
 
     Only a round trip shows spinning, because each side waits for each message. The smallest messages show it best, because there is little to copy.
     """
@@ -100,7 +103,7 @@ def _is_told_to_sleep(series: Series) -> bool:
 
 
 def way_of_measuring(series: Series) -> tuple[object, ...]:
-    """Return the conditions that are equal for a stream and for the round trips that were measured in the same way."""
+    """Return the conditions that state how a series was measured. A stream and round trips that were measured in the same way have equal results."""
     key = dict(series.key)
     return tuple(key[name] for name in _ALIKE)
 
@@ -127,7 +130,7 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
     if switches is not None and (messages or rate):
         cost["switches"] = sum(_values(counted, "context_switches")) / messages if messages else switches / (rate or 1)
     peaks = [result for result in counted if result.metric == "peak_memory"]
-    if peaks and all(peak.bound == "=" for peak in peaks):  # other peaks are upper bounds: they may be those of the program that started this one
+    if peaks and all(peak.bound == "=" for peak in peaks):  # other peaks may be those of the program that started this one
         cost["memory_bytes"] = max(_values(peaks, "peak_memory"))
     in_log = _values(numbers, "cpu_per_message")
     return cost | ({"cpu_ns": in_log[0]} if in_log else {})
@@ -143,10 +146,10 @@ def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: 
 
 
 def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
-    """Return the count of all participants together per nanosecond; ``None`` if any count or time is unknown."""
+    """Return how often something was counted per nanosecond, as the sum over all participants; ``None`` if any count or time is unknown."""
     counts = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
     times = {(result.side, result.participant): result.value for result in counted if result.metric == "duration"}
-    kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary and involuntary switches
+    kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # for example, voluntary and involuntary switches
     total = 0.0
     for side, participant in dict.fromkeys((result.side, result.participant) for result in counted):
         time = times.get((side, participant))

@@ -75,7 +75,7 @@ class Factor(msgspec.Struct, frozen=True):
         return words(self.name, value)
 
     def short(self, value: Value) -> str:
-        """Return a value in the form for places below a heading with the name of the factor."""
+        """Return a value in words, for places where a heading already states the name of the factor."""
         if value is None:
             return "all together" if self.name == "participant" else NOT_STATED
         if self.name == "payload_bytes":
@@ -232,6 +232,9 @@ def _by_text(name: str, value: Value) -> list[tuple[int, int, str]]:
 
 
 def _sign(unit: str) -> str:
-    """Return the text after a number. It is empty for counts, such as 4 subscribers, because their unit is in the heading."""
+    """Return the unit as written after a number.
+
+    It is empty for counts, such as the number of subscribers, because the heading states what is counted.
+    """
     sign = "%" if unit == "percent" else "" if unit in _COUNTED else unit
     return f"\N{NO-BREAK SPACE}{sign}" if sign else ""

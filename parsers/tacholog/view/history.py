@@ -50,8 +50,9 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 class HistoryLine(msgspec.Struct):
     """The values of one row over all releases in which it was measured in the same way on one machine.
 
-    ``begun_by`` is the comparison with the previous release that made a new line necessary. ``other_runs_of`` names the release for which the next
-    comparison uses other runs. Both are null for a line that begins with the row's first release.
+    ``begun_by`` or ``other_runs_of`` states why the line begins; both are null if it begins with the row's first release. ``begun_by`` is the row
+    that compares the first point with the previous release. ``other_runs_of`` is the release of the first point, if the comparison with the next
+    release uses other runs of it than the comparison with the previous one.
     """
 
     key: RowKey
@@ -69,7 +70,7 @@ def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
 
 
 def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, tuple[str, str]]:
-    """Return, for each system whose releases are ordered by name, the newest release and one release without a start time.
+    """Return two releases of each system whose releases are ordered by name: the newest release, and a release without a start time.
 
     Args:
         runs: system, release and start time of each run.
@@ -87,7 +88,7 @@ def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) 
 def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, dict[str, float | None]]:
     """Return the first start time of each release of each system; ``None`` for a release without start times."""
     first: dict[tuple[str, str], float | None] = {}
-    for system, release, time in runs:  # Called many times for all runs in the build of a site.
+    for system, release, time in runs:  # A loop, because this is called many times with all runs of a site.
         if system and release:
             earliest = first.get((system, release))
             when = instant(time)
@@ -118,10 +119,10 @@ def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
 def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
     """Return the system and the two releases of each of the newest comparisons.
 
-    The first comparison is of the own release whose first measurement is the latest, with its previous release. The others are of all systems whose
-    newest release has the same name, in the order of the systems' names.
+    The first comparison is that of the most recent own release with its previous release. The others are those of other systems whose newest release
+    has the same name, sorted by system.
 
-    The first run of each release decides, because a later campaign can measure an older release again.
+    A release is as recent as its first run, because a later campaign can measure an older release again.
     """
     own_runs = [run for run in runs if not run.published]
     began: dict[tuple[str | None, str | None], float] = {}
@@ -137,7 +138,7 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
-    """Whether comparisons do not test a number, because a preferred number exists."""
+    """Whether a number has no history because comparisons test a preferred number instead, such as a median instead of a mean."""
     metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
         return any((metric, better) in numbers for better in TESTED["latency"])
@@ -163,7 +164,7 @@ def history_document(metric: str, statistic: str) -> str:
 
 
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:
-    """Return the metrics, each with a statistic, that have a history page: the ones that comparisons of neighbouring releases test."""
+    """Return pairs of a metric and a statistic: those that have a history page. Comparisons of neighbouring releases test these."""
     return view.once("metrics with history", lambda: _metrics_in(view))
 
 
@@ -189,7 +190,8 @@ def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[Hi
     joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
-        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # Rows without a comparison come last, so that they add no second line.
+        # Rows without a comparison come last, so that they add no second line for the same value.
+        for row in sorted(chosen, key=lambda row: not _goes_on(row)):
             _add(joined, index, row, report.old.name)
     return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))
 
@@ -295,8 +297,8 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
 def _goes_on(row: ComparisonRow) -> bool:
     """Whether a row may join two releases: they are comparable, and were measured on one machine.
 
-    A comparison of two releases accepts two machines with the same stated hardware, with a note. A line has no place for such a note, so its trend
-    could be the difference between two machines.
+    A comparison of two releases accepts two machines with the same stated hardware, with a note. A line has no place for such a note, so readers
+    could take the difference between two machines for a trend.
     """
     return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
 
@@ -335,7 +337,7 @@ def _add(lines: _Lines, index: int, row: ComparisonRow, release: str) -> None:
 
 
 def _line_of(lines: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
-    """Return the line that a row continues. It is a new line if the row uses other runs of the release than all existing lines."""
+    """Return the line that a row continues. If the row uses other runs of the older release than all lines so far, begin a new line."""
     if row.old is None or row.old.median is None:
         return None
     old = HistoryPoint(index, row.old.median, None, row.old.values)
@@ -357,7 +359,7 @@ def _is_alike(first: RowKey, second: RowKey) -> bool:
 
 
 def _from_runs(lines: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
-    """Return the line that ends with the same value of the same runs, because runs of two campaigns can have the same median by chance."""
+    """Return the line whose last point has the same runs. The same median is not enough: runs of two campaigns can have it by chance."""
     return next((line for line in lines if _same_runs(line.points[-1], start)), None)
 
 

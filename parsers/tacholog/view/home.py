@@ -30,9 +30,9 @@ from tacholog.view.series import LOSS, Cell
 from tacholog.view.views import View, manifest_of
 
 ACROSS = (LABELS,)
-SLEEPS = "sleeps"  # until the kernel reports a message
+SLEEPS = "sleeps"  # sleeps until the kernel reports a message
 _WAITING = {"busy-poll": "polls", "block": SLEEPS, "spin-then-block": "polls, then sleeps"}
-_LEAST = 2  # own measurements need this many transports for a choice; published figures need this many sizes for a line
+_LEAST = 2  # A machine with fewer transports offers no choice. Published figures with fewer sizes form no line.
 _ALIKE = "one by one"  # Rates of batches are not comparable with rates of single messages.
 UNDER_LOAD = ("open", "paced")
 
@@ -75,7 +75,7 @@ class HomeMachine(msgspec.Struct, frozen=True):
 
 
 def machines(everything: Sequence[SystemSeries]) -> list[HomeMachine]:
-    """Return the machines of all series: first own machines with a choice of transports, then the others; of each kind, first the largest.
+    """Return the machines of all series: own machines come first, then machines of published figures, and within each kind the largest first.
 
     The size is the number of systems multiplied by the number of repetitions. Repetitions beyond the number that a verdict needs do not count.
     """
@@ -143,7 +143,7 @@ def reach_of(member: SystemSeries) -> str | None:
 def how(member: SystemSeries, differing: Collection[str] = (), but: str = "") -> str:
     """Return, in words, how a series was measured: how its sides wait, whether messages may be lost, and its ``differing`` labels.
 
-    The way of waiting ``but`` is left out.
+    If the way of waiting is ``but``, it is not stated.
     """
     key = dict(member.series.key)
     labels = labels_of(member.series.runs[0].labels)
@@ -287,7 +287,7 @@ class Choices(msgspec.Struct, frozen=True):
 def choices(machine: HomeMachine) -> Choices | None:
     """Return which transport leads at which size on a machine; ``None`` if no series states its reach.
 
-    A column with a single transport offers no choice. It is left out if there are other columns.
+    A column with only one transport offers no choice. Such columns are shown only if there are no other columns.
     """
     by_reach = [_columns(reach, [member for member in machine.everything if reach_of(member) == reach]) for reach in REACHES]
     all_columns = tuple(column for of_reach in by_reach for column in of_reach)
@@ -299,7 +299,7 @@ def choices(machine: HomeMachine) -> Choices | None:
 
 
 def _nearest(wanted: int, sizes: set[int]) -> int | None:
-    """Return the measured size that is nearest to the size of a typical use, or that size itself if no measured size is near."""
+    """Return the measured size that is nearest to ``wanted``, the size of a typical use. If none is near enough, return ``wanted``."""
     near = min(sizes, key=lambda size: (abs(log2(size / wanted)), size), default=None)
     return near if near is not None and abs(log2(near / wanted)) <= _NEAR else wanted if sizes else None
 
@@ -335,7 +335,10 @@ def _ranked(members: GroupMembers, group: Group) -> CriterionNumbers:
 
 
 def _without_loss(rate: GroupMembers, costs: CriterionNumbers) -> CriterionNumbers:
-    """Return processor times without the transports that lost many messages at full rate. The fastest transports are chosen likewise."""
+    """Return only the processor times of transports that did not lose many messages at full rate.
+
+    A rate with such loss is never the fastest either.
+    """
     rates = {id(member): rate.group.cells(member) for member in rate.members}
     numbers = [
         (member, {size: cell for size, cell in cells.items() if size in rates[id(member)] and LOSS not in rates[id(member)][size].marks})

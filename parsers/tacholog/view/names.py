@@ -51,7 +51,11 @@ def row_names(rows: Sequence[Mapping[str, object]], but: str = "") -> list[str]:
 
 
 def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Make equal names different: by the run or the definition of each row, by conditions that only one of the rows states, or by numbers."""
+    """Return the names, with words added to equal names until they differ.
+
+    The words are the run or the definition of the row. If names are still equal, conditions that only some of the rows state are added, and then
+    numbers.
+    """
     different = list(names)
     for alike in _alike(different):
         origins = [_origin(rows[index]) for index in alike]
@@ -131,7 +135,7 @@ def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
     used = set(names)
     for name in (name for name in reversed(names) if name in (*_SHOWN_LAST, *_REPEATS_VERSION)):
         fewer = used - {name}
-        # An unknown value has no words, so it distinguishes nothing. A missing label distinguishes its series, because other series have the label.
+        # An unknown value does not appear in names, so it distinguishes nothing. But the absence of a label appears in names, so it does.
         distinct = {tuple((n, v) for n, v in parts if n in fewer and (v is not None or is_label(n))) for parts in full}
         if len(distinct) == len(full):
             used = fewer
@@ -267,9 +271,9 @@ NOT_LOADED = "Under load it was not measured."
 
 
 def load_words(modes: Iterable[object], *, has_latency: bool = True, loaded: str = NOT_LOADED) -> str:
-    """Return, in words, whether the system was loaded, from the load modes of all latencies or, if there are none, of all rates.
+    """Return a sentence on whether the system was loaded. ``modes`` are the load modes of all latencies; without latencies, of all rates.
 
-    ``loaded``: the sentence about latencies under load, if all these latencies are those of one message at a time.
+    ``loaded`` is the sentence for the case that all latencies are those of one message at a time.
     """
     all_modes = set(modes)
     if not all_modes:

@@ -26,7 +26,7 @@ class PagePart(msgspec.Struct, frozen=True):
 
     selection: Selection
     document: str
-    number: int = 1  # 2 for the second part of the page with the same name in addresses, such as `UDP` and `udp`
+    number: int = 1  # 2 if another part of the page, such as `UDP`, already has the same id as this one, such as `udp`
 
     @property
     def system(self) -> str:
@@ -92,7 +92,7 @@ FILE_ENDINGS = (".atom", ".cff", ".html", ".inv", ".js", ".json", ".jsonld", ".m
 
 
 class SelectionNumbers:
-    """Numbers selections with equal ids in the order of the page: `UDP` is the first, and `udp` the second."""
+    """Assigns numbers to selections with equal ids, in the order of the page: `UDP` gets 1, and `udp` gets 2."""
 
     def __init__(self) -> None:
         """Create a numbering without selections."""

@@ -123,7 +123,7 @@ def _weighed(view: View) -> list[_Weighed]:
 
 
 def at_once(series: Sequence[Series], tests: int) -> int:
-    """Return how many of these series, at least one, fit into the tables with all numbers of a page with this number of tests."""
+    """Return how many of these series fit into the tables of one test; at least 1. The tests of a page have equal shares of its elements."""
     elements = 0
     for count, member in enumerate(series):
         elements += _elements(member)
@@ -183,7 +183,7 @@ _ORDER: tuple[Limits, ...] = ("kept", "not stated", "exceeded")
 
 
 class _Key(NamedTuple):
-    """The values that the runs of a set share."""
+    """The values that identify a set of runs: all its runs have them."""
 
     system: str | None
     release: str | None
@@ -263,7 +263,7 @@ def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
-    """Return, for each set, how many releases are newer. A set without a release has the age of its version, or else is among the newest."""
+    """Return how many releases are newer than each set. For a set without a release, its version decides; without a version, it counts as newest."""
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
     order = in_order_of_time((run.system, named[key], run.start_time) for key, runs in sets.items() for run in runs)
@@ -297,7 +297,7 @@ def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured:
 
 
 def _runs_at_sizes(view: View) -> list[frozenset[str]]:
-    """Return, for each series of a test and each size, the runs that its numbers in tables and sentences use."""
+    """Return sets of runs: one for each series of a test and each size. It contains the runs from which the number at this size is computed."""
     series = [member for test in TESTS for member in view.only(Selection(test=test)).series()]
     return [frozenset(result.run.run for result in results) for member in series for results in member.measured.of_size.values()]
 

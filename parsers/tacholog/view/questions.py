@@ -32,14 +32,14 @@ from tacholog.view.results import ResultRow, RunRow
 
 LEVEL = 0.05
 _LEAST_TURNS = 3
-_MOST_HAVE = 0.75  # the share of the cases that must have a metric, so that it can be the metric of a question
+_MOST_HAVE = 0.75  # A metric can be that of a question if at least this share of the cases has it.
 _METRIC = re.compile(r"(?P<metric>[a-z_]+)(?::(?P<statistic>[A-Za-z0-9.-]+))?")
 _PREFERRED = ("p50", "mean", "typical", "lower-bound", "total", "p99")  # the preferred statistics, if the question names none
-# The preferred metrics of a question that names none: the first metric that most cases have is used.
+# The metrics for a question that names none, in the order of preference. The first metric that most cases have is used.
 _METRICS = ("latency", "goodput", "message_rate", "acknowledged_rate", "sustained_rate", "transfer_rate", "loss")
 # Fields that may differ between the numbers of one median: they state the side and the duration, but not the way of measuring.
 NEVER_CHOSEN = frozenset({"published", "side", "tool_version", "warmup", "planned_duration_s"})
-# The order of the fields for which one value is chosen, if the question does not fix the value.
+# If a question does not state the values of these fields, one value of each is chosen, in this order.
 _CHOSEN_FIRST = ("test", "host", "campaign", "participant", "definition", "basis", "load_mode", "release")
 
 
@@ -106,7 +106,7 @@ class Test(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A case without a number, and the reason, usually that of its runs."""
+    """A case without a number, the reason, and the number of runs with this reason."""
 
     case: Case
     reason: str
@@ -307,7 +307,10 @@ def _wanted(numbers: Sequence[Observation], where: Mapping[str, str]) -> dict[st
 
 
 def _has(fields: Mapping[str, Value], wanted: Mapping[str, set[Value]], *, or_none: bool = False) -> bool:
-    """Whether each field has one of its chosen values. ``or_none``: or is not stated, as in the manifest of a failed run."""
+    """Whether each field has one of its chosen values.
+
+    With ``or_none``, a field that is not stated is also accepted: the manifest of a failed run may not state it.
+    """
     return all(fields.get(name) in values or (or_none and fields.get(name) is None) for name, values in wanted.items())
 
 
@@ -325,10 +328,10 @@ def plain(text: str) -> str:
 def _without_choices(
     numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str]
 ) -> tuple[list[Observation], tuple[ChosenValue, ...]]:
-    """Choose one value of each field that would mix results that are not comparable. Return the numbers with these values, and the choices.
+    """Return the numbers that may be compared, and the values that were chosen for this.
 
-    A value is chosen if the numbers of one case differ in the field, or if subjects differ in it although they must not (`comparable`). The chosen
-    value is the one in the most cases, and if there are several, the one in the most runs.
+    If the numbers of one case differ in a field, or subjects differ in a field that must be equal (`comparable`), only one value of the field is
+    kept. It is the value that occurs in the most cases; of several such values, the one in the most runs.
     """
     left, choices = list(numbers), []
     metric = numbers[0].result.metric
@@ -346,7 +349,7 @@ def _without_choices(
 
 
 def _is_together(name: str, value: Value) -> bool:
-    """Whether a value stands for all participants of a run together. If there is such a total, numbers of single participants are not the answer."""
+    """Whether a value stands for all participants of a run together. If there are numbers for all together, answers use only these."""
     return name == "participant" and value in (None, "all")
 
 
@@ -367,7 +370,10 @@ def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Map
 
 
 def _following(numbers: Sequence[Observation], names: Sequence[str]) -> Iterator[Factor]:
-    """Yield the fields that still differ between the numbers. Within a case they have one value, because they depend on subject, axis or panel."""
+    """Yield the other fields that differ between the numbers.
+
+    Each case has only one value of such a field, which follows from its subject, point or panel.
+    """
     for field in varying(numbers):
         if field.name not in (*names, "run"):
             yield field
@@ -422,7 +428,7 @@ def _tests(answer: Answer) -> Iterator[Test]:
 
 
 def _took_turns(first: AnswerCell, second: AnswerCell) -> bool | None:
-    """Whether the runs of two cells alternate in time: the order changes from one cell to the other at least three times."""
+    """Whether the runs of two cells took turns: sorted by time, they change from one cell to the other at least three times."""
     starts = [(instant(result.run.start_time), side) for side, cell in enumerate((first, second)) for result in cell.results]
     if any(start is None for start, _ in starts):
         return None
@@ -441,7 +447,7 @@ def _is_testable(cell: AnswerCell | None) -> bool:
 
 
 def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Missing]:
-    """Yield each case of the crossing without a number, with the reason stated by its runs. Cases without a number for any subject are left out."""
+    """Yield each case without a number, with the reason that its runs state. Points that were planned for no subject are left out."""
     by_case: dict[Case, list[Observation]] = defaultdict(list)
     for each in selected:
         by_case[_case_of(each.fields, answer.question)].append(each)
@@ -462,7 +468,7 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
-    """Yield the cases in which only some runs have the number. The others have no number at all, or other numbers of the same test."""
+    """Yield the cases in which only some runs have the number. Other runs of such a case have no number, or only other numbers of the same test."""
     chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
     tests = {cell.median.test for cell in answer.cells.values()}
     of_case: dict[Case, set[str]] = defaultdict(set)

@@ -28,7 +28,7 @@ from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_
 from tacholog.view.views import Selection, View, differing_labels
 
 _BATCHED = "batched"
-# Conditions that the words of a group already include, that its heading states, or that are not helpful there.
+# Conditions that are not repeated with the words of a group: the words or the heading state them, or they do not help readers.
 _IN_GROUP_WORDS = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "settings", "run"),
@@ -175,7 +175,7 @@ def _all_series(view: View) -> Sequence[SystemSeries]:
 
 
 def _tests_of(part: View) -> list[str]:
-    """Return the tests of whole measurements, in order of appearance. In a run with one test, only the first number is examined."""
+    """Return the tests of whole measurements, in order of appearance. If a run has only one test, only its first number is read."""
     tests: dict[str, None] = {}
     for name, results in part.by_run.items():
         of_summaries = (result.test for result in results if result.scope == "summary")
@@ -235,7 +235,7 @@ def group_of(member: SystemSeries, across: Collection[str] = ()) -> Group | None
 
 
 def sizes_of(group: Group, members: Sequence[SystemSeries], most: int) -> list[int]:
-    """Choose up to ``most`` sizes, including the smallest and the largest, from the sizes that the largest number of series have."""
+    """Return up to ``most`` sizes, including the smallest and the largest. They are chosen among the sizes that are measured by the most series."""
     counts: dict[int, int] = {}
     for member in members:
         for size_bytes in group.cells(member):

@@ -26,7 +26,10 @@ _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMP
 
 
 def ranked_groups(last: Sequence[SystemSeries], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[SystemSeries]]:
-    """Return the groups to rank, in which ``across`` may differ. Of campaigns that measured the same, choose the one with most series, then sizes."""
+    """Return the groups to rank. Members of a group may differ in the conditions ``across``.
+
+    Of several campaigns that measured the same, the one with the most series is used, or else the most sizes.
+    """
     measured = {group: best_measured(candidates) for group, candidates in groups(last, least=least, across=across).items()}
     measured = {group: members for group, members in measured.items() if len(members) >= least}
     main: dict[object, Group] = {}
@@ -54,10 +57,10 @@ def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 
 
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of the series that represent their release, if several campaigns measured the same.
+    """Return the ids of the series that represent their release. If several campaigns measured the same, the series of one campaign are chosen.
 
-    The campaign with the most series is chosen, because series of different campaigns would not be a comparison of transports only. Further criteria,
-    in this order: enough runs for a verdict, the most sizes, the latest time.
+    It is the campaign with the most series. Series of different campaigns would differ not only in their transports. Further criteria, in this order:
+    enough runs for a verdict, the most sizes, the latest time.
     """
     breadth = Counter(_campaign_of(member) for member in members)
 
@@ -78,7 +81,7 @@ def _campaign_of(member: SystemSeries) -> tuple[object, ...]:
 
 
 def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the last release of each series, with one build for each system: the build with the most series; of several such builds, the latest."""
+    """Return the series of the last releases, from one build of each system: the build with the most series; of several such builds, the latest."""
     last_ids = {id(member) for member in of_last_releases(members)}
     last = [member for member in members if id(member) in last_ids]
     builds: dict[tuple[str, bool], dict[object, list[SystemSeries]]] = {}
@@ -115,8 +118,8 @@ def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
 def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
     """Return the sort key of a series: its release, its number of sizes, its time.
 
-    Time is not the first criterion, because a comparison of two builds also measures the older build again. Such a comparison has fewer sizes, and
-    must not hide the campaign that measured all sizes.
+    Time is the last criterion, because a comparison of two builds measures the older build again later, at fewer sizes. Such a comparison must not
+    hide the campaign that measured all sizes.
     """
     return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 
@@ -177,7 +180,7 @@ def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
 
 
 def _says_least(reason: str) -> int:
-    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes last, because it explains less."""
+    """Return the sort key of a reason. Reasons that explain little come last, such as a missing number: a sender states no goodput."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
@@ -213,7 +216,7 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
 
 
 def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return a sentence, without its full stop, on the series that differs in the fewest conditions; an empty text if no other has this number."""
+    """Return a sentence, without its full stop, on the series that differs from ``member`` in the fewest conditions; an empty text if none does."""
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

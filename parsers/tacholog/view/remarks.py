@@ -54,7 +54,10 @@ def _runs(on: list[RunRow], everything: list[RunRow]) -> str:
 
 
 def _releases(on: list[RunRow], everything: list[RunRow]) -> list[str]:
-    """Return the releases of the runs with a remark, if the remark concerns all runs of these releases, and if there is only one system."""
+    """Return the releases of the runs with a remark.
+
+    Return an empty list if there are several systems, or if other runs of these releases lack the remark.
+    """
     releases = list(dict.fromkeys(run.release for run in on if run.release))
     of_them = [run for run in everything if run.release in releases]
     return releases if len({run.system for run in everything}) == 1 and len(of_them) == len(on) else []

@@ -47,7 +47,7 @@ class JudgedRelease(NamedTuple):
 
 
 def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], RequirementReport]) -> Iterator[JudgedRelease]:
-    """Judge the newest releases of each system, the oldest first. A baseline release is also judged, by absolute limits.
+    """Judge the last `HISTORY_LENGTH` releases of each system, sorted from old to new. A baseline release is also judged, by absolute limits.
 
     Args:
         runs: any runs.
@@ -59,7 +59,10 @@ def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], Require
 
 
 class RequirementSections(NamedTuple):
-    """The content of a page: the releases of each system with the requirements for this system, and the requirements for no system."""
+    """The content of a page. ``systems``: the releases of each system, with the requirements that apply to it.
+
+    ``nowhere``: requirements for no system.
+    """
 
     systems: list[list[JudgedRelease]]
     nowhere: list[RequirementResult]

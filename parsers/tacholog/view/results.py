@@ -138,7 +138,7 @@ class ResultRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def conditions_among(results: Iterable[ResultRow]) -> list[Conditions]:
-    """Return the conditions of these numbers. An object that many numbers share is returned once, but two objects may be equal."""
+    """Return the conditions of these numbers. An object that several numbers share is returned once, but different objects may have equal values."""
     return list({id(result.conditions): result.conditions for result in results}.values())
 
 
@@ -272,7 +272,7 @@ def is_of_control(result: ResultRow) -> bool:
 
 
 def of_these_runs(results: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
-    """Return the numbers with this value in the groups of runs that have all ``values``; if there is no such group, all numbers with this value.
+    """Return the numbers with ``value`` from groups of runs that have all ``values``. If no group has all of them, return all numbers with ``value``.
 
     Comparisons and histories store only the values of the runs of a row, and other runs can have an equal value by chance.
     """

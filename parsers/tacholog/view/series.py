@@ -32,16 +32,16 @@ from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
 LOGICAL = "no_bytes_moved"  # the mark of a rate of bytes that were not moved
 REFERENCE = "reference_only"  # the mark of the latency of a reference to the bytes
-TOO_FEW = "too few samples"  # replaces a percentile that needs more samples than a run had
-NOT_MEASURED = "not measured"  # replaces a number for a size that no run has
+TOO_FEW = "too few samples"  # shown instead of a percentile that needs more samples than a run had
+NOT_MEASURED = "not measured"  # shown instead of a number at a size that was not measured
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
-_SAYS_MOST = ("data_path", "reliability", "keyed")  # the label of a series without other series
+_SAYS_MOST = ("data_path", "reliability", "keyed")  # the conditions in the label of a series if there is no other series
 _SEVERAL = 2
 SeriesKey = tuple[tuple[str, object], ...]
 
 
 class Coverage(NamedTuple):
-    """How often a number is stated: in ``times`` of ``wanted`` measurements, in ``of_runs`` runs. One run may contain several measurements."""
+    """How often a number is stated: by ``times`` of the ``wanted`` measurements that should state it. The measurements are from ``of_runs`` runs."""
 
     times: int
     wanted: int
@@ -53,9 +53,9 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     ``value`` is ``None`` if not all runs state it: a median over fewer runs is not comparable with the next column (p99.99 could be above p99.999).
     ``coverage`` then tells how many measurements state it, if any do. ``result`` is the result with this value, with its bound, resolution and line.
-    If the runs fall into two ``groups``, value and result are those of the worse group, on all pages: otherwise a transport could win that is slow in
-    two of six runs, and nobody knows to which group the next run will belong. ``marks`` are the marks of all these numbers, in order, and the mark
-    for two groups of runs, if there are two.
+    If the runs form two ``groups``, ``value`` and ``result`` are those of the worse group, on all pages. Otherwise a transport could win although it
+    is slow in two of six runs, and nobody knows to which group the next run will belong. ``marks`` are the marks of all these numbers, in order, and
+    the mark for two groups of runs, if there are two.
     """
 
     value: float | None
@@ -69,7 +69,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def sizes_high(self) -> int | None:
-        """The largest payload in bytes, if the number stands for a range of sizes."""
+        """The largest payload in bytes, if the number is for a range of sizes; else ``None``."""
         for result in self.results:  # A loop is faster than a generator here, and each cell is queried several times.
             if result.payload_bytes_high is not None:
                 return result.payload_bytes_high
@@ -168,9 +168,9 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _most_stated(self) -> Mapping[tuple[str, int | None], tuple[int, int]]:
-        """For each metric and size: how often all runs together should state a statistic, and the number of runs.
+        """The result of the function `_most_stated` for each metric and size.
 
-        Each run should state every statistic as often as its most frequent statistic.
+        It is how often each statistic should be stated in all runs together, and the number of runs.
         """
         groups = ((metric, size_bytes, statistics) for metric, sizes in self._by_size.items() for size_bytes, statistics in sizes.items())
         return {(metric, size_bytes): _most_stated(statistics.values()) for metric, size_bytes, statistics in groups}
@@ -186,7 +186,7 @@ class Series(msgspec.Struct, frozen=True):
 
     @property
     def results(self) -> tuple[ResultRow, ...]:
-        """Its numbers, in the order of runs."""
+        """The numbers of the series, in the order of runs."""
         return self.measured.results
 
     @property
@@ -213,7 +213,7 @@ class Series(msgspec.Struct, frozen=True):
         return self.measured.cells(metric, statistic)
 
     def statistics(self) -> Sequence[tuple[str, str]]:
-        """The pairs of metric and statistic that it has, in order of appearance."""
+        """The pairs of metric and statistic that the series has, in order of appearance."""
         return self.measured.statistics
 
     def absent(self, metric: str, statistic: str, size_bytes: int | None) -> str:
@@ -259,7 +259,7 @@ def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, SeriesNumber
 def measured_in(
     all_tests: Mapping[SeriesKey, SeriesNumbers], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
 ) -> dict[SeriesKey, SeriesNumbers] | None:
-    """Select the groups of one test from the groups of all tests, so that the pages of both share the computed values.
+    """Return the groups of one test, chosen from the groups of all tests, so that both share the values that are computed only once.
 
     Return ``None`` if the runs of a group have numbers of several tests, because then only a part of the group may belong to the test.
 
@@ -345,9 +345,9 @@ def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultR
 
 
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
-    """Return how often all runs together should state each statistic of a metric, and the number of runs that state any statistic.
+    """Return how often each statistic of a metric should be stated in all runs together, and how many runs state at least one statistic.
 
-    The count of each run is that of its most frequent statistic.
+    Each run should state every statistic as often as the one that it states most often.
     """
     most: dict[str, int] = {}
     before: list[str] = []
@@ -414,11 +414,11 @@ def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -
 
 
 TWO_GROUPS = "two_groups"
-# Relative to the value below the gap. Such a gap occurs by chance in 1 % of the rows with six runs if runs vary by 5 %, and in 10 % of the rows if
-# they vary by 10 %. With 12 runs, it occurs in 0.1 % and 1 % of the rows.
+# The width of the gap between two groups, as a share of the value below the gap. If runs vary by 5 %, a gap of this width occurs by chance in 1 % of
+# the rows with six runs and in 0.1 % of the rows with 12 runs. If runs vary by 10 %, these shares are 10 % and 1 %.
 LEAST_GAP = 0.1
-_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # allows for rounding errors of logarithms
-_LEAST_STEPS = 2  # in units of the last printed digit: a smaller gap may come from rounding
+_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # slightly less than the limit, because logarithms are rounded
+_LEAST_STEPS = 2  # the least gap, in units of the last printed digit: rounding may cause smaller gaps
 _NOT_RANKED = ("std",)
 
 

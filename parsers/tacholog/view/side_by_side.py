@@ -153,7 +153,7 @@ class MachineTable(msgspec.Struct, frozen=True):
         return [statistic for statistic in STATISTICS if statistic.pair in present and instead.get(statistic.pair) not in present]
 
     def sizes(self) -> list[int]:
-        """Return the usual sizes, and up to seven of the sizes that a third of the rows have: rows under load may have few sizes."""
+        """Return the usual sizes, and up to seven other sizes that many rows have: at least a third as many as have the most frequent size."""
         counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
         most = sorted(size for size, count in counts.items() if _PART_OF_ROWS * count >= max(counts.values()))
         if len(most) > _MOST_SIZES:
@@ -206,7 +206,7 @@ def _side_by_side(view: View, pages: PageIndex) -> SideBySide:
     if is_alone:
         ranked = ranked_groups(last, least=1, across=ACROSS)
     listed = [member for members in ranked.values() for member in members]
-    # A latency from the moment of sending leaves out how long the message had waited to be sent. It is on the page of its transport.
+    # Latencies that begin when a message is sent leave out how late it was sent. They are only on the pages of their transports.
     ranked = {group: members for group, members in ranked.items() if not any(member.series.cells("send_lateness", "mean") for member in members)}
     tables = tuple(_table(host, of_host) for host, of_host in _by_host(ranked).items())
     missing = (*unranked(everything, last, listed), *unranked_controls(series))
@@ -249,7 +249,7 @@ def _table(host: str, of_host: Mapping[Group, Sequence[SystemSeries]]) -> Machin
 
 
 def _load_words(groups: Iterable[Group]) -> str:
-    """Return, in words, the conditions of a machine's numbers: whether the system was loaded, and how latency was measured."""
+    """Return sentences on a machine's numbers: how latency was measured, and whether the system was loaded."""
     groups = list(groups)
     bases = dict.fromkeys(BASIS_WORDS.get(str(group["basis"]), str(group["basis"])) for group in groups if group.metric == "latency")
     loads = dict.fromkeys(group.load for group in groups if group.metric == "latency")
@@ -266,7 +266,9 @@ def _loaded(load: str) -> str:
 
 
 def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str]) -> Iterator[tuple[str, list[ComparedRow]]]:
-    """Yield the rows for each pair of a group of latencies and a comparable group of rates, with the words that distinguish the pair.
+    """Yield words and rows for each pair of groups: a group of latencies, and the group of rates that is comparable with it.
+
+    The words distinguish the pair.
 
     Groups under load come last: first those at one rate, then those at a share of the highest rate.
     """
@@ -318,7 +320,10 @@ def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> li
 
 
 def _rate_words(member: SystemSeries) -> str:
-    """Return the offered rate in words if it is a share of the highest rate of the transport; each row then has another rate."""
+    """Return the offered rate in words if the load is a share of the highest rate, because each row then has another rate.
+
+    Otherwise, the text is empty.
+    """
     key = dict(member.series.key)
     return words("offered_rate_per_s", key["offered_rate_per_s"]) if key["load_share"] is not None else ""
 

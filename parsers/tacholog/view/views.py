@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 from collections import Counter
 
-_OF_RUN = ("system", "host", "run", "release")  # the fields of a selection that are fields of a run
+_OF_RUN = ("system", "host", "run", "release")  # fields of a selection that belong to runs, not to numbers
 TESTS = ("latency", "throughput", "demand", "sustain")
 _Made = TypeVar("_Made")
 _Kind = tuple[str | None, str]  # a transport and a test
@@ -59,7 +59,9 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return size_ranges(self.size.split(","), ":size:") if self.size is not None else ()
 
     def of_run(self, results: list[ResultRow], kinds: frozenset[_Kind]) -> list[ResultRow]:
-        """Return the selected numbers of a run that `wants_run` accepts; the same list if all are selected.
+        """Return the selected numbers of a run. The fields of the run must already match (`wants_run`).
+
+        If all numbers are selected, return the same list.
 
         Args:
             results: the numbers of the run.
@@ -141,7 +143,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
         if ranges := selection.size_ranges():
             histograms = [histogram for histogram in histograms if _is_within(ranges, histogram)]
         part = View(numbers, runs, logs, problems, self.hosts, histograms)
-        # A shortcut: most runs are selected with all their numbers, whose transports and tests are known.
+        # For most runs, all numbers are selected. Their transports and tests are known already.
         kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in numbers.items()}
         part.__dict__["kinds"] = kinds  # `cached_property` stores its value in this dictionary.
         if selection.test is not None and selection == Selection(test=selection.test):
@@ -150,7 +152,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _all_tests(self) -> View | None:
-        """The view of all tests, if this view is the part for one test."""
+        """The view from which this view was made, if this view contains only one of its tests; else ``None``."""
         return None
 
     @cached_property
@@ -283,7 +285,7 @@ class _TransportOnly(msgspec.Struct, frozen=True):
 _decode_transport = msgspec.json.Decoder(_TransportOnly).decode
 
 
-@lru_cache(maxsize=1 << 14)  # cached, because each number has a link to its log
+@lru_cache(maxsize=1 << 14)  # cached, because it is called for each number: each has a link to its log
 def log_document(folder: str, run: str, log: str) -> str:
     """Return the name of the document for a log's page."""
     return f"{folder}/{path_slug(f'{run}/{log}')}"
@@ -302,7 +304,7 @@ _Marked = Counter[tuple[str | None, tuple[str, ...]]]
 
 
 def marked_of(view: View) -> Mapping[str, _Marked]:
-    """Return, for each run, the number of marked numbers for each combination of transport and marks. Unmarked numbers are not counted."""
+    """Return counts of marked numbers, by the name of the run: how many numbers each combination of transport and marks has."""
     return view.once("marked", partial(_marked_of, view))
 
 

@@ -117,19 +117,22 @@ class CellTable(NamedTuple):
 
 
 def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
-    """Return for each row of a column the result of ``value_of`` for its value, or ``unknown`` if the value is missing."""
+    """Return one element for each value of a column: the result of ``value_of`` for this value, or ``unknown`` if the value is missing."""
     values: NDArray[Any] = np.array([*map(value_of, column.categories.tolist()), unknown])
-    return values.take(column.codes)  # the code of a missing value is -1, the index of the last element
+    return values.take(column.codes)  # a missing value has the code -1, which selects the last element
 
 
 def upper_of_two(metric: pd.Categorical) -> Integers:
-    """Return for each cell 1 if the median of an even number of values is the upper middle value, else 0; see `tacholog.schema.metrics`."""
+    """Return 1 or 0 for each cell: which of two middle values is its median.
+
+    1 is the upper value, 0 the lower one, see `tacholog.schema.metrics`.
+    """
     is_upper: Integers = by_word(metric, upper_of_two_counts, unknown=False).astype(np.int64)
     return is_upper
 
 
 def latency_of(cells: CellTable) -> Integers:
-    """Return an index into `LATENCY_OF` for each cell: what its latency measures. The marks of the cell decide it."""
+    """Return an index into `LATENCY_OF` for each cell. The index states what the latency of the cell measures; the marks of the cell determine it."""
     grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
     index: Integers = np.where(grows, 1, np.where(handed, 2, 0))
     return index
@@ -197,7 +200,9 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
 
 
 def _short_runs(cell: Integers, row: Integers, run: Integers, samples: Floats, statistic: pd.Categorical, least_runs: int) -> Flags:
-    """Whether each number is left out: its run has too few samples for the percentile, and at least ``least_runs`` other runs remain in the cell.
+    """Return a flag for each number: whether the number is left out because its run has too few samples for the percentile.
+
+    A number is left out only if at least ``least_runs`` runs remain in the cell.
 
     If too few runs remain in one cell of a row, no run of this row is left out. Otherwise the runs with enough samples of one side would be compared
     with all runs of the other side.
@@ -253,7 +258,7 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 
 def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
-    """Whether the policy names all sizes of each number; true for all numbers if the policy names no size."""
+    """Return a flag for each number: whether all its sizes are within one range of the policy. If the policy names no sizes, all flags are true."""
     low, high = (results[name].to_numpy(np.float64, na_value=np.nan) for name in ("payload_bytes", "payload_bytes_high"))
     high = np.where(np.isnan(high), low, high)
     ranges = size_ranges(policy.sizes, "--size")
@@ -262,8 +267,8 @@ def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
 
 def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
     """Return a column of both sides as one column with sorted categories."""
-    parts = [part for part in parts if len(part)] or parts[:1]  # an empty side needs no join
-    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` would expand the categories, row by row
+    parts = [part for part in parts if len(part)] or parts[:1]  # a side without rows adds nothing
+    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` is slow: it converts the category of every row
         return union_categoricals([part.array for part in parts], sort_categories=True)
     return pd.Categorical(pd.concat(parts) if len(parts) > 1 else parts[0])
 
@@ -309,7 +314,7 @@ def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
         return wanted
 
     def any_of(where: Flags) -> Flags:
-        """Return for each cell whether ``where`` is true for any cell with the same setting."""
+        """Return a flag for each cell: whether ``where`` is true for at least one cell of its setting."""
         return np.bincount(setting, where)[setting] > 0
 
     latency, mean = metric == "latency", statistic == "mean"
@@ -335,7 +340,7 @@ def _one_value_a_run(cell: Integers, run: Integers, value: Floats, upper: Intege
     """Return one value for each cell and run: the median, if the run has several values.
 
     Returns:
-        The values and their runs; for each cell the index of its first value, and the number of its values.
+        Four arrays: the values, their runs, the index of the first value of each cell, and the number of values of each cell.
     """
     there = ~np.isnan(value)
     cell, run, value = cell[there], run[there], value[there]
@@ -388,7 +393,7 @@ def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
 def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
     """Return the conditions that distinguish rows with the same key, by the index of the row. Rows with a unique key are left out.
 
-    A label that differs within a side is stated in each row, so that readers need not guess to which rows it applies.
+    If the runs of a side differ in a label, each row states this label, so that readers need not guess to which rows it applies.
     """
     labels = _labels_that_differ(cells)
     distinguishing: dict[int, tuple[tuple[str, str | None], ...]] = {}
@@ -405,7 +410,7 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
         values_by_name = {name: [values[member] for member in members] for name, values in columns_by_name.items()}
         values_by_name = {name: values for name, values in values_by_name.items() if name in labels or len({*values}) > 1}
         named = [*labels, *(name for name in CONDITIONS if name in values_by_name)]
-        for name in OF_RUN:  # if the conditions do not distinguish two rows, the machine or the tool may
+        for name in OF_RUN:  # If two rows have equal conditions, the machine or the tool distinguishes them.
             alike = len({tuple(values_by_name[field][index] for field in named) for index in range(len(members))}) < len(members)
             if alike and name in values_by_name:
                 named.append(name)
@@ -426,7 +431,10 @@ def _labels_that_differ(cells: CellTable) -> list[str]:
 
 
 def _needed(named: Sequence[str], values_by_name: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return the names without redundant names: for example, an offered rate implies a paced load. Missing values do not distinguish rows."""
+    """Return the conditions that are needed to distinguish the rows.
+
+    A condition that follows from others is left out: for example, an offered rate implies a paced load. Missing values do not distinguish rows.
+    """
     needed = sorted(named, key=lambda name: name in _SAY_LITTLE)
     for name in (name for name in _SAY_LITTLE if name in named):
         fewer = [other for other in needed if other != name]
@@ -470,10 +478,10 @@ class CellPairs(NamedTuple):
 def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     """Pair the cells of both sides. This is an outer join, so no cell is lost.
 
-    Cells of one row under equal conditions are pairs. If each side has only one remaining cell of a row, these two cells are paired too. This is done
-    in steps: under an equal workload (only the machine or the tool differs), under any conditions, with a different participant, and without the
-    fields that one side never states. These pairs are judged later, and the comparison names their differences. A cell without a partner was removed
-    or added.
+    Cells of one row under equal conditions are pairs. If each side has only one remaining cell of a row, these two cells are paired too. The first
+    step requires an equal workload: only the machine or the tool may differ. The next steps accept any other conditions, then another participant,
+    and then differences in fields that one side never states. These pairs are judged later, and the comparison names their differences. A cell
+    without a partner was removed or added.
 
     Args:
         cells: the numbers of both sides.
@@ -494,7 +502,10 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
 
 
 def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
-    """Return codes of the rows that ignore fields in which one row may differ: the participant, and the fields that only one side states."""
+    """Return codes for the cells that ignore some fields: cells that differ only in these fields have the same code.
+
+    The ignored fields are the participant, the fields that only one side states, or both.
+    """
     names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
     codes = {"anonymous": cells.groups([name for name in names if name != "participant"])}
     silent = [name for name in names if name in STATED and _of_one_side(cells, name)]
@@ -511,7 +522,10 @@ def _of_one_side(cells: CellTable, name: str) -> bool:
 
 
 def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """Return the codes, with unique codes for data paths other than ``copy``, so that they get no partner: a log without a data path means a copy."""
+    """Return the codes. If one side states no data path, cells with a data path other than ``copy`` get unique codes, and so no partner.
+
+    A log that states no data path measured copies.
+    """
     if "data_path" not in silent:
         return codes
     special = by_word(cells.columns["data_path"], lambda word: word != "copy", unknown=False)
@@ -519,7 +533,7 @@ def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Intege
 
 
 def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
-    """Pair the cells whose values in these columns are unique on each side, in the order of the old cells."""
+    """Return pairs of cells with equal values in these columns, in the order of the old cells. Other cells of a side must not have these values."""
     codes = groups(columns, len(olds))
     count = int(codes.max(initial=-1)) + 1
     is_alone = (np.bincount(codes[olds], minlength=count) == 1) & (np.bincount(codes[news], minlength=count) == 1)

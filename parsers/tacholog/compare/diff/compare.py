@@ -90,7 +90,7 @@ def check_across(fields: Iterable[str]) -> None:
 
 
 def _across_libraries(policy: Policy, old: Dataset, new: Dataset) -> Policy:
-    """Return the policy. A comparison of the transports of two middlewares is also across systems, because each library is a separate system."""
+    """Return the policy, with ``system`` added to ``across`` if transports of different libraries are compared. Each library is a separate system."""
     is_wanted = "transport" in policy.across and "system" not in policy.across
     if not is_wanted or set(old.runs["system"]) == set(new.runs["system"]):
         return policy
@@ -225,7 +225,11 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
 
 
 def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """Return hints about fields for ``--across``: a field if no row is on both sides, or the fields of the configuration in which all rows differ."""
+    """Return hints about fields that the user may name with ``--across``.
+
+    If no row is on both sides, the hint names a field without which some rows would be. If all rows differ in fields of the configuration, it names
+    these fields.
+    """
     if both := [row for row in comparison.rows if row.old and row.new]:
         return _configuration_hint(both) if all(row.verdict == "not_comparable" for row in both) else ()
     keys_of_side = [[row.key for row in comparison.rows if row.verdict == verdict] for verdict in ("removed", "added")]
@@ -258,7 +262,7 @@ def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Poli
 
 
 def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLists, policy: Policy) -> Controls | None:
-    """Judge the controls, and withdraw the verdicts that the change of the host may explain. Return ``None`` if there are no controls."""
+    """Return the result of the controls; ``None`` if there are no controls. If the host changed, withdraw the verdicts that this may explain."""
     pairs = pairs.part(cells.tested[pairs.either])
     if not len(pairs.old):
         return None
@@ -298,8 +302,8 @@ def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProbl
 def _judge(cells: CellTable, pairs: CellPairs, profiles: list[Profile], policy: Policy) -> tuple[list[Judgement], Integers]:
     """Judge the conditions of each pair. Pairs with the same conditions on both sides are judged once.
 
-    If only one side has a row, it is judged against the same row of the other side under other conditions. So the comparison can name these
-    conditions.
+    A cell may have no partner with the same conditions. Then it is judged against a cell of the same row with other conditions, so that the
+    comparison can name these conditions.
 
     Returns:
         The judgements, and for each pair the index of its judgement.
@@ -322,7 +326,10 @@ def _judge(cells: CellTable, pairs: CellPairs, profiles: list[Profile], policy: 
 
 
 def _with_other_conditions(cells: CellTable, pairs: CellPairs) -> CellPairs:
-    """Return the pairs. The partner of a single cell is the first cell of the same row on the other side; controls are paired only with controls."""
+    """Return the pairs, with a partner for each cell that had none: the first cell of the same row on the other side.
+
+    Controls are paired only with controls.
+    """
     old, new = pairs
     control = are_controls(cells, np.arange(len(cells.row))).astype(int)
     first = np.full((2, 2, int(cells.row.max(initial=0)) + 1), NONE)
@@ -387,7 +394,7 @@ def _design_warnings(arrays: RowArrays, same_build: bool) -> tuple[ComparisonWar
 
 
 def _unverified_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """Return a warning about rows of repeated runs without a verdict because a condition is not stated: their number, and the conditions."""
+    """Return a warning if rows with repeated runs get no test because a condition is not stated. It has the number of rows and the conditions."""
     rows = np.flatnonzero(arrays.by_value & (arrays.reason == REASONS.index("unverified")))
     fields = dict.fromkeys(field for index in arrays.judgement[rows].tolist() for field in arrays.judgements[index].unverified)
     return (ComparisonWarning("unverified", len(rows), names=tuple(fields)),) if len(rows) else ()
@@ -399,7 +406,7 @@ def _gate_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
 
 
 def _reference_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """Return a warning about rows with the latency of bytes on one side and of a reference on the other: the ratio would look like a huge gain."""
+    """Return a warning if rows have the latency of bytes on one side, and of references on the other. Their ratio would look like a huge gain."""
     refused = np.array([any(difference.field == "latency_of" for difference in judgement.different) for judgement in arrays.judgements])
     count = int((refused[arrays.judgement] & arrays.pairs.both).sum())
     return (ComparisonWarning("latency_of", count),) if count else ()
@@ -428,7 +435,7 @@ def _settings(policy: Policy) -> Settings:
 def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
     runs = stated_of(dataset.runs, ("run", "system", "system_version", "release", "tool", "host", "published", "start_time"))
     controls = control_runs(dataset)
-    measured = [run for run in runs if run["run"] not in controls] or runs  # the version of a control is not the version of the side
+    measured = [run for run in runs if run["run"] not in controls] or runs  # controls are left out, because they have versions of their own
 
     def distinct(column: str, rows: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
         return tuple(sorted({str(row[column]) for row in rows if row[column] is not None}))
@@ -458,7 +465,7 @@ def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
 
 
 def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
-    """Return the exit code of a diff: 0, or the highest code that applies.
+    """Return the exit code of a diff: 0, or the highest code that applies. The value of ``fail_on`` that enables a cause is in brackets after it.
 
     - 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs (``inconclusive``).
       Rows that ``known.toml`` acknowledges do not count.

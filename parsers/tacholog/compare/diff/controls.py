@@ -1,8 +1,8 @@
 """Controls: rows that no release changes, measured together with the other rows. They show whether the release or the host caused a change.
 
-If controls moved, the host changed. The mean and the scatter of their shifts show which shifts of other rows the host explains: a row is called
-better or worse only if its shift is outside the prediction interval of one more control, at 95 % for all rows together. No value is divided by the
-value of a control, because the host may have a different effect on each row.
+If controls moved, the host changed. The mean and the scatter of their shifts predict the shift of one more control. A row is called better or worse
+only if its shift is outside this prediction interval, because the host may explain any shift within it. The interval has a probability of 95 % for
+all rows together. No value is divided by the value of a control, because the host may have a different effect on each row.
 
 One test of all controls and their mean decides whether they moved: by pairs, by sessions, or by the runs of two blocks.
 """
@@ -90,13 +90,13 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
     if test is None:
         return None
     mean, has_moved = float(test.shift.mean()), test.p <= max(_LEVEL, test.least_p)
-    # The prediction interval for the shift of one more control: for all rows together, and for a single row.
+    # Two prediction intervals for the shift of one more control: the first holds for all rows together, the second for a single row.
     together, alone = (_range(test.shift, test.error, mean, rows) for rows in (max(others, 1), 1))
     return HostChange(test, has_moved, mean, *(together if has_moved else (0.0, 0.0)), alone)
 
 
 def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
-    """Return the range that contains the shifts of ``rows`` further rows together with probability 95 %.
+    """Return the range that contains the shifts of ``rows`` more controls with probability 95 %. The probability is that for all of them together.
 
     It is infinite if there is only one control, because one control shows no scatter.
     """
@@ -140,13 +140,19 @@ def within_host(rows: RowArrays, change: HostChange) -> None:
 
 
 def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
-    """Withdraw the verdict of worse or better loss if the host changed, because latencies and rates of controls do not show its effect on loss."""
+    """Return the rows of loss without the verdicts "worse" and "better", for a host that changed.
+
+    Controls show how the host changed latencies and rates, but not how it changed loss.
+    """
     rows = (replace(loss, verdict="inconclusive", reasons=("host_changed",)) if loss.verdict in ("worse", "better") else loss for loss in losses)
     return tuple(sorted(rows, key=lambda loss: VERDICTS.index(loss.verdict)))
 
 
 class _RunValues(NamedTuple):
-    """The number of runs (or sessions) of both sides, and the values of each row by the number of the run. Old runs have the lowest numbers."""
+    """The values of each row, by the number of the run (or session).
+
+    ``olds`` and ``news`` are the numbers of runs of the two sides. The runs of the old side have the lowest numbers.
+    """
 
     olds: int
     news: int
@@ -157,7 +163,7 @@ def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
     """Test the controls that are medians, means or rates, by their layout; return ``None`` if no control can be tested."""
     estimates, old = controls.estimates, np.maximum(controls.pairs.old, 0)
     centre = by_word(controls.cells.columns["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
-    worse = np.where(controls.lower_is_better, 1.0, -1.0)  # 1 if a positive shift is worse, else -1
+    worse = np.where(controls.lower_is_better, 1.0, -1.0)  # 1: a positive shift is worse; -1: it is better
     paired = np.flatnonzero(estimates.tested & estimates.paired & centre)
     if len(paired):
         return _by_pairs(estimates, paired, worse)
@@ -198,10 +204,12 @@ def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlL
 
 
 def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
-    """Return the means of rows of the same runs, with the numbers of these runs, shape (1, runs) each.
+    """Return the mean of the rows of each set of runs: an array with a mean for each run, and an array with the numbers of these runs.
 
-    All rows have the same weight, even noisy rows: the sum of squares of each row is scaled to 1. Exchanging runs between the sides does not change
-    this sum.
+    Only rows with the same runs are averaged. Both arrays have the shape (1, runs).
+
+    Each row is divided so that the sum of its squares is 1. So all rows have the same weight, even noisy rows. This sum does not change if runs are
+    exchanged between the sides.
     """
     size = np.sqrt((values**2).sum(axis=1, keepdims=True))
     scaled = np.divide(values, size, out=np.zeros_like(values), where=size > 0)
@@ -219,9 +227,9 @@ def _shift(values: dict[int, float], olds: int) -> tuple[float, float]:
 
 
 def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) -> _RunValues:
-    """Return the values of these rows. Runs of the same session and repetition count as one run for all rows.
+    """Return the values of these rows by run. Runs of different rows with the same session and repetition have the same number.
 
-    If there are enough sessions, the values are those of the sessions instead of the runs.
+    If there are enough sessions, sessions take the place of runs.
     """
     cells = controls.cells
     runs_of_rows: list[list[tuple[RunOrder, float]]] = []
@@ -246,7 +254,10 @@ def _has_sessions(runs: Sequence[tuple[RunOrder, float]]) -> bool:
 
 
 def _values_by_name(runs: Sequence[tuple[RunOrder, float]], *, by_session: bool) -> dict[tuple[bool, str, int, int], list[float]]:
-    """Return the values of a row by side, session, repetition, and a number that distinguishes runs with the same side, session and repetition.
+    """Return the values of a row, by a tuple that identifies the run.
+
+    The tuple contains the side (true: new), the session, the repetition, and a number. The number distinguishes runs that are equal in the other
+    three.
 
     With ``by_session``, all runs of a session are one group.
     """

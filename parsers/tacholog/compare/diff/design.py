@@ -14,17 +14,17 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import DesignKind, RunOrder
 from tacholog.runs.moments import instant
 
-MOST_AHEAD = 0.25  # A step in the speed of the machine, at any time, changes the difference of the sides by at most a quarter of the step.
+MOST_AHEAD = 0.25  # With this lead, a sudden change of the machine's speed changes the difference of the sides by at most a quarter.
 _BY_CHANCE = 0.05
 
 
 class Design(NamedTuple):
     """How the runs of a row are compared.
 
-    ``old`` and ``new`` are the pair or the session of each run (-1: none); ``groups_old`` and ``groups_new`` are the numbers of pairs or sessions.
-    ``reason`` states what is wrong with the order; ``None``: nothing. If the order is wrong, the release cannot be shown to be the cause of a change.
-    The sides are then compared by sessions if there are enough sessions, and otherwise by runs.
-    ``pairs`` names each pair by its session and repetition. Pairs with the same name in different rows were measured at about the same time.
+    ``old`` and ``new`` contain the index of the pair or session of each run; -1: it has none. ``groups_old`` and ``groups_new`` are the numbers of
+    pairs or sessions. ``reason`` states what is wrong with the order; ``None``: nothing. If the order is wrong, the release cannot be shown to be the
+    cause of a change. The sides are then compared by sessions if there are enough sessions, and otherwise by runs. ``pairs`` names each pair by its
+    session and repetition. Pairs with the same name in different rows were measured at about the same time.
     """
 
     kind: DesignKind
@@ -49,7 +49,7 @@ def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
 
 
 def hopeless(runs: Sequence[RunOrder]) -> str | None:
-    """Return why even more runs in the same layout would not allow a verdict; ``None`` if they might.
+    """Return the reason why no number of further runs in the same layout can give a verdict; ``None`` if there is no such reason.
 
     This is less strict than `lay_out`, because a few runs cannot show whether the sides take turns. The reasons are: all runs of one side were made
     before those of the other side, or no run states its time.
@@ -99,7 +99,7 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
 
 
 def _one_sided(old_first: int, pairs: int) -> bool:
-    """Whether one side ran first in too many pairs: an effect of running first could then make a row significant (sign test)."""
+    """Whether one side ran first in too many pairs (sign test). A row could then be significant only because first runs differ from second ones."""
     rarer = min(old_first, pairs - old_first)
     count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
     return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)

@@ -69,7 +69,7 @@ class Estimates(NamedTuple):
     def paired(self) -> Flags:
         """Whether each row is compared in pairs."""
         kinds = np.array([*(design.kind == "paired" for design in self.designs), False])
-        paired: Flags = kinds[self.design]  # A row without a design has the index -1, which is the last element.
+        paired: Flags = kinds[self.design]  # A row without a design has the index -1, which selects the last element: False.
         return paired
 
 
@@ -99,7 +99,11 @@ def no_estimates(design: Integers, designs: tuple[Design, ...]) -> Estimates:
 
 
 class _Batch(NamedTuple):
-    """Rows of one shape: their indices, the values of both sides (one column for each pair or session), and half the rounding step of each row."""
+    """Rows with equal numbers of pairs or sessions.
+
+    ``rows`` are their indices. ``old`` and ``new`` have one column for each pair or session. ``half_old`` and ``half_new`` are half the rounding step
+    of each row.
+    """
 
     rows: Integers
     old: Floats
@@ -118,7 +122,7 @@ def estimate(
     """
     estimates = no_estimates(*_designs(cells, pairs, wanted, runs))
     numbers = _pair_numbers(estimates.designs)
-    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # the last element is for rows without a design
+    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # last: for rows without a design (index -1)
     for batch in _batches(cells, pairs, estimates, ~confounded[estimates.design]):
         _test(batch, estimates, threshold[batch.rows], scale)
         if batch.paired:
@@ -207,7 +211,7 @@ def _matrix(cells: CellTable, chosen: Integers) -> Floats:
 
 
 def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> Floats:
-    """Return one column for each group of runs: the median of the group, which is the value of one run."""
+    """Return the median of each group of runs for each row, with one column for each group. A median is always the value of one run."""
     if (np.bincount(group[group >= 0], minlength=groups) == 1).all():
         order = np.argsort(group, kind="stable")[(group < 0).sum() :]
         return values[:, order]
@@ -215,14 +219,14 @@ def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> F
 
 
 def _median_of_runs(values: Floats, upper: Integers) -> Floats:
-    """Return the median of each row by the rule of `tacholog.schema.metrics`; ``upper`` is the result of `upper_of_two`."""
+    """Return the median of the runs of each row. ``upper`` states which of two middle values is the median (`upper_of_two`)."""
     middle = (values.shape[1] - 1 + upper) // 2
     medians: Floats = np.sort(values, axis=1)[np.arange(len(values)), middle]
     return medians
 
 
 def _joined(batches: Sequence[_Batch]) -> Iterator[_Batch]:
-    """Yield all rows of one shape, in parts that limit the memory of the statistics."""
+    """Yield the rows of these batches in batches of limited size, so that the statistics do not need too much memory."""
     rows, old, new, half_old, half_new = (np.concatenate([batch[index] for batch in batches]) for index in range(5))
     columns = old.shape[1] * max(new.shape[1], 1)
     step = max(1, _MOST_ELEMENTS // columns)
@@ -248,7 +252,7 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
 
 
 def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """Return for each value the range of true values that rounding allows; ``None`` if all values are exact."""
+    """Return the range of each value in which the true value is, because values are rounded; ``None`` if all values are exact."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))
@@ -257,7 +261,7 @@ def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> Roundi
 
 
 def _half_width(low: Floats, high: Floats) -> Floats:
-    """Return half the mean width of the ranges, over the runs of each row."""
+    """Return half the width of the range of each row, as the mean over its runs."""
     width: Floats = (high - low).mean(axis=1) / 2
     return width
 

@@ -40,7 +40,7 @@ _OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")
 
 
 class _LossTest(NamedTuple):
-    """The estimates of the rows with loss, the displayed shift of each row, and its verdict as an index into `VERDICTS` (-1: no verdict).
+    """The estimates, the displayed shifts and the verdicts of the rows with loss. A verdict is an index into `VERDICTS`; -1: none.
 
     For rows whose sides did not take turns, the shift is the shift between the sides, and the verdict states whether the sides differ.
     """
@@ -71,7 +71,7 @@ def lossy(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[CellPairs
     shares, counts = (_rows_with(cells, pairs, name) for name in (LOSS, _COUNT))
     setting = cells.groups(("system", *SETTING, *SIZE, *cells.labels))[pairs.either]
     counts = counts[~np.isin(setting[counts], setting[shares])]
-    most = np.append(np.nan_to_num(reduced_values(cells, np.maximum)), 0.0)  # the last element is for a missing side, whose index is -1
+    most = np.append(np.nan_to_num(reduced_values(cells, np.maximum)), 0.0)  # a missing side has the index -1, which selects the last element: 0
     lost, counted = (rows[np.maximum(most[pairs.old[rows]], most[pairs.new[rows]]) > 0] for rows in (shares, counts))
     return pairs.part(lost), len(shares) - len(lost) + len(counts) - len(counted), len(counted)
 
@@ -119,7 +119,10 @@ def losses(
 
 
 def _sort_key(loss: Loss) -> tuple[float, float]:
-    """Return the sort key within a verdict: the estimate of the test. Without a test: rows whose loss rose first, then by the largest share."""
+    """Return the sort key of a row among rows with the same verdict.
+
+    Tested rows are sorted by their estimate. Of the other rows, those whose loss rose come first; among these, the ones with the largest loss.
+    """
     if loss.difference is not None:
         return 0.0, -abs(loss.difference)
     if not loss.change:
@@ -162,7 +165,7 @@ def _out_of_turn(cells: CellTable, pairs: CellPairs, estimates: Estimates, least
 
 
 def _loss(cells: CellTable, pairs: CellPairs, index: int, row: Loss, judged: tuple[Judgement, bool], test: _LossTest) -> Loss:
-    """Return the row with its verdict and the evidence. ``judged``: the judgement of its conditions, and whether both sides are the same runs."""
+    """Return the row with its verdict and the evidence. ``judged`` is the judgement of its conditions, and whether both sides have the same runs."""
     judgement, is_same = judged
     if row.old is None or row.new is None:
         return replace(row, verdict=_OF_ONE_SIDE[row.old is None], differences=judgement.different + judgement.machines)

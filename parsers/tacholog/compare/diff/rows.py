@@ -49,7 +49,7 @@ from tacholog.schema.metrics import METRICS, median_run
 from tacholog.schema.records import BOUNDS
 
 _REASON_ALONE = {reason: (reason,) if reason else () for reason in REASONS}
-_FAR_APART = 1_000_000  # in bytes; moving these bytes takes 10 microseconds at 100 GB/s, which is visible in each printed latency
+_FAR_APART = 1_000_000  # sizes that differ by this number of bytes: to move them takes 10 µs at 100 GB/s, which each printed latency shows
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", *DIFFERS, "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
@@ -138,7 +138,7 @@ def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
 
 
 def _flat(arrays: RowArrays, key: RowKey, rows: Integers) -> tuple[float | None, float | None]:
-    """Return the latency of each side if it is the same for all of these sizes, although larger messages should take longer."""
+    """Return one latency for each side, if all sizes have this latency although larger messages should take longer. Otherwise ``None``."""
     cells = [side[rows] for side in arrays.pairs]
     sizes = [size for size in arrays.cells.column("payload_bytes", cells[0]) if size is not None]
     if key.metric != "latency" or max(sizes, default=0) - min(sizes, default=0) < _FAR_APART:
@@ -258,7 +258,8 @@ def _shift(arrays: RowArrays) -> Shift:
 def _side_limit(arrays: RowArrays) -> Floats:
     """Return the threshold of each row whose sides did not take turns.
 
-    It is the threshold in the direction of the change. For a row without a difference, it is the largest shift that is no difference.
+    A row has two thresholds; the one in the direction of its change is returned. For a row that does not differ, the largest shift that counts as no
+    difference is returned.
     """
     if arrays.sides is None or arrays.side_limits is None:
         return arrays.limits.least
@@ -275,7 +276,10 @@ def _ratio_kinds(ratio: list[float | None], has_range: Flags, arrays: RowArrays,
 
 
 def _levels(arrays: RowArrays, order: Integers) -> list[Level | None]:
-    """Return the level of evidence: a: one value per side; b: repeated runs; c: repeated runs that state their samples. The poorer side decides."""
+    """Return the level of evidence of each row, by its poorer side.
+
+    a: one value per side. b: repeated runs. c: repeated runs that state their number of samples.
+    """
     cells, (old, new) = arrays.cells, arrays.pairs
     runs = np.minimum(cells.runs[old], cells.runs[new])
     counted = ~np.isnan(cells.samples[old] + cells.samples[new])

@@ -27,14 +27,14 @@ REASONS = (
     *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first", "host_changed"),
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
-SERIES = 3  # Identical values for at least this number of sizes are the same measurement, printed again.
+SERIES = 3  # If at least this number of sizes have identical values, the second document repeats the first measurement.
 
 
 class Thresholds(NamedTuple):
-    """The smallest shift that counts, as a logarithm, and its source, an index into `SOURCES`.
+    """The smallest shift of each row that counts, as a logarithm, and its source, an index into `SOURCES`.
 
-    ``close`` is the threshold without rounding: if two values differ by a rounding step, neither a change nor equality can be shown.
-    ``sides`` is the threshold for sides that did not take turns: at least the band of the medians of two sessions.
+    ``close`` is the largest shift that is shown to be no change. It does not include the rounding error: values that differ by a rounding step show
+    neither a change nor equality. ``sides`` is the threshold for sides that did not take turns: at least the band of the medians of two sessions.
     """
 
     least: Floats
@@ -134,7 +134,7 @@ def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: Sam
 
 
 def _band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
-    """Return the largest difference of each cell that counts as no change, as a logarithm of the ratio."""
+    """Return the band of each cell, as a logarithm: ratios within it count as no change."""
     return np.log1p(by_word(cells.columns["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
 
 
@@ -149,9 +149,10 @@ def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Fla
 def _same_build(
     cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
 ) -> tuple[Floats, Floats, Integers, Floats]:
-    """Return four arrays about one build: the bands of pairs, the bands of single values, the sources of these bands, and the bands between sessions.
+    """Return the bands of one build: those of pairs, those of single values, the sources of the latter, and those of the medians of two sessions.
 
-    An unknown band between sessions is 0. If too few sessions were measured, the measured band of single values can only widen the assumed band.
+    An unknown band of two sessions is 0. If too few sessions were measured, the measured band of single values is used only if it is wider than the
+    assumed band.
     """
     for_pairs = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
     single = for_pairs.copy() if policy.same_build_percent else assumed.copy()
@@ -275,7 +276,7 @@ def _decide_by_value(rows: RowArrays) -> None:
 
 
 def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
-    """Mark the published series whose values are all identical, because two measurements never agree in all values."""
+    """Mark published series with the same values on both sides as one measurement: two measurements never agree in all values."""
     series = (
         ("system", *SETTING, *rows.cells.labels, "metric", "statistic"),
         ("system", "test", "metric"),
@@ -342,9 +343,9 @@ def out_of_turn(rows: RowArrays) -> Flags:
 def say_whether_sides_differ(rows: RowArrays, host: Interval | None, rate: float) -> RowArrays:
     """Set the verdicts of the rows of `out_of_turn`, if it can be shown that their measurements differ or do not differ. Other rows are unchanged.
 
-    Any other change between the sides may be the cause, such as the machine or the day, so these verdicts never state that a release is better or
-    worse. The test is the rank sum test of the runs (or of the sessions, if each side has enough sessions), with values shifted by the threshold: it
-    tests whether the change is larger than the threshold. Its p-values are adjusted for all rows of the comparison.
+    These verdicts never state that a release is better or worse, because anything else that changed between the sides may be the cause, such as the
+    machine or the day. The rank sum test decides whether the change is larger than the threshold. It compares the runs, or the sessions if each side
+    has enough of them. Its p-values are adjusted for all rows of the comparison.
 
     Args:
         rows: the results.

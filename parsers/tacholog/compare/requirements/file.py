@@ -121,7 +121,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     @property
     def limit(self) -> float:
-        """``max`` or ``min`` in the unit of the schema, or ``max_worse_percent`` as a share."""
+        """The limit in the unit of the schema; for a relative requirement, as a share."""
         if self.max_worse_percent is not None:
             return self.max_worse_percent / 100
         limit = self.max if self.max is not None else self.min
@@ -136,7 +136,7 @@ class RequirementEntry(msgspec.Struct, frozen=True):
 
 
 class GateEntry(msgspec.Struct, frozen=True):
-    """A ``[[gate]]``: the older form of a relative requirement, whose limit is the threshold of `tacholog diff`."""
+    """A ``[[gate]]``, which is the older form of a relative requirement. Its limit is the threshold of `tacholog diff`."""
 
     location: str
     rows: RowFilter
@@ -237,7 +237,7 @@ def _location(path: Path, line: int | None) -> str:
 
 
 def _line_of_key(lines: list[str], after: int, key: str) -> int | None:
-    """Return the first line after ``after`` that begins with this key, or with the header of the table with this name."""
+    """Return the number of the first line after ``after`` that begins with this key, or with the header of a table of this name."""
     pattern = re.compile(rf"\s*(?:\[\[?\s*)?[\"']?{re.escape(key)}[\"']?\s*(?:[=.]|\]|$)")
     return next((number for number, line in enumerate(lines, 1) if number > after and pattern.match(line)), None)
 

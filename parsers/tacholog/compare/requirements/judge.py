@@ -54,7 +54,7 @@ class _RunValue(NamedTuple):
 
 
 def judge_absolute(dataset: Dataset, requirement: Requirement) -> tuple[RequirementRow, ...]:
-    """Judge each row of a dataset that contains only numbers with the required properties.
+    """Judge each row of a dataset. The dataset must contain only the numbers that the requirement selects.
 
     Rows are the same as in `tacholog diff`: runs under different conditions, or on different machines, are different rows.
     """
@@ -112,7 +112,7 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     median_range = MedianInterval(max(median_range.low - widths[0], 0.0), median_range.high + widths[1], median_range.confidence)
     verdict = _absolute_verdict(median_range.low, median_range.high, requirement)
     reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
-    # With few sessions, the difference between sessions is not known. If the limit lies between sessions, more runs per session would not help.
+    # Few sessions do not show how much sessions differ. If some sessions fulfil the limit and others do not, more runs per session would not help.
     if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
         verdict, reasons = "undecided", ("sessions_disagree",)
     # Losses occur in bursts. A few runs that lost many messages do not change the median, so without this check, a limit of 0 would pass.
@@ -138,7 +138,10 @@ def _median(values: Sequence[float], requirement: Requirement) -> float | None:
 
 
 def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowVerdict:
-    """Return the verdict of an interval: it fulfils the limit, violates the limit, or contains it. A value equal to the limit fulfils it."""
+    """Return ``passed`` if the whole interval fulfils the limit, ``failed`` if the whole interval violates it, else ``undecided``.
+
+    A value equal to the limit fulfils it.
+    """
     limit = requirement.limit
     room = abs(limit) * _EXACT
     if requirement.max is not None:
@@ -147,7 +150,7 @@ def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowV
 
 
 def _widths(cells: CellTable, cell: int) -> tuple[float, float]:
-    """Return how far the true value may be below and above a printed value, because of its rounding and its bound."""
+    """Return how far the true value may be below a printed value, and how far above. This depends on its rounding and its bound."""
     resolution, bound = float(cells.resolution[cell]), BOUNDS[int(cells.bound[cell])]
     half = 0.0 if np.isnan(resolution) else resolution / 2
     if bound == "<":
@@ -183,7 +186,7 @@ def judge_relative(
     comparison = compare(*sides, Policy(metrics=metrics), everything=False)
     selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
     compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
-    # The other release may have rows of a second machine, which have no partner. They are left out if the same row was compared on the first machine.
+    # One release may have been measured on a second machine too. A row of that machine has no partner. It is left out if it was compared elsewhere.
     return tuple(_relative_row(row, limit, host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
 
 
@@ -230,7 +233,7 @@ def _against(ends: _Ends, limit: float) -> RowVerdict:
 
 
 def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _Ends:
-    """Return the interval of the ratio, widened by the change that the host may explain: a slower host makes a release look worse."""
+    """Return the interval of the ratio, widened by the changes that the host may have caused: a slower host makes a release look worse."""
     if host is None or host.explains is None:
         return ratios
     # The smallest and the largest factor by which the host may have slowed down the new side.
@@ -254,7 +257,7 @@ def _ratios(row: ComparisonRow) -> _Ends:
 
 
 def _worse(ratios: _Ends, row: ComparisonRow) -> _Ends:
-    """Return the interval of the share by which the new side is worse, the better end first."""
+    """Return both ends of the interval, as the share by which the new side is worse. The better end comes first."""
     low, high = sorted(worse_by(end, row.better) for end in ratios)
     return low, high
 
@@ -272,7 +275,11 @@ Base = Callable[[str], Dataset]  # returns the runs of a release, or of a folder
 
 
 class _Baseline(NamedTuple):
-    """The base of relative requirements: ``than`` replaces the release of each requirement; ``host`` returns the result of its controls."""
+    """What relative requirements are compared with.
+
+    ``base`` returns the runs of a release or folder. If ``than`` is set, it replaces the release that each requirement names. ``host`` returns the
+    result of the controls, by the name of the release.
+    """
 
     base: Base
     than: str | None
@@ -285,7 +292,8 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
     Args:
         dataset: the runs, of one release of each system.
         file: the requirements.
-        base: returns the runs of a release or folder, for relative requirements; its argument is empty if neither is named.
+        base: a function that returns the runs of a release or folder, for relative requirements. Its argument is an empty text if no release is
+            named.
         than: the release or folder to compare with; ``None``: the release or folder that each requirement names.
 
     Raises:
@@ -436,12 +444,15 @@ def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Datase
         fits = remaining & (values == wanted).fillna(value=False).to_numpy(bool)
         if not fits.any():
             return _with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric")
-        remaining = fits  # The table has fifty columns, so its rows are selected once, after the last property.
+        remaining = fits  # Only flags until here: to select rows of the table for each property would be slow, as it has fifty columns.
     return _with(dataset, results[remaining]), None
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:
-    """Yield each required property: its name, its value for each run if it is not a column of the results, and the required value."""
+    """Yield the name, the values and the required value of each required property.
+
+    The values are one for each run, if the property belongs to runs or labels. They are ``None`` if it is a column of the results.
+    """
     runs = dataset.runs.reindex(columns=["run", "labels", *_OF_RUNS]).astype(object)
     columns = runs.where(runs.notna(), None).set_index("run").to_dict()
     yield "metric", None, requirement.metric

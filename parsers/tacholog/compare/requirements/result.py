@@ -49,7 +49,7 @@ class RequirementRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class RequirementResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A requirement and its verdict, which is the verdict of its worst row. It is ``missing`` if no row matches; ``hint`` then states why.
 
-    ``place`` is its file and line. ``limit`` has the unit ``unit`` of the schema. For a relative requirement, it is a share (0.05: at most 5 %
+    ``place`` is its file and line. ``limit`` is in ``unit``, a unit of the schema. For a relative requirement, it is a share (0.05: at most 5 %
     worse), or null if each row has the threshold of `tacholog diff`. ``stated`` is the limit as in the file.
     """
 

@@ -60,8 +60,8 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
 class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one verdict, the worst first: the number of all rows, and the listed rows.
 
-    ``alike`` are the conditions that the names of all listed rows have in common, and ``shared`` is the common part of their remarks. The names and
-    remarks of the rows then contain only the differences.
+    ``alike`` are the conditions that are in the names of all listed rows. ``shared`` are the remarks that all listed rows have. Both are stated once,
+    so that the rows contain only their differences.
     """
 
     verdict: Verdict
@@ -112,7 +112,7 @@ def _cells(line: DiffLine, link_of: LinkOf) -> TableRow:
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a comparison. ``unstated`` and each item of ``marked`` are sentences; ``changed`` is a list."""
+    """The content of a comparison, in words. ``sides`` are the two sides; ``changed`` lists other differences between them."""
 
     sides: tuple[str, str]
     across: str
@@ -227,7 +227,7 @@ def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
 
 
 def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, ...]]:
-    """Return the parts that all remarks have in common, and the rows without these parts."""
+    """Return the remarks that all rows have, and the rows without these remarks."""
     first_change = change(lines[0].row) if lines else ""  # The change stays in each row, next to the ratio, even if it is the same in all rows.
     shared = [part for part in lines[0].remarks if part != first_change and all(part in line.remarks for line in lines)] if len(lines) > 1 else []
     return shared, tuple(msgspec.structs.replace(line, remarks=tuple(part for part in line.remarks if part not in shared)) for line in lines)
@@ -247,7 +247,7 @@ def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[st
 
 
 def _across(row: ComparisonRow) -> str:
-    """Return the values of the ``across`` fields on both sides; for a row on one side only, the values of this side."""
+    """Return the values of the ``across`` fields on both sides. If only one side has the row, return the values of this side."""
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""
     alone = [

@@ -61,7 +61,7 @@ _ROWS = ((9, "old"), (22, "new"))  # the heights of the dots of each side, and t
 
 
 def reach(rows: Sequence[ComparisonRow]) -> float:
-    """Return the logarithm of the largest ratio on the common axis of these rows. The axis covers nine rows in ten."""
+    """Return the end of the common axis of these rows: the logarithm of the largest ratio on it. Nine rows of ten fit on the axis."""
     ends = sorted(max(abs(math.log(end)) for end in _ends(row)) for row in rows if _ends(row))
     if not ends:
         return _LEAST_REACH
@@ -161,7 +161,7 @@ _MOST_STEP = 26.0  # the largest distance between two rows, so that a picture of
 _PICTURE_TICKS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 _PICTURE_LABEL_ROOM = 22  # keeps the letters at the same height on a phone
 _PICTURE_LEAST_REACH, _PICTURE_MOST_REACH = math.log(1.06), math.log(150)
-_MOST_TITLES = 150  # If there are more rows, their signs have no titles: each title costs two elements of the page.
+_MOST_TITLES = 150  # With more rows, signs have no titles, because each title needs two elements of the page.
 _MOST_ROWS = 5_000
 _FEWEST = 2
 
@@ -191,7 +191,7 @@ _CUT = " An arrow beside a sign: the value lies beyond the end of the axis."
 
 
 class _PictureScale:
-    """The scale of the picture: the x coordinate of a row, and the y coordinate of a change."""
+    """The scale of the picture. It converts rows to x coordinates, and changes to y coordinates."""
 
     def __init__(self, rows: Sequence[ComparisonRow]) -> None:
         self.rows = rows
@@ -220,7 +220,7 @@ def _change_ends(row: ComparisonRow) -> list[float]:
 def _axis(frame: _PictureScale) -> Iterator[Html]:
     end = frame.width - _RIGHT
     taken_heights: list[float] = []
-    for tick in (1.0, *reversed(_PICTURE_TICKS)):  # x1 first, then from the ends to the centre
+    for tick in (1.0, *reversed(_PICTURE_TICKS)):  # "x1" is labelled first, then the ends of the axis, then the ticks between them
         change = math.log(tick)
         heights = {frame.y(change), frame.y(-change)}
         if change > frame.reach or any(abs(height - other) < _PICTURE_LABEL_ROOM for height in heights for other in taken_heights):
@@ -272,7 +272,7 @@ def _signs(frame: _PictureScale) -> Iterator[Html]:
 
 
 def _cut(frame: _PictureScale) -> Html:
-    """Return an arrow for each sign whose change is beyond the end of the axis."""
+    """Return an arrow for each row whose change does not fit on the axis."""
     arrows, half = [], min(4.0, frame.step * 0.38)  # so that neighbouring arrows do not touch
     for index, row in enumerate(frame.rows):
         change = row.change or 0.0

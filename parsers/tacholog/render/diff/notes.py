@@ -20,15 +20,15 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
 _NAMED = 5
-# Differences that may be changes of the host: in its description, and in the environments that runs state (`compare.profiles`).
+# Fields whose differences may show that the host changed: the first words of facts about runs, and properties of hosts.
 _ENVIRONMENT = ("cpu ", "memory ", "system ", "load ", "stolen ", "processor ")
 _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "cgroup_cpus")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
-_IN_OTHER_WORDS = ("same_runs", "first_look")  # the conclusion and `first_look_words` state these warnings
+_IN_OTHER_WORDS = ("same_runs", "first_look")  # not repeated as warnings, because the conclusion or `first_look_words` states them
 _NO_MACHINE = f"a machine that is {NOT_STATED}"
-_ENOUGH = 8  # this number of controls detects a change of the host that varies between rows; by simulation, see docs/significance.md
+_ENOUGH = 8  # With fewer controls, a change of the host that varies between rows may be missed; see docs/significance.md.
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. If a row has more runs than pairs, "
@@ -103,7 +103,7 @@ def warnings(comparison: Comparison) -> list[str]:
 
 
 def known_words(comparison: Comparison) -> list[str]:
-    """Return a sentence for each entry of ``known.toml`` that someone must look at: its regression grew, it has expired, or it fits no worse row."""
+    """Return a sentence for each entry of ``known.toml`` that needs attention: its regression grew, it has expired, or none of its rows is worse."""
     return [
         f"{entry.entry}: {_KNOWN[entry.state][entry.rows != 1].format(entry)} ({entry.reason}; {entry.issue})."
         for entry in comparison.acknowledgements
@@ -133,7 +133,7 @@ _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def first_look_words(comparison: Comparison) -> list[str]:
-    """Return what was measured again (``tacholog ab --confirm``), and what the new pairs confirm."""
+    """Return sentences on the rows that were measured again (``tacholog ab --confirm``): how many, and whether the new pairs confirm them."""
     pairs = next((warning.planned for warning in comparison.warnings if warning.code == "first_look"), None)
     if pairs is None:
         return []
@@ -172,7 +172,7 @@ def machine_words(comparison: Comparison) -> list[str]:
 
 
 def host_words(comparison: Comparison) -> list[str]:
-    """Return the answer of the controls to "code or host", and the other differences between the environments."""
+    """Return sentences on whether the host may have caused the changes: the result of the controls, and the differences of the environments."""
     candidates = [difference for difference in comparison.changed if difference.field.startswith(_ENVIRONMENT) or difference.field in _OF_EACH_RUN]
     named = "; ".join(f"{difference.field} {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}" for difference in candidates)
     controls = comparison.controls
@@ -195,9 +195,9 @@ def host_words(comparison: Comparison) -> list[str]:
 
 
 def changed_words(difference: Difference) -> str:
-    """Return another difference between the sides, in the words of pages: ``warm-up: 0.2 -> 0.1 s``."""
+    """Return a difference between the sides in words: ``warm-up: 0.2 -> 0.1 s``."""
     words, unit = option_title(difference.field)
-    if not (difference.old and difference.new):  # The unit is written only after the last value.
+    if not (difference.old and difference.new):  # with two values, only the second one has the unit
         return (
             f"{words}: {f'{difference.old}{unit}' if difference.old else NOT_STATED} -> {f'{difference.new}{unit}' if difference.new else NOT_STATED}"
         )
@@ -237,7 +237,7 @@ def _host_moved(controls: Controls, change: float, p: float) -> str:
 
 
 def _unpaired(comparison: Comparison) -> list[str]:
-    """Return a note if some rows have fewer pairs than runs."""
+    """Return a note on runs without a partner, if some rows have fewer pairs than runs."""
     tested = [row for row in comparison.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
     if not any(len(row.old.values) < max(row.old.runs, row.new.runs) for row in tested if row.old and row.new):
         return []
@@ -349,7 +349,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
 
 
 def unusable(comparison: Comparison) -> list[str]:
-    """Return the input of each side that could not be used: each run, log or folder by name; for lines, the first one and their number."""
+    """Return sentences on the input of each side that could not be used. They name each run, log and folder, but only the first of several lines."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.problems), ("new", comparison.new.problems))
     return [
         sentence for side, total in sides for sentence in _unusable([problem for problem in comparison.problems if problem.side == side], side, total)

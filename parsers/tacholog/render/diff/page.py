@@ -81,7 +81,7 @@ def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, 
 
 
 def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
-    """Return the value that represents a side: the value of the median run; for loss, the value of the run with the largest loss."""
+    """Return the value of the median run of a side. For a row of loss, return the largest loss of a run."""
     if isinstance(row, Loss):
         lost = row.old if which == "old" else row.new
         return lost.most if lost else None
@@ -101,7 +101,7 @@ def _setting(key: RowKey, names: Sequence[str]) -> tuple[object, ...]:
 
 def _numbers(side: View, wanted: set[tuple[object, ...]], names: Sequence[str]) -> dict[tuple[object, ...], list[ResultRow]]:
     """Return the numbers of a side by row, only for the rows of the comparison, because a release has many more numbers."""
-    metrics = {(setting[-2], setting[-1]) for setting in wanted}  # A key ends with metric and statistic.
+    metrics = {(setting[-2], setting[-1]) for setting in wanted}  # the last two fields are metric and statistic
     numbers: dict[tuple[object, ...], list[ResultRow]] = {}
     for number in side.summaries():
         if (number.metric, number.statistic) in metrics and (setting := tuple(_of_number(number, name) for name in names)) in wanted:
@@ -116,7 +116,7 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """Return the numbers that have the conditions of the row. An equal value of another row would be no evidence."""
+    """Return the numbers that have the conditions of a row. A number of another row must not be linked, even if its value is equal."""
     return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 
@@ -131,14 +131,14 @@ def _has(number: ResultRow, name: str, text: str | None) -> bool:
 _PLOTTED = ("worse", "better", *DIFFERS, "inconclusive", "too_few_pairs", "no_change", "differs_not")
 _MOST = 10_000  # the largest number of rows of a verdict in a file; a browser cannot show a million
 _MOST_IN_PART = 100  # the largest number of runs, and of rows with loss, in a part of a page
-_ELEMENTS_IN_PART = 4_500  # HTML elements of rows, runs and picture together; a browser quickly lays out 5000, and the frame has 300
+_ELEMENTS_IN_PART = 4_500  # the largest number of HTML elements; a browser is fast up to about 5000, and the frame has 300
 _LEAST_ROWS = 10  # rows of each verdict that are always shown, regardless of their elements
 _OPEN = ("worse", "better", *DIFFERS)
 _FOLDED = ("no_change", "differs_not", "unreplicated_same")  # folded even if they come first, because nobody needs to look at them
 
 
 class DiffBlock(msgspec.Struct, frozen=True):
-    """The rows of one verdict: the table of the rows that are visible immediately, and the table of ``many_more`` folded rows."""
+    """The rows of one verdict. ``table`` contains the rows that are visible at first, and ``more`` contains the other ``many_more`` rows, folded."""
 
     section: VerdictSection
     sentence: Html
@@ -261,11 +261,11 @@ def _runs(moments: Sequence[RunOrder]) -> Table:
 
 
 def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
-    """Yield the sections with the rows that fit into a part of a page next to ``spent`` elements. Important verdicts come first.
+    """Yield the sections, each shortened to the rows that fit into the part of a page. Important verdicts come first.
 
-    ``links`` is the number of links of each row.
+    ``spent`` is the number of HTML elements that the part already has. ``links`` is the number of links of each row.
     """
-    left = _ELEMENTS_IN_PART - spent - 300  # elements for the signs of the picture and their titles
+    left = _ELEMENTS_IN_PART - spent - 300  # the picture takes 300 elements: signs and their titles
     for section in sections:
         of_row = links + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
         lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
@@ -281,7 +281,7 @@ def _is_open(section: VerdictSection, index: int) -> bool:
 def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_open: bool) -> DiffBlock:
     span = drawings.reach([line.row for line in section.lines])
     axis = drawings.axis(span) if section.verdict in _PLOTTED else NOTHING
-    is_apart = section.verdict in APART  # Such rows are not drawn, because their values must not be compared.
+    is_apart = section.verdict in APART  # no drawing, because the values of these rows must not be compared
     runs = [NOTHING if is_apart else drawings.runs_plot(line.row) for line in section.lines]
     drawn = [(TableColumn(join(["Ratio, drawn", axis])), [drawings.ratio_plot(line.row, span) for line in section.lines])] if axis else []
     drawn += [(TableColumn("Runs"), runs)] if any(runs) else []
@@ -302,9 +302,9 @@ def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_op
 def _drawn(
     section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
 ) -> tuple[Table, list[list[TableRow]]]:
-    """Return the table of a section with its drawings, and the rows of each line.
+    """Return the table of a section with its drawings, and the table rows of each of its lines.
 
-    With ``said_below``, a remark has its own row. A column for remarks would be narrow, and make the rows high.
+    With ``said_below``, each remark has a row of its own below its line, because a column for remarks would be narrow and its cells high.
     """
     table = _titled(section.table(links.line), "Why").without_empty_columns()
     has_remarks = any(line.remark for line in section.lines)

@@ -43,7 +43,7 @@ _OTHER = "for other reasons"
 # Fields of a key, with their names in sentences.
 _ONLY = (("transport", "transport"), ("metric", "metric"), ("payload_bytes", "size"), ("participant", "participant"))
 
-# The names of conditions after "different", if their titles do not read well there.
+# Names of conditions for the word "different" before them. Other conditions use their titles.
 _NOUNS = {
     "payload_touched": "use of the payload",
     "keyed": "keys",
@@ -69,9 +69,9 @@ def apart_words(comparison: Comparison) -> str:
 
 
 class _Sides:
-    """For each side: its transports, its metrics, and what its rows measured, leaving the message size aside.
+    """What each side measured: its transports, metrics, sizes and participants, and its rows, without regard to the message size.
 
-    This includes rows that are only listed, and rows of which only the loss is compared: a transport that lost all messages has no row to test.
+    Rows that are never tested and rows of loss are included, because a transport that lost all messages has no other row.
     """
 
     def __init__(self, comparison: Comparison) -> None:
@@ -128,9 +128,9 @@ _UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
 
 
 class VerdictCount(msgspec.Struct, frozen=True):
-    """The number of rows with a verdict. ``directions``: their directions, or how many of them are known.
+    """The number of rows with a verdict. ``directions``, in words: how many point to worse and to better, or how many are acknowledged.
 
-    ``anchor`` is the id of their list on a page: the verdict, or ``loss``.
+    ``anchor`` is the id of the list of these rows on a page: the verdict, or ``loss``.
     """
 
     anchor: str
@@ -247,7 +247,7 @@ _LOSS = {"higher": "more", "lower": "less", "alike": "as much"}
 
 
 def _by_direction(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
-    """Return the rows whose loss is higher now, lower, and equal."""
+    """Return the rows in three lists, by name: loss is ``higher`` now, ``lower``, or ``alike``."""
     by_direction: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
     for loss in losses:
         by_direction[direction_of(loss)].append(loss)
@@ -368,7 +368,7 @@ def _rows(count: int) -> str:
 
 
 def _untested(comparison: Comparison) -> Iterator[str]:
-    """Return whether values differ, if the comparison has no test. If it has tests, such rows only count as unproven."""
+    """Yield words on how many rows differ by more than the band, if no row was tested; else nothing, because they count as unproven rows."""
     rows = [] if has_tests(comparison.counts) else [row for row in comparison.rows if row.verdict in UNTESTED]
     if not rows:
         return
@@ -404,7 +404,7 @@ def _open(comparison: Comparison) -> Iterator[str]:
 
 
 def across_words(comparison: Comparison) -> str:
-    """Return the ``across`` fields with the values of both sides, if these are the same in all rows."""
+    """Return the ``across`` fields in words. If all rows have the same values in these fields, the values of both sides follow."""
     sides = dict.fromkeys(row.across for row in comparison.rows if row.across and row.old and row.new)
     fields = ", ".join(comparison.settings.across)
     return f"{fields} ({sides_of(next(iter(sides)))})" if len(sides) == 1 else fields
@@ -427,7 +427,7 @@ def _flat(curve: Curve) -> list[str]:
 
 
 def figures_words(comparison: Comparison) -> list[str]:
-    """Return how the figures of the rows were computed: the choice of the median, and the estimated ratio."""
+    """Return sentences on how numbers were computed: how the median was chosen, and how ratios were estimated."""
     there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in comparison.rows)
     estimated = any(words.is_estimate(row) for row in comparison.rows)
     by_runs = any(row.ratio_kind == "hodges_lehmann_runs" for row in comparison.rows)

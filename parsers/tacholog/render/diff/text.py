@@ -20,7 +20,7 @@ _FEW = 10
 #: The largest number of lines of the comment. Together with the requirements below it, it stays under 60 lines.
 MOST_LINES = 30
 _OPEN: tuple[Verdict, ...] = ("worse", "better", *DIFFERS)
-_WITHOUT_RATIO = ("not_comparable", "invalid")  # a ratio of such rows has no meaning
+_WITHOUT_RATIO = ("not_comparable", "invalid")  # a ratio of rows with these verdicts has no meaning
 _MOST_ROWS, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 10, 2, 2, 2  # in a comment
 
 
@@ -80,7 +80,7 @@ def _text(comparison: Comparison, only: Sequence[str], limit: int) -> Iterator[s
     if content.across:
         yield f"A comparison of configurations, across: {content.across}"
     yield ""
-    if not comparison.warns("same_runs") and (counts(comparison) or comparison.losses):  # the conclusion states the other numbers
+    if not comparison.warns("same_runs") and (counts(comparison) or comparison.losses):  # in other cases, the conclusion alone states all numbers
         yield f"{headline(comparison)}."
     yield content.conclusion
     yield from (f"! {warning}" for warning in (*content.machines, *content.warnings))
@@ -170,7 +170,7 @@ def comment(comparison: Comparison) -> str:
     lines = [f"### {' → '.join(map(escape, _labels(comparison)))}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
     host = host_words(comparison)[:_MOST_HOST] if comparison.controls is not None and comparison.controls.moved else []
     host = [*_few(known_words(comparison)), *machine_words(comparison), *host]
-    if host:  # Not folded, so that nobody attributes a change of the host to the release.
+    if host:  # These words are not folded, so that nobody attributes a change of the host to the release.
         lines += ["", *(f"> {escape(words)}" for words in host)]
     rows = shown_part(comparison, ()).rows
     if listed := _moved_most(rows):
@@ -186,7 +186,7 @@ def comment(comparison: Comparison) -> str:
 
 
 def _few(sentences: Sequence[str]) -> list[str]:
-    """Return the sentences as one line that names the first of them, because a comment is short."""
+    """Return one line with the first sentences and the number of the others, because a comment is short."""
     more = f" And {len(sentences) - _MOST_WARNINGS} more entries." if len(sentences) > _MOST_WARNINGS else ""
     return [" ".join(sentences[:_MOST_WARNINGS]) + more] if sentences else []
 
@@ -199,7 +199,7 @@ def _labels(comparison: Comparison) -> tuple[str, str]:
 
 
 def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return the rows of a comment: worse rows, then better rows, then all others; within each group, the largest changes first."""
+    """Return the rows of a comment, sorted: worse rows, better rows, all other rows. In each of these groups, the largest changes come first."""
     ranked = [
         (_rank(row), row.is_acknowledged, -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO
     ]
@@ -211,7 +211,7 @@ def _rank(row: ComparisonRow) -> int:
 
 
 def _with_verdict(line: DiffLine) -> DiffLine:
-    """Return the line without an empty cell: its remarks begin with the verdict, and an interval that is not known says so."""
+    """Return the line for a table that shows several verdicts: its remarks begin with the verdict. An unknown interval becomes "not known"."""
     remarks = line.remarks if line.row.verdict in ("worse", "better") else (MEANINGS[line.row.verdict].words, *line.remarks)
     return msgspec.structs.replace(line, remarks=remarks, interval=line.interval or "not known")
 

@@ -122,7 +122,7 @@ def verdict_named(word: str) -> Verdict | None:
 
 
 _NAMED_RUNS = 3  # the largest number of left-out runs that a remark names
-_ONE_VALUE = "one_value"  # one value on each side: the only reason that is not in `REASONS`
+_ONE_VALUE = "one_value"  # the reason of rows with one value on each side; it is not in `REASONS`
 
 
 def sentence_of(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
@@ -203,7 +203,7 @@ def interval(row: ComparisonRow) -> str:
 
 
 def remark(row: ComparisonRow) -> str:
-    """Return the remark on a row's numbers."""
+    """Return the parts of the remark on a row (`remarks`) as one text."""
     return BETWEEN.join(remarks(row))
 
 
@@ -273,7 +273,7 @@ def toward(row: ComparisonRow) -> str:
 
 
 def band(threshold: float) -> str:
-    """Return the band around no change, which is a factor like ratios: from x1/1.1 to x1.1 is from 9.1 % lower to 10 % higher."""
+    """Return the limits of "no change" in words. They are factors: a threshold of 0.1 allows x1/1.1 to x1.1, which is 9.1 % lower to 10 % higher."""
     return f"{percent(threshold / (1 + threshold))} lower to {percent(threshold)} higher"
 
 
@@ -322,7 +322,7 @@ def _first_look(row: ComparisonRow | Loss) -> str:
 
 
 def _alone(row: ComparisonRow) -> str:
-    """Return a note that an interval without 1 is not a verdict, if the whole comparison does not confirm the change."""
+    """Return a note for an undecided row whose interval does not contain 1: the interval alone is no verdict. Return an empty text for other rows."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
     return ALONE
@@ -374,7 +374,7 @@ def _left_out(row: ComparisonRow) -> str:
 
 
 def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] = quantity) -> str:
-    """Return the value of a side, ``old`` or ``new``, in the text form of ``write``."""
+    """Return the median of a side as text. ``which`` is ``old`` or ``new``; ``write`` formats a number with its unit."""
     side = row.old if which == "old" else row.new
     if side is None:
         return "-"
@@ -439,7 +439,7 @@ def _quantity(row: ComparisonRow, value: float) -> str:
     return quantity(value, row.unit)
 
 
-Parts = tuple[str, str, str]  # Words for a loss: the words before the largest share of a run, this share, and the words after it.
+Parts = tuple[str, str, str]  # A loss in words: the text before the largest share that a run lost, this share, and the text after it.
 
 
 class LossLine(msgspec.Struct, frozen=True):
@@ -544,7 +544,7 @@ def _reason(loss: Loss, code: str) -> str:
 
 
 def share(side: LossSide | None, *, median: bool = False) -> str:
-    """Return the largest share that a run of a side lost, or the share of the median run, in the form of tables."""
+    """Return the largest share that a run of a side lost, as text. With ``median``, return the share of the median run."""
     return quantity((side.median if median else side.most) if side else 0.0, METRICS["loss"].unit)
 
 
@@ -554,5 +554,5 @@ def direction_of(loss: Loss) -> str:
 
 
 def sides_of(across: Sequence[Difference]) -> str:
-    """Return the values on each side of the ``across`` fields; only one text if both are the same."""
+    """Return the ``across`` fields in words, with the values of both sides."""
     return "; ".join(difference_words(difference) for difference in across)

@@ -78,7 +78,10 @@ def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
 
 
 def percentile_axis(highest: float) -> Axis:
-    """Return the axis of percentiles. A value is 1 / (1 - share): 10 is the 90th percentile, 100 the 99th. Each further nine takes the same space."""
+    """Return the axis of percentiles. Its values are 1 / (1 - share): 10 is the 90th percentile, 100 the 99th.
+
+    So 90, 99 and 99.9 % are equally far apart.
+    """
     nines = range(1, max(2, math.ceil(math.log10(highest))) + 1)
     ticks = [2.0, *(10.0**count for count in nines)]
     labels = ["50\u00a0%", *(f"{100 - 100 / 10**count:.{max(0, count - 2)}f}\u00a0%" for count in nines)]

@@ -23,15 +23,15 @@ from tacholog.view.series import LOGICAL, Cell, Series
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
-MOST_SHADED = 2  # the number of areas; more areas would overlap and be unreadable
+MOST_SHADED = 2  # the largest number of areas: more areas would overlap and be unreadable
 _LATENCY_STYLES = 2
-MOST_DOTS = 400  # the number of dots for single runs in a figure; more dots would hide the lines
+MOST_DOTS = 400  # the largest number of dots for single runs in a figure: more dots would hide the lines
 _MEDIAN = "p50"
 _CROSS_NOTE = "Crosses have too few samples for their percentile{in_some}."
 _IN_SOME = ", in at least one of their runs"
 _ROUGH = "Those of medians are rough."
 _LARGEST = "Those of high percentiles say little more than the largest value."
-_NAMED = 2  # up to this number of values, each value is shown
+_NAMED = 2  # the largest number of values that are listed one by one
 _RANGE_NOTE = (
     "A filled area is a range: the source states only its ends, for all sizes together. "
     "Triangles that point down mark an upper bound: the measured value is lower."
@@ -60,9 +60,10 @@ class PlotPoint(NamedTuple):
 class Trace(msgspec.Struct, frozen=True):
     """A line of a figure: name and slot (colour) of its series, name and dash pattern of its style. Published numbers have ``hollow`` markers.
 
-    The shapes are: ``area``, if the values lie somewhere between the points; ``below``, if the values are lower than the points; ``points`` that are
-    not joined, which show the other group if the runs of a size form two groups; and ``runs``, with a small dot for each run of a line. ``details``
-    apply to all points. If ``records`` is set, points are computed from a whole record, and link to its line and not to one number.
+    ``shape`` is ``line``, or one of four others. ``area``: the true values lie between the points. ``below``: the true values are lower than the
+    points. ``points``: the points are not joined; they show the other group of sizes whose runs form two groups. ``runs``: a small dot for each run
+    of a line. ``details`` apply to all points. If ``records`` is set, each point is computed from a whole record, so its link leads to a line and not
+    to a number.
     """
 
     name: str
@@ -144,7 +145,7 @@ def loss_over_size(series: Sequence[Series]) -> Figure | None:
 
 
 def sustained_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return the highest rate that keeps the goal over message size, of all series."""
+    """Return the figure of the sustained rate (y) by message size (x), with a line for each series."""
     traces = [trace for curve in series for trace in _traces(curve, "sustained_rate", "lower-bound", "messages_per_s", "solid")]
     return _figure("Highest rate that keeps the goal", "Messages per second", "messages_per_s", traces)
 
@@ -203,7 +204,7 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a statistic, and the points of the other group at sizes whose runs form two groups."""
+    """Yield the line of a statistic. If the runs of some sizes form two groups, also yield the points of the other group."""
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return
@@ -351,7 +352,10 @@ def _run_details(series: Series) -> Iterator[str]:
 
 
 def point_details(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
-    """Return the details of a point: runs and samples, marks, and log line. ``result`` is the median of a group, if the point shows a group."""
+    """Return the details of a point: runs and samples, marks, and log line.
+
+    If the point shows a group of runs, ``result`` is the median of the group.
+    """
     result = result or cell.result
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
     samples = _samples_words([row.samples for row in cell.results] if cell.run_count > 1 else [result.samples])

@@ -56,7 +56,7 @@ def _style_words(style: str) -> str:
 
 
 def swatch_grey(dash: str) -> Html:
-    """Return the symbol in the legend for a line style that all series share."""
+    """Return the symbol of a line style in the legend. It is grey, because all series use this style."""
     path = tag("path", d="M1 6H27", class_="tl-path", stroke_dasharray={"solid": None, "dash": "7 4", "dot": "1.5 3.5"}[dash])
     return tag("svg", path, class_="tl-swatch tl-grey", viewBox="0 0 28 12", aria_hidden="true")
 
@@ -71,7 +71,9 @@ TargetOf = Callable[[ResultRow | None], Sequence[object] | None]
 
 
 def spec(figure: Figure, target_of: TargetOf) -> dict[str, object]:
-    """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, series and details, and whether it is a shaded area.
+    """Return ``data`` and ``layout`` for Plotly.
+
+    The ``meta`` of a trace contains its colour, its series, its details, and whether it is a shaded area.
 
     ``target_of`` returns the position of a result: the number of its log page and its line (`ScriptLinks.line`).
     """
@@ -123,7 +125,7 @@ def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return the end of the address of each point, after the line number: metric and statistic. It is the same for all points."""
+    """Return the last part of the address of a point, which comes after the line number: metric and statistic. All points of a trace share it."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 
@@ -153,7 +155,7 @@ def _shade(shade: Trace) -> dict[str, object]:
 
 
 def _column(axis: Axis) -> str:
-    """Return the name of a column in the exported file, whose numbers are in the schema's units."""
+    """Return the heading of a column in the exported file, with its unit. The file has the schema's units."""
     return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
 
 

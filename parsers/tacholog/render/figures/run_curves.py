@@ -36,7 +36,10 @@ def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figur
 
 
 def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return the percentile curves of several series: the colour identifies the series, the dashes the size. A single series has all its sizes."""
+    """Return the percentile curves of several series at two sizes. Colours identify series, and dashes sizes.
+
+    For a single series, show all its sizes.
+    """
     if len(series) == 1:
         return distribution_of(series[0], histograms)
     by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
@@ -56,7 +59,7 @@ def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow
 
 
 def _ends_of(series: Sequence[Series]) -> list[int | None]:
-    """Return the smallest and the largest size that all series have in common; if there is no common size, those of all sizes."""
+    """Return the smallest and the largest size that all series have. If no size is in all series, sizes of any series are used."""
     sizes = [set(member.sizes()) for member in series]
     candidates = sorted(set.intersection(*sizes) or set.union(*sizes), key=lambda payload: -1 if payload is None else payload)
     return list(dict.fromkeys((candidates[0], candidates[-1])))
@@ -86,7 +89,7 @@ def _percentile_curve(series: Series, payload: int | None, slot: int, by_record:
 
 
 def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
-    """Yield the latency at even steps of the axis. It is the upper edge of the bin with this rank, as for percentiles."""
+    """Yield the percentile of the latency at even steps of the axis. Its value is the upper edge of the bin that contains it."""
     total = sum(count for _, _, count in histogram.bins())
     step, next_x, cumulated = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
     for _, upper, count in histogram.bins():
@@ -97,7 +100,7 @@ def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
             next_x *= step
 
 
-_FEWEST_INTERVALS = 3  # two intervals do not show a course
+_FEWEST_INTERVALS = 3  # fewer intervals do not show how a measurement changed over time
 _MANY = 40
 _DRAWN = (
     ("latency", (("p50", "solid"), ("p99", "dash"))),
@@ -109,7 +112,7 @@ _DRAWN = (
 
 
 def interval_figures(curves: Iterable[Series], wanted: Callable[[Series], bool] = lambda _: True) -> list[tuple[int, Figure]]:
-    """Return a figure and the slot of its series, for each wanted series of intervals that has a run with enough intervals."""
+    """Return the slot and the figure of each wanted series. Series without a run with enough intervals are left out."""
     figures = ((curve.slot, _interval_figure(curve)) for curve in curves if wanted(curve))
     return [(slot, figure) for slot, figure in figures if figure]
 
@@ -125,7 +128,7 @@ def _interval_figure(series: Series) -> Figure | None:
 
 
 def _longest(series: Series, payload: int | None, metric: str, statistic: str) -> list[ResultRow]:
-    """Return the results of the run with the most intervals at a size, or of the first such run; an empty result if there are too few intervals."""
+    """Return the results of the run with the most intervals at a size; an empty list if it has too few. Of several such runs, the first is used."""
     named = (payload, metric, statistic)
     wanted = [result for result in series.results if (result.payload_bytes, result.metric, result.statistic) == named and result.value]
     if not wanted:
@@ -162,7 +165,7 @@ def _log_of(results: Sequence[ResultRow]) -> list[str]:
 
 
 def _by_interval(results: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """Group the results by interval. A line is one interval, unless it repeats a number, because JSON may have all intervals on one line."""
+    """Group the results by interval. Each line is one interval. But if a number occurs again on a line, as in JSON, it begins the next interval."""
     intervals: list[list[ResultRow]] = []
     for result in sorted(results, key=lambda result: result.line or 0):
         latest = intervals[-1] if intervals else []

@@ -128,7 +128,7 @@ def _path(path: str, dash: str) -> Html:
 
 
 def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
-    """Return the marker of a point: a cross if it has too few samples. Other shapes are used after the last colour."""
+    """Return the marker of a point: a cross if it has too few samples. If there are more series than colours, their shapes differ."""
     if cross:
         return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
     class_ = "tl-point tl-hollow" if hollow else "tl-point"

@@ -34,7 +34,7 @@ _ONLY: dict[Criterion, str] = {
 }
 _DOUBTS: dict[Doubt, str] = {"two_groups": "the runs form two groups", "undersampled": "too few samples"}
 _MOST_LEVEL = 3
-_PAIR = 2  # of two runs, the median is the worse one
+_PAIR = 2  # with this number of runs, the median is the worse run
 
 
 def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedMarks, machine: str, *, loopback: bool) -> Html:
@@ -207,7 +207,7 @@ class _Writer:
 
 
 def _waiting_words(column: ChoiceColumn) -> str:
-    """Return how the transports of a column wait. A cell states it only if its transport differs."""
+    """Return how the transports of a column wait. A cell states this only if its transport waits in another way."""
     return _POLLS if column.is_polling else ", ".join(dict.fromkeys(filter(None, map(waits, column.members)))) or "waiting not stated"
 
 

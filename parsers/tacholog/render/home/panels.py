@@ -23,8 +23,8 @@ from tacholog.view.series import Cell, labels_among
 
 WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
-_LATENCY, _RATE = (44, 136), (200, 292)  # from left to right: two plots of equal width, with ticks on their left and letters on their right
-_FIRST = 6  # the number of panels that a phone shows unfolded; on wider screens, they fill rows of three or of two
+_LATENCY, _RATE = (44, 136), (200, 292)  # the left and right ends of the two plots; the ticks are on the left of a plot, the letters on its right
+_FIRST = 6  # the number of panels that a phone shows unfolded
 _LINE = 10.0  # height of a letter, in units of the drawing
 _LINE_OF_TEXT = 13  # height of a line of text, in the same units
 _LETTERS = 12  # the distance from the end of a plot to its letters
@@ -128,7 +128,7 @@ def _panels(series: Sequence[SystemSeries]) -> Iterator[Panel]:
 
 
 def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
-    """Return the sort key of a panel: its best number at the smallest size of each series, then its name."""
+    """Return the sort key of a panel: its best number, then its name. Each series counts with its number at its smallest size."""
     cells = [panel_cells[min(panel_cells)] for member in panel.members_in(plot) if (panel_cells := plot.cells(member))]
     sign = 1 if plot.members.group.metric == "latency" else -1
     return min((sign * (standing(cell).value or math.inf) for cell in cells), default=math.inf), panel.name
@@ -334,7 +334,7 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return the name of each line of a panel: its transport. If all have one transport in a document, return the conditions that differ."""
+    """Return the name of each line of a panel: its transport. If all lines of a published document have one transport, return how they differ."""
     transports = list(dict.fromkeys(member.transport for member in members))
     if len(transports) > 1:
         short = _short_names(transports)

@@ -109,7 +109,7 @@ def _entry(offered: OfferedSeries, links: Links, targets: ScriptLinks) -> dict[s
 
 
 def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: ScriptLinks) -> list[object]:
-    """Return a number for the script: size, value, lowest and highest run, number of runs, bound, position, marks, both groups of runs, and use."""
+    """Return the list that describes a number to the script. It ends with both groups of its runs, and with its use (`use_of`)."""
     repeated = len(cell.results) > 1
     return [
         payload,

@@ -20,7 +20,7 @@ from tacholog.view.series import Series
 _MIB = float(1 << 20)
 _TO = "\u2013"  # an en dash
 _MOST_IN_WORDS = 6  # series
-_LEAST_SHOWN = 0.001  # context switches per message; a smaller number varies by chance and is not shown exactly
+_LEAST_SHOWN = 0.001  # context switches per message: smaller numbers are mostly chance, so they are shown as "less than" this
 _HOW = (
     "The kernel counted processor time, context switches and memory of both sides, also while they warmed up and waited for the end. "
     "Where the log does not state for how many messages, the processor time of a message is the processors in use times the time for a message. "
@@ -94,9 +94,9 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 
 
 def rig_cost(rig: Sequence[Series], links: Links) -> Html:
-    """Return what perftest itself takes of each round trip: a sentence for each series of its transport ``null``.
+    """Return a sentence for each series of perftest's transport ``null``: how much of a round trip perftest itself takes.
 
-    It names the machine if there are several series.
+    The sentence names the machine if there are several series.
     """
     sentences = [_rig_words(member, links, len(rig)) for member in rig]
     return join([tag("p", "Of each round trip, perftest itself takes ", *words, class_="tl-note") for words in sentences if words])
@@ -124,7 +124,7 @@ def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tu
 
 
 def _is_measured(series: Series) -> bool:
-    """Whether a series has latencies or a received rate. The other side of the same run has the same cost, and is left out."""
+    """Whether a series has latencies or a received rate. A series of the other side of the same runs has the same cost, and is not shown."""
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 

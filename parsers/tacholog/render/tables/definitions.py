@@ -68,7 +68,7 @@ def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart
 
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
-    """Count the numbers whose runs form two groups, by part of a page. This mark belongs to several runs together, not to a single run."""
+    """Return how many numbers of each part of a page have runs that form two groups. Such a mark belongs to several runs together, not to one run."""
     counts: Counter[PagePart] = Counter()
     for member in system_series(view, pages):
         first = member.series.results[0]
@@ -139,7 +139,7 @@ def shared_conditions(view: View) -> Html:
 
 
 def _labels_of_all(view: View) -> Iterator[tuple[str, object]]:
-    """Yield each label of the runs with its value, or with its values if they differ."""
+    """Yield each label of the runs with its value. If the runs differ in a label, yield all its values."""
     texts = dict.fromkeys(run.labels for run in view.runs.values())
     for field in label_fields(texts):
         values = {labels_of(text).get(field) for text in texts}
@@ -169,13 +169,13 @@ def _with_code(text: str) -> Html:
 
 
 class NamedStatistic(msgspec.Struct, frozen=True):
-    """A class of numbers on pages: its name, and the meaning of its numbers."""
+    """A kind of numbers on pages that are not values of runs: its name, and a sentence on its meaning."""
 
     name: str
     sentence: str
 
 
-# By the class of the element that contains the number.
+# The keys are the CSS classes of the elements that contain the numbers.
 STATISTICS: Mapping[str, NamedStatistic] = MappingProxyType(
     {
         "tl-range": NamedStatistic("range", "The lowest and the highest value of the runs behind a number. It links to the values of each run."),

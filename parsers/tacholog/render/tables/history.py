@@ -71,7 +71,7 @@ def link_finder(view: View, links: Links) -> FindLink:
 
 
 def _first(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
-    """Return the first match in the order of the view. The order of the series is not enough, because their numbers may be mixed in the view."""
+    """Return the match that comes first in the view. The order of the matches cannot be used, because the view may mix numbers of several series."""
     run = min((result.run.run for result in matches), key=run_order.__getitem__)
     of_run = {id(result): result for result in matches if result.run.run == run}
     return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)
@@ -156,7 +156,10 @@ def _bodies(
     changes: Sequence[HistoryChange],
     find: Callable[[RowKey, str, HistoryPoint], str | None],
 ) -> Iterator[list[TableRow]]:
-    """Yield the rows in groups, those of the newest releases first. Lines that begin for the same reason form a group below this reason."""
+    """Yield the rows in groups, those of the newest releases first.
+
+    Lines that begin for the same reason form a group. The reason is the heading of the group.
+    """
     by_reason: dict[str | None, list[HistoryLine]] = {}
     for line in sorted(lines, key=lambda line: line.points[-1].release, reverse=True):
         by_reason.setdefault(why_it_begins(line), []).append(line)
@@ -174,7 +177,7 @@ def _value_link(find: FindLink, system: str, key: RowKey, release: str, point: H
 
 def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPoint], str | None], changes: Sequence[HistoryChange]) -> TableRow:
     points = {point.release: point for point in line.points}
-    name = head(row_name(line.key).partition(", ")[2])  # the page already states the metric
+    name = head(row_name(line.key).partition(", ")[2])  # without the metric, which the page already states
     links = {release: find(names[release], point) for release, point in points.items()}
     cells = [_cell(points.get(release), line.key, links.get(release)) for release in reversed(range(len(names)))]
     return TableRow([name, TableCell(_trend(line, len(names), changes)), *cells])
@@ -248,7 +251,7 @@ def change_words(change: HistoryChange) -> str:
     ends = sorted(abs(end - 1) for end in (change.low, change.high))
     how = f"{words.percent(ends[0])} to {words.percent(ends[1])}" if (change.low > 1) == (change.high > 1) else "or none"
     sure = f"at most {change.p:.1%}" if change.p >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN:.1%}"
-    name = row_name(change.line.key).partition(", ")[2]  # the page already states the metric
+    name = row_name(change.line.key).partition(", ")[2]  # without the metric, which the page already states
     what = f"{name} {_size_of(change)} ({how}){_judged(change)}"
     return f"{what}. Possible cause: {change.reason}. A page without any change shows such a {change.kind} in {sure.replace('%', ' %')} of cases."
 

@@ -25,7 +25,7 @@ from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
 RUNS_AT_ONCE = 20  # the number of unfolded runs on a page; a row has about 20 elements
-_FEW = 5  # this number of further runs, or fewer, is not folded, because a click would take more time
+_FEW = 5  # If at most this number of runs would be folded, they stay visible.
 _MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c and user-1 stand for names, […] for words that are not "
@@ -41,7 +41,7 @@ class OfferedLog(NamedTuple):
     withheld: str = ""
 
 
-FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # a function, because this package reads no files
+FindOfferedLog = Callable[[RunRow, LogRow], OfferedLog]  # The caller provides this function, because this package reads no files.
 MoveRowsOut = Callable[[str, Html], Html]  # moves the end of a list (title, HTML) out of the page, and returns the link to it
 
 
@@ -133,7 +133,7 @@ def _download(log: str, offered: OfferedLog) -> Html:
 
 
 def _written_by(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
-    """Yield the process that wrote a log, and whether the log contains results, if the manifest states these."""
+    """Yield the facts that the manifest states about a log: the process that wrote it, and whether it contains results."""
     manifest = manifest_of(run)
     entry = next((entry for entry in manifest.logs if entry.file == log), None) if manifest else None
     if manifest is None or entry is None:

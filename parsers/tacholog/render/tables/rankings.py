@@ -37,7 +37,7 @@ from tacholog.view.results import RunRow
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, labels_among
 from tacholog.view.views import View
 
-_HOSTS = "hosts"  # a page of the site
+_HOSTS = "hosts"  # the document with the machines
 
 
 def unranked_list(unranked: Sequence[Unranked]) -> Html:
@@ -145,7 +145,9 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
 
 
 def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], members: Sequence[SystemSeries], links: Links) -> list[object]:
-    """Return a row. ``members`` are all series of the part of a page. Each best number states its release: the newest one with this metric.
+    """Return a row of the overview, for the part of a page with the series ``members``.
+
+    Each best number is that of the newest release with this metric, and states this release.
 
     Series of a control are used only if nothing else was measured.
     """
@@ -154,7 +156,7 @@ def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], membe
     kinds = sorted({run.published for run in part.runs.values()})
     others = dict(page_part.others)
     return [
-        tag("a", page_part.transport, href=f"doc:{page_part.document}"),  # the heading of the row contains it
+        tag("a", page_part.transport, href=f"doc:{page_part.document}"),  # the heading of the row contains this link
         page_part.system,
         *(others.get(name, "") for name in columns),
         join([badge(published=published) for published in kinds], " "),
@@ -167,7 +169,7 @@ def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], membe
 
 
 def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: Links) -> Html:
-    """Return the best number of the newest release, with its size: the lowest latency, or the highest goodput at which bytes moved."""
+    """Return the best number of the newest release, with its size: the lowest latency, or the highest goodput. Rates of references do not count."""
     measured = [member for member in members if _candidates(member.series, metric)]
     candidates = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not candidates:
@@ -180,7 +182,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
     candidates = [candidate for candidate in candidates if dict(candidate[-1].series.key).get("basis") != ACKNOWLEDGED] or candidates
     value, cell, details, best = (min if metric == "latency" else max)(candidates, key=lambda candidate: candidate[0])
     released = f", {_released(dict(best.series.key)) or f'release {NOT_STATED}'}"
-    row_labels = dict(best.part.others) if best.part else {}  # the row already shows it
+    row_labels = dict(best.part.others) if best.part else {}  # labels that the row already shows
     labels = joined([(name, label) for name, label in best.labels if name not in row_labels])
     released += f", {labels}" if labels else ""
     released += ", control" if best.is_control else ""

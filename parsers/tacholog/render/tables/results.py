@@ -37,7 +37,7 @@ MoveTableOut = Callable[[str, Html], tuple[str, Html]]
 
 
 def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
-    """Return the start of the ids of the tables with all numbers of a test, in the part of a page for a selection.
+    """Return the start of the ids of tables: those with all numbers of a test in one part of a page. The part shows ``selection``.
 
     ``number`` is the number of the part, as for `page_anchor`.
     """
@@ -64,7 +64,7 @@ def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out
 
 
 def _counts(series: Series) -> bool:
-    """Whether the table has several counts of messages (sent, received, lost), which a reader may add up."""
+    """Whether the table has at least two counts of messages: sent, received, lost. A reader may try to add them up."""
     return len({"messages_sent", "messages_received", "messages_lost"} & {metric for metric, _ in series.statistics()}) > 1
 
 
@@ -154,7 +154,10 @@ def results_table(
 
 
 class CellWriter:
-    """Makes the cells of a table of results, and collects their marks in ``used_marks``. Marks in ``above`` are only shown above the table."""
+    """Makes the cells of a table of results, and collects their marks in ``used_marks``.
+
+    Marks in ``above`` are shown once above the table, and not in its cells.
+    """
 
     def __init__(self, links: Links, marks_anchor: str, used_marks: UsedMarks, above: Sequence[str] = (), each: str | None = None) -> None:
         """Create a writer. ``each`` is the link to the values of each run, if it is the same for the whole table."""
@@ -269,7 +272,7 @@ def _runs_cell(series: Series, payload: int | None) -> TableCell:
 def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
     """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each.
 
-    With ``brief``, the meaning of two numbers is not repeated, because a note on the page states it.
+    With ``brief``, two numbers stand alone: a note on the page already explains the two groups.
     """
     title = words_of(cell, unit, in_full)
 
@@ -405,7 +408,7 @@ def heading_of(metric: str, statistic: str) -> str:
 
 
 def without_zeros(series: Series, columns: Sequence[MetricColumn]) -> tuple[list[MetricColumn], list[MetricColumn]]:
-    """Return the columns to show, and the columns of errors that never occurred, which a sentence replaces."""
+    """Return two lists of columns: those to show, and those of errors that never occurred. A sentence replaces the latter."""
     never = [column for column in columns if column.metric in _ERRORS and _all_zero(series, column)]
     return [column for column in columns if column not in never], never
 
@@ -429,12 +432,12 @@ def _metric_unit(metric: str) -> Unit:
 
 
 def worst_run(cell: Cell) -> tuple[float, ResultRow]:
-    """Return the largest share that a run lost, and its result. The cell must have a value."""
+    """Return the largest share that a run lost, and the result that states this share. The cell must have a value."""
     return max(((result.value, result) for result in cell.results if result.value is not None), key=lambda candidate: candidate[0])
 
 
 def lost_words(cell: Cell, links: Links) -> Html:
-    """Return the words below a rate: the share of lost messages (``77 %``). If most runs lost little, it is that of the worst run (``up to 3 %``)."""
+    """Return the words below a rate: the share of lost messages (``77 %``). If most runs lost little, state only the worst run (``up to 3 %``)."""
     if cell.groups:
         low, high = (linked_value(group.value, group.result, "ratio", links) for group in sorted(cell.groups, key=lambda group: group.value))
         words = ["some runs lost ", low, ", others ", high]

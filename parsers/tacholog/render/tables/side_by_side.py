@@ -29,7 +29,7 @@ from tacholog.view.side_by_side import RATE, ComparedRow, MachineTable, RowGroup
 _Column = tuple[Statistic, int]
 _MOST_CELLS = 450  # the number of numbers on a page; a number has about six elements
 _BARS = 20  # lengths of bars
-_COST = "cpu_per_message"  # never highlighted, because polling transports use the least CPU per message at full rate, and the most at any other rate
+_COST = "cpu_per_message"  # never highlighted: transports that poll use the least CPU per message at full rate, but the most at all other rates
 _UNITS = {"messages_per_s": Unit("M\u202fmsg/s", 1e6)}  # with this unit, rates have at most three digits before the decimal point
 _ONE_TRANSPORT = "Only one transport was measured: there is nothing to rank it against. These are its numbers."
 _NOT_ALIKE = "Nothing can be ranked: no two transports were measured on the same machine, in the same way and in the same campaign."
@@ -178,7 +178,7 @@ def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> t
     heads += [TableColumn(size_words(column.size) if is_by_size else column.statistic.words, column.unit.sign) for column in numbers]
     bodies, has_best = [], False
     for group in piece.groups:
-        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # all rows of the group, also those on other pages
+        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # also rows that are on other pages
         best = [_best(rivals, column) for column in piece.columns]
         has_best = has_best or any(best)
         body = [TableRow([TableCell(group.words, scope="rowgroup", span=len(heads), class_="tl-text")], "tl-heading")] if group.words else []

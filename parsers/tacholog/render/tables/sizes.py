@@ -26,9 +26,9 @@ from tacholog.view.series import LOGICAL, Cell, Series
 
 _WORDS = ("Median latency", "Mean latency", "Payload received")  # of `RANKED_BY`
 _MOST_SERIES = 12  # side by side
-_MOST_COLUMNS = 8  # if there are more columns, each series has only one column
+_MOST_COLUMNS = 8  # with more columns than this, each series has only one column
 _RATES = (("goodput", "mean"), ("message_rate", "mean"))
-_OF_KEYS = ("keyed", "instances", "options", "run")  # fields that may differ between a series with keys and the same series without keys
+_OF_KEYS = ("keyed", "instances", "options", "run")  # A series with keys is next to the series without keys that differs only in these fields.
 _SUSTAINED = ("sustained_rate", "lower-bound")
 _ONE_RUN = "One run of each series: whether a difference between two series is more than noise cannot be tested."
 _FEW_RUNS = f"Fewer than {MIN_RUNS} runs of each series: too few to test whether a difference between two series is more than noise."
@@ -124,7 +124,11 @@ def _without_keys(series: Series) -> tuple[object, ...]:
 
 
 def _pairs(series: Series) -> list[tuple[str, str]]:
-    """Return the statistics of a series for the table: median and 99th percentile or their substitutes, the sustained rate, or the rates."""
+    """Return the numbers of a series for the table, as pairs of metric and statistic.
+
+    For latencies, these are the median and the 99th percentile, or the statistics that replace them. Otherwise it is the sustained rate; without it,
+    the other rates.
+    """
     present = series.statistics()
     statistic = headline_statistic(series, "latency")
     if statistic is not None:

@@ -42,7 +42,7 @@ def sustain_summary(series: Sequence[Series], links: Links) -> Html:
 
 
 def acknowledgements(series: Sequence[Series]) -> Html:
-    """Return what an acknowledgement of the broker means, once for each meaning, for a page with too many series for sentences."""
+    """Return a paragraph on each meaning of an acknowledgement of the broker in these series. Pages with too many series for sentences use it."""
     members = [member for member in series if dict(member.key).get("basis") == ACKNOWLEDGED or _with_value(member, "acknowledged_rate", "mean")]
     return join([tag("p", meaning) for meaning in dict.fromkeys(map(_acknowledgement, members))])
 
@@ -182,7 +182,7 @@ def _loss(series: Series, links: Links) -> Html:
 
 
 def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:
-    """Return the number of runs of the numbers in a sentence. It may differ between the sizes of a series."""
+    """Return words on how many runs the medians in a sentence are from. Different sizes may have different numbers of runs."""
     counts, each = [cell.run_count for cell in cells], links.to_each_run(series)
     if max(counts) == 1:
         return NOTHING
