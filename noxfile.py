@@ -103,7 +103,7 @@ def ab(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests of the core and of the package (-- parsers: run only fast tests that need no compiler; -- ARGUMENTS of pytest)."""
     _install(session, "package", "tests")
-    but_browser = "--ignore=tests/browser"  # its fixtures need Playwright
+    but_browser = "--ignore=tests/browser"  # the fixtures of these tests need Playwright
     if session.posargs and session.posargs[0] == PARSERS:
         session.log("left out: the tests of the C++ core, and tests that run it, build sites or make environments")
         _pytest(session, but_browser, "-m", "not nightly and not core and not site and not packaging", *_at_once(), *session.posargs[1:])
@@ -348,7 +348,7 @@ def _compiler() -> str | None:
 
 
 def _left_out(session: nox.Session, what: str) -> None:
-    """Print what is left out. In CI, where everything is installed, this is an error."""
+    """Warn that something is left out. In CI, where everything is installed, end the session with an error instead."""
     if os.environ.get(NOTHING_LEFT_OUT):
         session.error(f"left out, although {NOTHING_LEFT_OUT} is set: {what}")
     session.warn(f"LEFT OUT: {what}")
@@ -391,9 +391,9 @@ def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None,
 
 
 def _at_once() -> list[str]:
-    """Return the options of pytest for several processes. One process runs all tests of a file.
+    """Return the options with which pytest uses several processes. All tests of a file run in the same process.
 
-    There is one process more than processors, because many tests only wait.
+    The number of processes is the number of processors plus one, because many tests only wait.
     """
     return [f"--numprocesses={1 + (os.cpu_count() or 1)}", "--dist=loadfile", "--no-loadscope-reorder"]
 
@@ -417,9 +417,10 @@ def _chromium(session: nox.Session) -> str:
 
 
 def _end_with(session: nox.Session, *words: str) -> None:
-    """Run a command, and end nox with its exit code. If a session fails, nox itself always ends with 1, but these commands also use 2 to 5.
+    """Run a command, and end nox with the exit code of the command.
 
-    After Ctrl-C, the command has the time that it needs to record what it did. nox would kill it after half a second.
+    Without this function, nox ends with 1 if a session fails, but these commands also use the codes 2 to 5. After Ctrl-C, this function waits until
+    the command has recorded what it did. Otherwise nox would kill the command after half a second.
     """
     session.log(" ".join(words))
     with subprocess.Popen(words) as process:

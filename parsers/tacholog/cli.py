@@ -53,7 +53,8 @@ EXTRAS: dict[str, Extra] = {
     "export": "diff",
     "verify": "site",
 }
-_NEED_LINUX = ("bench", "ab", "noise", "host", "publish")  # They read the state of the machine, or exchange folders, in a way that only Linux offers.
+# These commands read the state of the machine, or exchange folders, in a way that only Linux offers.
+_NEED_LINUX = ("bench", "ab", "noise", "host", "publish")
 USAGE = 2
 _WITHOUT_REMARKS = ("sustain", "cache", "host")  # All other commands have -q and -v. The arguments of sustain are a command with options of its own.
 _HELP = {"-h", "--help"}

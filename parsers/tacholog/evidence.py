@@ -157,8 +157,8 @@ def _opened_by_path(path: str, names: Sequence[str]) -> int:
         try:
             state = os.lstat(path)
         except OSError:
-            break  # `_open` below raises the error.
-        # A junction of Windows is a link to a folder.
+            break  # `_open` below reports this error.
+        # On Windows, a junction is a link to a folder.
         is_junction = getattr(state, "st_reparse_tag", 0) == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
         if stat.S_ISLNK(state.st_mode) or is_junction:
             raise UnreadableInput("not a file but a link, which is not followed")

@@ -34,11 +34,11 @@ class _SafeStream:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a stream that cannot encode a character shows its number
+            stream.reconfigure(errors="backslashreplace")  # if a character cannot be encoded, its number is written
 
     @property
     def encoding(self) -> str:
-        """The encoding of the stream. For a stream in ASCII, it is UTF-8: otherwise click would not write through this object."""
+        """The encoding of the stream. If the stream is in ASCII, UTF-8 is returned, because click would otherwise bypass this object."""
         encoding = self.stream.encoding or "utf-8"
         return "utf-8" if encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else encoding
 

@@ -58,7 +58,10 @@ class Account(msgspec.Struct):
         return self.facts_of(run).conditions
 
     def learn(self, facts: Facts) -> None:
-        """Replace older facts by newer facts. If the log states a version after results, the tool was started again, so another run begins."""
+        """Replace older facts by newer facts.
+
+        If the log states a version although the run already has results, the tool was started again. Then another run begins.
+        """
         if facts.tool_version and self.facts.tool_version and self.records > self.earlier_records:
             self.close_run()
         old = self.facts

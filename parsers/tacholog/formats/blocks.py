@@ -1,10 +1,13 @@
 """Read many records of a log together, as columns, so that a log of two million lines is read in seconds.
 
-A format declares shapes of lines (`tacholog.formats.kit.Bulk`). If consecutive lines have one of these shapes, `RunCutter` cuts out this sequence of
-lines (`tacholog.formats.kit.Lines`), and the numbers become arrays without an object for each line. Either ``parse`` reads the sequence itself, or
-the format has a rule or a function that makes the records. With a rule or a function, ``parse`` reads only the first and the last line of the
-sequence, like any other line. All other records are like the record of the first line. After the last line, the format is in the same state as if
-it had read all lines. If a line is doubtful, the sequence ends before it, and ``parse`` reads it. So the records are the same as without this module.
+A format declares shapes of lines (`tacholog.formats.kit.Bulk`). `RunCutter` finds sequences of consecutive lines that have one of these shapes
+(`tacholog.formats.kit.Lines`). The numbers of a sequence become arrays, without an object for each line.
+
+Some formats have a rule or a function for such lines. Then ``parse`` reads only the first and the last line of the sequence, like any other lines.
+The rule or the function makes the records of the lines between them. These records are like the record of the first line. After the last line, the
+format is in the same state as if it had read all lines. In all other formats, ``parse`` reads the sequence itself.
+
+If a line is doubtful, the sequence ends before this line, and ``parse`` reads the line. So the records are the same as without this module.
 
 `Scan.batches` yields a `RecordBlock` for many records and an `Event` for a single record. Blocks and single records become the same columns in
 `tacholog.store`.
@@ -124,7 +127,8 @@ class RunCutter:
 def rows_of(run: Lines, like: Record) -> RecordBlock | None:
     """Return the records of the lines between the first and the last line; ``None`` if there are no such lines.
 
-    If a line is doubtful, the line before it counts as the last line. ``like`` is the record of the first line, as the format read it.
+    ``like`` is the record of the first line, as the format read it. If a line cannot be read with certainty, the line before it is used as the last
+    line.
 
     Raises:
         TypeError: the columns do not have the same length, or the types that `RecordColumns` declares.

@@ -156,7 +156,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
-    """Handle a participant that joins or leaves: the current interval is incomplete.
+    """Handle a participant that joins or leaves. The current interval is then incomplete.
 
     If a new process has the process number of an earlier process, the earlier process is summarised.
     """
@@ -286,7 +286,7 @@ class _Process:
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
         self._intervals: Counter[tuple[str | None, ...]] = Counter()
-        #: The series in which nobody joined or left, and no line was broken, since their latest interval.
+        #: A series is in this set if nobody joined or left, and no line was broken, since the latest interval of the series.
         self._undisturbed: set[tuple[str | None, ...]] = set()
         self._roles: dict[str, str] = {}
         self.partial = False  #: whether a line of the process was broken, so that totals are incomplete
@@ -308,7 +308,7 @@ class _Process:
         self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Finding]:
-        """Add an interval, unless a later interval was added before: then the line is repeated or out of order."""
+        """Add an interval. Ignore it if a later interval was added before, because its line is then repeated or out of order."""
         if time < self._time:
             return
         key = (record.conditions.definition, record.participant, str(record.payload_bytes))
@@ -327,11 +327,11 @@ class _Process:
         self._totals = totals or self._totals
 
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
-        """Return the length of an interval, and the time before it in which nothing was received.
+        """Return two times: the length of an interval, and how long nothing was received before the interval.
 
         ``since`` is the time since the end of the previous interval. The interval of a publisher begins when its previous interval ended. The length
         of a subscriber's interval is its number of samples divided by its rate: one second, or more if the report was late. If the total counter grew
-        by exactly these samples, nothing was received before this interval. Otherwise lines are missing.
+        by exactly these samples, nothing was received in the rest of ``since``. Otherwise lines are missing, and one second and 0 are returned.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0

@@ -117,10 +117,11 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Pings:
-    """The results of pingers and pongers. A result has two lines; the first line waits here for the second line.
+    """Reads the results of pingers and pongers. A result has two lines, so the first line waits for the second line.
 
-    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then the
-    next line of a result has no partner. So each record waits until this next line was read. If this line has no partner, the record is broken.
+    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. This error shows only
+    later: one of the next result's two lines is missing. So each record waits for the next result. If a line of the next result is missing, the
+    waiting record is broken.
     """
 
     def __init__(self) -> None:
@@ -376,7 +377,10 @@ class SamplePage:
 
 
 def _fields(key: str, command: str) -> dict[str, str]:
-    """Return a command and the values of its loop as JSON, or, if it cannot be parsed, as text. ``key`` states row, machine and index."""
+    """Return the facts about a command: its words and the values of its loop, as JSON. If it cannot be parsed, return its text.
+
+    ``key`` is a part of the names of these facts. It states row, machine and index.
+    """
     command_line = read_command(command)
     if command_line is None:
         return {f"command {key} text": command}
@@ -512,9 +516,9 @@ def _are_numbers(value: list[str], last: int) -> bool:
 
 
 def _word(before: str, word: str, names: dict[int, str]) -> str:
-    """Return the word. The name of its option replaces the shell variable.
+    """Return the word. If it contains a shell variable, the variable is replaced by the name of its option, in braces.
 
-    ``names`` gets this name; its key is the index of the variable.
+    The name of the option is also stored in ``names``, under the index of the variable.
     """
     option = _OPTIONS.get(word.partition("=")[0] if "=" in word else before)
     variable = _VARIABLE.search(word)

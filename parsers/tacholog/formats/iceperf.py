@@ -157,7 +157,7 @@ def _is_known(text: str, section: _Section) -> bool:
 
 
 def _finish(section: _Section) -> None:
-    """End the table. Old versions also print ``Finished!`` before the table, after the subscriber has left."""
+    """Handle ``Finished!``, which ends the table. Old versions also print it before the table, when the subscriber has left."""
     if section.stage == _Stage.ROWS:
         section.stage, section.measuring = _Stage.LOST, None
 
@@ -173,7 +173,7 @@ def _row(line: Line, section: _Section) -> Record | Broken:
         section.trouble = section.trouble or _why_lost(section)
         section.stage = _Stage.LOST
         return Broken(section.trouble)
-    # Each size is twice the previous size. If a row is broken, its size is missing, but no size is repeated.
+    # The tool doubles the size from row to row. A broken row leaves a gap between two sizes, but sizes never repeat.
     if payload_bytes <= section.last_bytes or payload_bytes & (payload_bytes - 1):
         section.stage = _Stage.LOST
         return Broken("a size out of order: the row is from another table")

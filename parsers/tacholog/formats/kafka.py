@@ -183,7 +183,7 @@ class _Command:
         self._next = 0  # the number of the line that continues the command
 
     def take(self, line: Line) -> bool | Facts:
-        """Read a line. Return the facts that it states; otherwise whether it is a known line.
+        """Read a line. Return the facts that it states. If it states no facts, return whether the line is known.
 
         A new command replaces everything that earlier lines stated.
         """

@@ -259,7 +259,7 @@ class _BenchReport:
         self._clients: list[Line] = []  # lines of clients whose kind is unknown so far
         self._last_client = 0
         self._of_clients = ""  # the kind of the clients on the next lines
-        self._of_calls = ""  # the kind of clients whose times the next line may state, for all of them together
+        self._of_calls = ""  # the kind of clients for which the next line may state the times of all clients together
         self._has_calls = False  # whether the rows of the CSV file have times
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -350,7 +350,7 @@ class _BenchReport:
     def _records(self, line: Line, cells: dict[str, Cell], label: str, client: str | None, samples: int | None) -> Iterator[Finding]:
         """Yield the records of a client, or of all clients together.
 
-        If the times of the calls have a basis, because they are times to acknowledgement, they are a separate record.
+        If the calls wait for an acknowledgement, their times have a basis. Then these times are a separate record.
         """
         kind = _KINDS[label]
         fits = self._fits(label, cells)
@@ -437,7 +437,7 @@ def _conditions(kind: _Kind, label: str, options: _Options) -> Conditions:
 
 
 def _calls(kind: _Kind, cells: Mapping[str, Cell], step: float = 10.0) -> Iterator[Number]:
-    """Yield the times of the calls, except of calls that return before their messages arrive."""
+    """Yield the times of the calls. The times of some calls are left out, because these calls return before their messages arrive."""
     metric = "send_call" if kind.has_send_calls else "latency" if kind.basis else None
     for name in _CALL_STATISTICS:
         if metric and name in cells:

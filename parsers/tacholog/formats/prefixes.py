@@ -24,7 +24,7 @@ _SEEN_LINES = 2000  # In a longer log, only this number of lines determines the 
 _JUDGED, _JUDGED_LINES = 1 << 16, 400  # The formats get at most this number of characters and lines.
 _MOST_PARTS = 8
 _SHARE = 0.9  # Of the lines that are not blank, at least this share must have the prefix.
-_NAMED_SHARE = 0.5  # If a smaller share has the prefix, but at least this share, a message names the prefix.
+_NAMED_SHARE = 0.5  # If at least this share has the prefix, but less than `_SHARE`, a message names the prefix.
 _LITERAL_LINES = 3  # If fewer lines have the same first word, the word is no prefix.
 _MOST_WORDS = 4
 _EXAMPLE_CHARACTERS = 60
@@ -184,12 +184,13 @@ def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
 
 
 def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines have, but too few lines for `prefix_of`; ``None`` if there is no such prefix.
+    """Return a prefix, the number of lines with this prefix, and the number of lines that are not blank.
 
-    Also return the number of lines with this prefix, and the number of lines that are not blank.
+    Many lines have this prefix, but `prefix_of` requires more lines. Return ``None`` if there is no such prefix.
 
-    The tool itself may print a part, such as a word. Such a part is a prefix only if no format fits the log with the part, and a format fits the log
-    without it. The result is also ``None`` if the formats recognise at least as many lines with the prefix as without it: then the tool prints it.
+    The tool itself may print some parts, such as a word. Such a part is a prefix only if a format fits the log without the part, and no format fits
+    the log with the part. If the formats recognise at least as many lines with the prefix as without it, the tool itself prints the prefix. Then
+    ``None`` is returned.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
@@ -234,7 +235,7 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
 
 
 def _chosen(lines: Sequence[str], first: Sequence[str], queries: FormatQueries) -> Prefix | None:
-    """Return the best prefix: if it is removed, the formats recognise more of the first lines than if another prefix is removed.
+    """Remove each possible prefix from the first lines. Return the prefix after whose removal the formats recognise the most lines.
 
     A prefix that is certain is returned even if the formats recognise no line.
     """
@@ -276,9 +277,9 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
-    """Return these parts, followed by the indentation that every line has after them.
+    """Return these parts and one more part: the indentation that follows them on every line.
 
-    If ``every`` is false, nearly every line must have this indentation.
+    If ``every`` is false, the indentation must follow them on nearly every line.
     """
     widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it always matches
     if not widths:

@@ -225,9 +225,9 @@ def _settings(rows: dict[str, FigureRow]) -> str | None:
 
 
 def _samples(rows: dict[str, FigureRow]) -> int | None:
-    """Return the number of messages from which the figures were computed: the messages that both sides received.
+    """Return the number of messages that both sides received. The tool computes the figures from these messages.
 
-    ``None`` unless all digits are printed.
+    Return ``None`` if a count is missing, or is not printed with all its digits.
     """
     names = ("loc_recv_msgs", "rem_recv_msgs") if "latency" in rows else ("recv_msgs",) if "recv_msgs" in rows else ("rem_recv_msgs",)
     counts = [row for name in names if (row := rows.get(name)) and row.factor == 1 and row.number is not None]
@@ -262,10 +262,11 @@ def _times(rows: dict[str, FigureRow]) -> list[FigureRow]:
 
 
 def _times_differ(rows: dict[str, FigureRow]) -> float:
-    """Return how much the times of the two sides may differ, as a share of the time.
+    """Return the largest possible difference between the times of the two sides, divided by the time.
 
-    Each figure is computed from the time of one side or of both sides. If the block states the times, they are compared. Otherwise the time of each
-    side may be wrong by one clock tick, in relation to the planned time. If the planned time is not stated either, 0 is returned.
+    This matters because each figure is computed from the time of one side or of both sides. If the block states the times, their difference is used.
+    Otherwise two clock ticks are used, because the time of each side may be wrong by one tick; they are divided by the planned time. If the planned
+    time is not stated either, 0 is returned.
     """
     values = [row.value for row in _times(rows)]
     if values:
@@ -275,9 +276,9 @@ def _times_differ(rows: dict[str, FigureRow]) -> float:
 
 
 def _counts_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether the number of messages matches the rate.
+    """Whether the number of messages equals the rate multiplied by the time.
 
-    Within rounding, it must be the rate multiplied by a time. This time must not be outside of the times of the two sides.
+    The two sides measure different times. The number may be between the results for these two times, and rounding is allowed for.
     """
     samples, rate = _samples(rows), rows.get("msg_rate")
     times = _times(rows)
@@ -386,7 +387,7 @@ _ANY_ORDER = frozenset(f"{prefix}{name}" for name in _PARAMETERS for prefix in (
 _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait", "send_errors", "recv_errors", "errors", "max_cqe"})
 
 _ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
-_SCALED = 4  # The tool scales figures with a unit: they have fewer digits before the point than this, and no comma.
+_SCALED = 4  # The tool scales each figure that has a unit. Then it has no comma, and fewer digits than this before the point.
 _LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # Other programs print "x = y" with single blanks.
 _VALUE = re.compile(
     r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"
@@ -429,7 +430,8 @@ def read_row(line: Line) -> FigureRow | None:
     if value is None:
         return None if row.name in FIGURES or row.name in _QUANTITIES else row
     integer, *_ = value["number"].split(".")
-    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):  # The line may be cut: "123 thousand" after "123".
+    # The line may be cut after the number: "123" instead of "123 thousand".
+    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):
         is_count = FIGURES[row.name][2] == "count" if row.name in FIGURES else row.name not in _QUANTITIES
         return row if is_count else None
     quantity, factor = _UNITS.get(value["unit"] or "", ("", 1))
@@ -476,9 +478,9 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
 
 
 def _lasting(names: set[str]) -> list[str]:
-    """Return the names of the figures that are never 0, so that the tool always prints them.
+    """Return the names of the figures that the tool always prints, because they are never 0.
 
-    If there is only one direction, it is removed from the names.
+    If all names have the same direction (``send_`` or ``recv_``), this part of the names is removed.
     """
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
@@ -507,9 +509,9 @@ def resolution(row: FigureRow, digits: int) -> float | None:
 
 
 def as_bytes(row: FigureRow) -> int | None:
-    """Return a size in bytes if it is exact, or if it is a round number, which must be the requested size.
+    """Return a size in bytes; ``None`` if only its first three digits are known.
 
-    ``None`` if only three digits are known.
+    The tool may have rounded the size. If the printed size is a round number, it is used as the requested size.
     """
     if row.number is None or row.quantity != "size":
         return None

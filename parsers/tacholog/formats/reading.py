@@ -41,7 +41,7 @@ from tacholog.schema.records import Facts, Histogram, Number, Record
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may set for the length of a line. Each line is stored in memory as a whole.
 #: Whether many lines can be read as arrays. Without NumPy, each line is read by itself: the findings are the same, but long logs take longer.
 HAS_ARRAYS = find_spec("numpy") is not None
-LOOKS = 16  # After a doubtful line, the other lines of its sequence are read as arrays again. After this many tries, they are read one by one.
+LOOKS = 16  # A sequence is read as arrays in at most this number of tries. A doubtful line ends a try. The other lines are read one by one.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # Returned by `next` when the format has finished.
 
@@ -113,10 +113,10 @@ class Scan:
         return cast("Iterator[Event]", self.events())
 
     def events(self, wanted: Callable[[Record], bool] | None = None) -> Iterator[Event | RecordBlock]:
-        """Yield every event. If the records of several blocks are on the same lines, their events are sorted by line.
+        """Yield every event. If several blocks have records on the same lines, the events of these blocks are sorted by line.
 
-        With ``wanted``, many lines of chatter are one event. If ``wanted`` returns false for the first record of a block, the block is yielded as a
-        whole.
+        If ``wanted`` is given, consecutive lines of chatter are one event. ``wanted`` is called with the first record of each block. If it returns
+        false, the block itself is yielded, and not its events.
         """
         blocks: list[Iterator[Event]] = []  # Blocks whose records may alternate on the same lines.
         for batch in self.batches():
@@ -219,7 +219,10 @@ class Scan:
             raise
 
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
-        """Yield the lines of a sequence that the format must read. All other lines become records like the record of the last yielded line."""
+        """Yield those lines of a sequence that the format itself must read.
+
+        The lines between them become records without the format. They are like the record of the line that was yielded before them.
+        """
         index, tries = 0, 0
         while index < run.count:
             line, self._latest = run.line(index), None
@@ -327,7 +330,7 @@ class Scan:
         return block
 
     def _event_of_pieces(self, finding: Finding) -> Event:
-        """Claim the lines of a finding, and return its event. Some of these lines are in sequences that the format got together."""
+        """Claim the lines of a finding, and return its event. The finding may contain `Lines`, which are many lines together."""
         pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
         first, last = (piece.line(index) if isinstance(piece, Lines) else piece for piece, index in ((pieces[0], 0), (pieces[-1], -1)))

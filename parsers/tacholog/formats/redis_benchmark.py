@@ -74,7 +74,8 @@ _ROW = re.compile(rf'"(?P<test>[^"]{{1,400}})","{_RATE}",' + ",".join(rf'"(?P<{n
 _IS_ROW = re.compile(r'"[^"]{1,400}","')
 _QUIET = re.compile(rf"(?P<test>\S[^\r]{{0,400}}?): {_RATE} requests per second(?:, p50=(?P<p50>{_MS}) msec)?")
 _OWN_NAME = re.compile(r"[A-Z][A-Z0-9_]{1,30}(?: \([A-Za-z0-9 ]{1,60}\))?")
-_WITH_VALUE = ("SET", "LPUSH", "RPUSH", "HSET", "XADD")  # They send one value of the printed size. Other commands send none, or several.
+# Each of these commands sends one value of the printed size. Other commands send no value or several values.
+_WITH_VALUE = ("SET", "LPUSH", "RPUSH", "HSET", "XADD")
 _FAILED = re.compile(r"Could not connect to (?:Redis|server|Valkey) at .{1,200}|Error from server: .{1,300}|Error: .{1,300}")
 _CHATTER = re.compile(r"WARNING: .{1,300}|\s*|[^\r]{1,400}: rps=.{1,100}")
 _COUNT = "[1-9][0-9]{0,14}"

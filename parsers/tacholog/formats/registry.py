@@ -227,7 +227,7 @@ def any_fits(lines: Sequence[str], names: Collection[str] | None = None) -> bool
 
 
 def lines_known(lines: Sequence[str]) -> int:
-    """Return how many of these first lines of a log a fitting format claims; -1 if no format fits.
+    """Return the number of lines that a fitting format claims; -1 if no format fits. ``lines`` are the first lines of a log.
 
     If several formats fit, the largest number is returned.
     """
@@ -277,10 +277,10 @@ def detect(head: str) -> str:
 
 
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
-    """Return the formats that match the log best, the best format first. Each has a quote from the log.
+    """Return the formats that match the log best, each with a quote from the log. The best format is first.
 
-    The quote has two neighbouring words, which are also neighbours in a text that the format quotes in ``wants``. A single word is no evidence,
-    because it also occurs in prose.
+    The quote has two neighbouring words. The same two words are neighbours in an example that the format gives in ``wants``. A single word is no
+    evidence, because it also occurs in prose.
     """
     own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
     shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)
@@ -330,7 +330,7 @@ def expands_tabs(module: Format) -> bool:
 def _ask(module: Format, head: str) -> Detected:
     """Return the answer of a format to the start of a log. A format that raises an exception does not fit."""
     try:
-        fits, wants, *names_itself = module.detect(head)  # a tuple of two values, or of three values
+        fits, wants, *names_itself = module.detect(head)  # The third value is optional.
         return Detected(bool(fits), str(wants), any(names_itself))
     except KeyboardInterrupt:
         raise

@@ -450,7 +450,7 @@ class Packets:
         self._latencies_ns = Distribution(is_exact=False)
 
     def behind(self, findings: Iterable[Finding]) -> None:
-        """Store the record in these findings. The table of packets may follow this record."""
+        """Remember the record that is among these findings, because the table of packets may follow it."""
         self._record = next((finding.what for finding in findings if isinstance(finding.what, Record)), self._record)
 
     def take(self, line: Line, text: str) -> Finding | None:

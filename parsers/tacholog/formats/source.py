@@ -104,7 +104,8 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
     Raises:
         Damaged: the stream cannot be expanded any further; the chunks that were yielded before are valid.
     """
-    fed = grown = 0  # bytes of the current member, before and after expansion; earlier members must not hide a bomb
+    # Bytes of the current member, before and after expansion. Without these counts, harmless earlier members could hide a bomb.
+    fed = grown = 0
     all_fed = all_grown = 0  # bytes of all members, before and after expansion; many small members can be a bomb together
     member = compression.member()
     for piece in _small(compressed):
@@ -376,7 +377,7 @@ def utf16_of(head: bytes) -> str | None:
 def _is_tar(head: bytes) -> bool:
     """Whether bytes begin like a tar archive.
 
-    The header of an archive contains the sum of its bytes. In this sum, the bytes of the field for the sum count as blanks.
+    The header of an archive contains a checksum, which is the sum of all bytes of the header. The field of the checksum counts as blanks.
     """
     header = head[:_TAR_HEADER]
     checksum = header[_TAR_SUM].strip(b" \0")

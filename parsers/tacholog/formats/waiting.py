@@ -25,7 +25,7 @@ class WaitingLines:
     Attributes:
         reached: the number of the last line that the format got.
         late: lines that the format did not claim in time; they wait to be reported.
-        stretch: the late lines for which ``late`` has no space: the number of the first line, the number of the last line, and the count.
+        stretch: three numbers about the late lines for which ``late`` has no space: the first line, the last line, and how many lines they are.
     """
 
     def __init__(self) -> None:
@@ -81,9 +81,9 @@ class WaitingLines:
         return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
 
     def claim_places(self, lines: Lines, indices: NDArray[np.int64]) -> bool:
-        """Claim the lines with these indices, and return true.
+        """Claim the lines with these indices. Return whether they could be claimed; otherwise no line is claimed.
 
-        Return false, and claim no line, if a line is not among the latest lines that the format got together, or if it was claimed before.
+        The lines must be among the latest lines that the format got together, and none may have been claimed before.
         """
         import numpy as np
 

@@ -64,7 +64,7 @@ _RATE = re.compile(r"(?:mean )?throughput: (?P<rate>[0-9]{1,15}(?:\.[0-9]{1,6})?
 _BITS = re.compile(rf"(?P<mean>mean )?throughput: (?P<bits>{_NUMBER}) \[Mb/s\]")
 _OF_BLOCK = re.compile(r"(?:message size|(?:round ?trip|message) count|average latency|(?:mean )?throughput): ")
 _SIGN = re.compile(r"\[|size|count|latenc|throughp|time:")  # A line with one of these words may be a garbled line of a block.
-#: The beginnings of the lines of a block. A cut line may be a part of one of these.
+#: How the lines of a block begin. A cut line may be the first part of such a text.
 _BEGINNINGS = (
     *("message size: ", "message count: ", "roundtrip count: ", "round trip count: "),
     *("average latency: ", "mean throughput: ", "throughput: ", "total time: ", "elapsed time: "),
@@ -153,9 +153,9 @@ def _throughput(cells: dict[str, Cell]) -> Record | Broken:
 
 
 def _agree(rate: Cell, bits: Cell, size: int, mega: float) -> bool:
-    """Return whether the rate in messages and the rate in Mb are equal, if an Mb has this number of bits.
+    """Return whether the rate in messages matches the rate in Mb. ``mega`` is the number of bits in an Mb.
 
-    The message rate may be cut off after its last digit. The tool may have computed the rate in Mb before or after this.
+    The tool may have cut off decimals of the message rate, before or after it computed the rate in Mb. This error is allowed.
     """
     bit_per_s = float(bits) * mega
     most = unit_of_last_decimal(rate) * size * 8 + unit_of_last_decimal(bits) * mega + 1e-6 * bit_per_s

@@ -153,7 +153,8 @@ class _EcalOutput:
         self._sent = BlockReader(self._senders.block)
         self._others = BlockReader(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
         self._tables = DocumentedTables()
-        self._is_after_ruler = False  # One ruler may end a receiver's block within a sender's block. Two rulers end the sender's block.
+        # Two rulers in a row end the sender's block. A single ruler may end a receiver's block that is inside the sender's block.
+        self._is_after_ruler = False
 
     def read(self, lines: Iterable[Line]) -> Iterator[Finding]:
         for line in lines:
@@ -200,7 +201,7 @@ def _facts(line: Line) -> Facts | None:
 
 
 class _Samples:
-    """Makes one record from all latencies of a file. The record is on the last line. The other lines are chatter."""
+    """Makes one record from all latencies of a file. The last line gets this record. All other lines get no finding of their own."""
 
     def __init__(self) -> None:
         self._distribution = Distribution()

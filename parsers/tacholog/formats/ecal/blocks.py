@@ -50,7 +50,7 @@ _RATE_KEYS = ("rate", "rate2", "rate3")
 
 
 def latency(cells: BlockValues, statistic: str) -> Number:
-    """Return a latency in whole microseconds. Its key in the block is the name of its statistic."""
+    """Return a latency in whole microseconds. ``statistic`` is also the key of its row in the block."""
     return cells.printed("latency", statistic, statistic, MICROSECOND)
 
 
@@ -91,7 +91,8 @@ def _reflected(cells: BlockValues) -> Record | Broken:
     counted_in = next((key for key in ("messages", "packages") if key in cells), None)
     received = cells.integer(counted_in) if counted_in else None
     size = next((cells.integer(key) for key in ("size", "old_size") if key in cells), 0)
-    is_counted = received is None if "old_size" in cells else bool(received)  # Only the oldest receiver printed no count.
+    # The oldest receiver, which printed the row ``old_size``, printed no count. All later receivers print a count.
+    is_counted = received is None if "old_size" in cells else bool(received)
     if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not is_counted:
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, cells.integer("mean"))) is None:
@@ -191,7 +192,7 @@ PING_PONG = BlockForm(
 
 
 class Senders:
-    """The blocks of one-way senders. The conditions that all blocks share are conditions of the run."""
+    """The blocks of one-way senders. Conditions that are the same in all blocks become conditions of the run."""
 
     def __init__(self) -> None:
         self._conditions: set[Conditions] = set()

@@ -2,9 +2,9 @@
 
 A row is ``label : value``. If a row is missing, garbled or out of order, the whole block is broken: its rows are never added to another block.
 
-The last row of a log may have no line end. Such a row is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If the row is cut, and
-only repeats the numbers of other rows (`RowForm.begun`), the block is read without this row. If the row is cut, and is essential, the block is
-refused: such a row is the count of a sender, or the only latency of a ping-pong.
+The last row of a log may have no line end. Such a row is complete if a unit follows its number (``27 us``, ``2252 MB/s``). Otherwise the
+row may be cut. If a cut row only repeats the numbers of other rows (`RowForm.begun`), the block is read without this row. If a cut row has the count
+of a sender, or the only latency of a ping-pong, the block is refused.
 
 Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 """
@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Finding, Line, Number, Record, counted, finding_on, printed
 
-ROWS_APART = 4000  # The most lines from the first to the last row of a block. A line waits for its finding for at most 4096 lines.
+# The most lines from the first to the last row of a block. It is below 4096, because a format must claim each line within 4096 lines.
+ROWS_APART = 4000
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
 _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
@@ -27,7 +28,7 @@ class BlockValues(dict[str, Cell]):
     """The values of a block, by the keys of their rows."""
 
     def word(self, key: str, index: int = 0) -> Cell:
-        """Return one of the numbers in a value, as its printed text."""
+        """Return a number as the log prints it. If the value contains several numbers, ``index`` selects one of them."""
         number = [*_NUMBER.finditer(self[key])][index]
         return Cell(number[0], self[key].start + number.start(), self[key].line)
 
@@ -48,9 +49,14 @@ class BlockValues(dict[str, Cell]):
 
 
 class RowForm(NamedTuple):
-    """A row: the key of its value, its labels ("" if it continues the row above), the pattern of its value, and whether it is optional.
+    """A row of a block.
 
-    ``begun`` matches the first part of a value, if the log ends within the value. Only rows that the record does not need have it.
+    Attributes:
+        key: the key of its value in `BlockValues`.
+        labels: its possible labels; "" if it continues the row above.
+        value: the pattern of its value.
+        optional: whether the row may be missing.
+        begun: the pattern of the first part of a value, if the log ends within the value; ``None`` if the record needs the row.
     """
 
     key: str
@@ -61,10 +67,14 @@ class RowForm(NamedTuple):
 
 
 class BlockForm(NamedTuple):
-    """The rows of a block and the function that reads them.
+    """The rows of a block and the functions that read them.
 
-    A ruler is a line of dashes. ``ruled`` is the number of rows before the ruler, ``spaced`` the number of rows before the empty line. ``short``
-    reads a block that ends at the ruler.
+    Attributes:
+        rows: the rows in their order.
+        read: the function that makes the record of a complete block.
+        ruled: the number of rows before the ruler, which is a line of dashes.
+        spaced: the number of rows before the empty line.
+        short: the function that makes the record of a block that ends at the ruler.
     """
 
     rows: Sequence[RowForm]

@@ -47,9 +47,7 @@ class DocumentedTables:
         self._columns: list[DocumentedColumn] = []
         self._trouble: str | None = None  # The reason why no row of the table can be a record.
         self._unit_in_prose = False
-        self._samples: tuple[int, int | None, int] | None = (
-            None  # The samples up to a size, this size, the samples above it. If the size is None, the first number is for all sizes.
-        )
+        self._samples: tuple[int, int | None, int] | None = None  # The result of the function `_samples`.
 
     def take(self, line: Line) -> Iterator[Finding]:
         """Read a line of a table, or a line about the tables that follow."""
@@ -65,7 +63,7 @@ class DocumentedTables:
             yield Finding(line, None)
 
     def end(self) -> None:
-        """Leave the table, because a blank line ends it."""
+        """End the table at a blank line."""
         if self._columns:
             self._unit_in_prose, self._samples = False, None
         self._heads, self._columns, self._grid_head = [], [], []
@@ -155,7 +153,10 @@ class DocumentedTables:
 
 
 def _samples(match: re.Match[str]) -> tuple[int, int | None, int] | None:
-    """Return the number of samples that the text states: one number for all sizes, or one number up to a size and another number above it."""
+    """Return the number of samples up to a size, this size, and the number of samples above this size.
+
+    If the text states one number for all sizes, the size is ``None``. Return ``None`` if the text contradicts itself.
+    """
     if match[2] is None:
         return int(match[1]), None, 0
     return (int(match[1]), int(match[2]) * KILOBYTE, int(match[3])) if match[2] == match[4] else None

@@ -46,9 +46,9 @@ _COMMAS = "a table with decimal commas: its cells cannot be separated; export it
 
 
 def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
-    """Return the form of the table in some versions. Each statistic has this number of decimals.
+    """Return the form of a table. ``decimals`` is the number of decimals of each statistic.
 
-    If the log ends within a row, the row needs the statistics up to the median.
+    If the log ends within a row, a record needs all cells up to the median.
     """
     counts = ("bytes", *(name for name in columns if name == "samples"))
     cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
@@ -216,7 +216,7 @@ SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
 class RawFile(LogTable):
-    """The single samples of a file, one payload after another. Their numbers ascend through the whole file."""
+    """A file of single samples, sorted by payload. Each line begins with the index of its sample, which grows through the whole file."""
 
     def __init__(self) -> None:
         self._number = 0

@@ -48,7 +48,7 @@ _COUNT = r"[0-9]{1,20}"
 _THREE = r"[0-9]{1,24}\.[0-9]{3}"
 _ROW_ENDS = r"(?:[^0-9.,].*)?"  # In text copied from a page, other text may directly follow the last row of a table.
 ROUNDING = 0.0006  # Half a unit of the third decimal, plus the error of binary floating point.
-_MOST_KINDS = 1000  # If more combinations of demand and recovery time are among the rows, the rows are read one by one.
+_MOST_KINDS = 1000  # If rows have more different pairs of demand and recovery time than this, they are read one by one.
 _WAITS_LEFT_OUT = 0.8  # A publisher's time below this share of the subscriber's time excludes the waits between bursts.
 
 
@@ -72,9 +72,9 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> Form:
-    """Return a form of 2014. It prints rates and times as a C++ stream does.
+    """Return a form that versions of 2014 print. It has rates and times as a C++ stream prints them.
 
-    The last cell is the demand, or the time from which the rate can be computed.
+    The last column is either the demand, or a time. From this time, the rate can be computed.
     """
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
     return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)

@@ -35,7 +35,7 @@ INTERVAL = re.compile(
 _LOOKS_LIKE = re.compile(r"(?:Tag=[^,]{1,100},)?[0-9.]{1,22},[0-9.]{1,22},[0-9.]{1,22},H")
 _START = re.compile(r"#\[StartTime: {1,4}(?P<seconds>[0-9]{1,11})(?:\.[0-9]{1,9})? \(seconds since epoch\)[^\n]{0,80}")
 _COMMENT = re.compile(r"#[^\n]{0,200}")
-_COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303  # how a compressed and a decompressed histogram begin; without the bits for the word size
+_COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303  # the first four bytes of a histogram, without the bits for the word size
 _HEAD = struct.Struct(">iiiiqqd")
 _MOST_BYTES = 1 << 24
 _MOST_INDEX = 1 << 26
@@ -100,10 +100,11 @@ class IntervalLog:
 def _record(
     buckets: Mapping[tuple[int, int], int], unit: float, tag: str | None, marks: tuple[str, ...], *, scope_is_interval: bool = False
 ) -> Record:
-    """Return the statistics of buckets. The key of a bucket is its highest value and its width."""
+    """Return the record of a histogram. In ``buckets``, the key is the highest value and the width of a bucket, and the value is its count."""
     ordered = sorted(buckets.items())
     count = sum(buckets.values())
-    doubled_middles = [(2 * upper - width + 1, samples) for (upper, width), samples in ordered]  # twice the middles, because a middle may end with .5
+    # The middle of a bucket may end with .5, so it is doubled to get a whole number.
+    doubled_middles = [(2 * upper - width + 1, samples) for (upper, width), samples in ordered]
     total = sum(middle * samples for middle, samples in doubled_middles)
     squares = sum(middle * middle * samples for middle, samples in doubled_middles)
     (lowest, lowest_width), (highest, highest_width) = ordered[0][0], ordered[-1][0]

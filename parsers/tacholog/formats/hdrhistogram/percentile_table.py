@@ -121,7 +121,8 @@ class PercentileTable:
         count = int(total["count"]) if total else 0
         if not _is_complete(self._rows, count):
             return Broken("a row of the table is missing, repeated or out of order")
-        unit, fine = self._unit or 1.0, 2 / int(buckets["sub"])  # ``fine`` is the largest width of a bucket, as a share of the value of the bucket.
+        # ``fine`` is the largest possible width of a bucket, divided by the value of the bucket.
+        unit, fine = self._unit or 1.0, 2 / int(buckets["sub"])
         footers = {name: Cell(match[name], match.start(name), line.number) for name, match, line in self._of_footers(mean, largest)}
         numbers = [_scaled("mean", float(footers["mean"]), 0.0, footers["mean"], unit)]
         if largest["total"]:  # The Python library prints "TotalCount". Its deviation is not scaled, so it is not read.
@@ -185,6 +186,9 @@ def _percentile(rows: Sequence[_PercentileRow], name: str, rank: int, fine: floa
 
 
 def _scaled(statistic: str, value: float, width: float, cell: Cell, unit: float) -> Number:
-    """Return a number in ns. In the unit of the log, the true value may be lower than the printed value by up to ``width``."""
+    """Return a number in nanoseconds.
+
+    The true value may be lower than the printed value. ``width`` is the largest possible difference, in the unit of the log.
+    """
     resolution = max(width, unit_of_last_decimal(cell)) * unit
     return printed("latency", statistic, round(value * unit, 3), round(resolution, 6), line=cell.line, cell=cell)

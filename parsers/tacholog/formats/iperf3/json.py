@@ -86,9 +86,9 @@ class TestResults:
         self._version = (int(match[1]), int(match[2])) if match else None
 
     def met(self, path: str) -> None:
-        """Note that an object occurs. A client and a server have different objects for the connection.
+        """Note that the document contains this object, because some objects show the role of this host.
 
-        If both objects occur, the role of this host is unknown.
+        A client and a server print different objects about the connection. If the document contains both, the role is unknown.
         """
         if path in _ROLES:
             self._roles.add(_ROLES[path])
@@ -108,10 +108,10 @@ class TestResults:
     def record(
         self, path: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
     ) -> Record | Broken | None:
-        """Return the record of a result; ``None`` for the warm-up, and for a stream if it is the only stream.
+        """Return the record of a result; ``None`` for the warm-up, and for the only stream of a test.
 
-        The figures of the only stream are also those of the sum. ``printed`` has the positions of the result's members. ``ended_well`` is true if the
-        test is known to have ended without an error.
+        The only stream is left out because the sum has the same figures. ``printed`` has the positions of the result's members. ``ended_well`` is
+        true if the test is known to have ended without an error.
         """
         if path == _PROCESSORS:
             return self._processors(members, printed)
@@ -137,9 +137,9 @@ class TestResults:
         return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
     def _participant(self, path: str, members: Mapping[str, JsonScalar]) -> str | None:
-        """Return the participant as a text: the direction if the server sends, and the stream; ``None`` if it states neither.
+        """Return the name of the participant: the direction, if the server sends, and the stream. Return ``None`` if neither is named.
 
-        The result of a sum names no stream.
+        For the result of a sum, no stream is named.
         """
         words = [SERVER_TO_CLIENT] if self._is_reverse or path.endswith("_bidir_reverse") else []
         words += [f"stream {_integer(members.get('socket'))}"] if _STREAM.fullmatch(path) else []
@@ -149,7 +149,7 @@ class TestResults:
         return self._version is not None and self._version < version
 
     def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
-        """Return the rule that makes the record of the result; ``None`` if a member that decides this is missing."""
+        """Return the rule that makes the record of the result; ``None`` if a missing member leaves the rule unknown."""
         kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
         is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
@@ -183,14 +183,14 @@ class TestResults:
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
     def _has_turned(self, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether a stream sends in one result and receives in another: then damage has joined two objects."""
+        """Whether the result contradicts an earlier result about whether its stream sends or receives. Only damage can cause this."""
         socket, is_sender = _integer(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
             return False
         return self._senders.setdefault(socket, is_sender) != is_sender
 
     def _lacks(self, cells: Cells, *, is_sent: bool, is_interval: bool) -> bool:
-        """Whether a required count is missing, or the counts belong to another interval.
+        """Whether the result lacks a required count, or has the counts of another interval.
 
         A UDP result must have a count of datagrams. A TCP result must have a count of retransmissions if an earlier result had this count.
         """
@@ -214,7 +214,7 @@ _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
 def _pair(path: str) -> str:
-    """Return the path of a sum without "sent" or "received". So the two sums of a test have the same result."""
+    """Remove "sent" or "received" from the path of a sum. The two sums of a test then have the same path."""
     return path.replace("_sent", "").replace("_received", "")
 
 
@@ -253,7 +253,7 @@ def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
     return any(abs(expected - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
 
 
-# Names of groups in the rule, each with the name of its member in the JSON: counts, and other numbers.
+# The members of a result that are counts, and those that are other numbers. The key is the name of the group in the rule.
 _COUNTS = {"transfer": "bytes", "retransmissions": "retransmits", "lost": "lost_packets", "datagrams": "packets"}
 _REALS = {"rate": "bits_per_second", "seconds": "seconds", "jitter": "jitter_ms", "share": "lost_percent"}
 _ROUNDED = ("rate", "seconds", "jitter")
@@ -277,7 +277,7 @@ class _Timing(NamedTuple):
 
 
 def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timing: _Timing) -> Cells | None:
-    """Return the figures of a result, by the names of the rule's groups.
+    """Return the figures of a result. The key of a figure is the name of its group in the rule.
 
     Return ``None`` if a required figure is missing, or if the rate does not match bytes and time.
     """
@@ -336,7 +336,7 @@ _WAIT_LINES = 3000  # After this many lines, a waiting result claims its lines. 
 
 
 class _WaitingResult(NamedTuple):
-    """A result that cannot be read yet. It has its path in the document, its values, and the JSON object with these values."""
+    """A result that cannot be read yet: its path in the document, its values, and the JSON object that contains them."""
 
     path: str
     members: Mapping[str, JsonScalar]

@@ -192,7 +192,7 @@ BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, s
 BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)
 
 
-SERVER_TO_CLIENT = "server to client"  # The participant of data from the server. Data from the client has no participant.
+SERVER_TO_CLIENT = "server to client"  # The name of the participant if the server sends. If the client sends, no name is used.
 
 
 class IperfTest(msgspec.Struct, frozen=True):
@@ -229,14 +229,14 @@ class IperfTest(msgspec.Struct, frozen=True):
 
 
 def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
-    """Return the record of one side; of both sides if UDP has one row for sender and receiver.
+    """Return the record of one side. If UDP has one row for sender and receiver, return the record of both sides.
 
-    In a summary, 0 bytes mean that the figures of this side never arrived, unless `all_lost` applies. The counts in such a row do not belong to this
-    side.
+    If a summary states 0 bytes, the figures of its side never arrived, and the counts in its row belong to the other side. There is one exception: a
+    test whose datagrams were all lost, see `all_lost`.
 
     Up to 3.6, a row for both sides has a count of datagrams. The tool calls them sent, but it counts only up to the last received datagram. So this
-    count is used as the number of sent datagrams only if it matches the bytes. A server of these versions does not know how much was sent, and prints
-    0 bytes.
+    count is used as the number of sent datagrams only if it matches the bytes. A server of these versions prints 0 bytes, because it does not know
+    how much was sent.
     """
     record = rule.record(cells)
     if isinstance(record, Broken):

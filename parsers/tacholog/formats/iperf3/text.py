@@ -143,12 +143,12 @@ class TextReport:
             self._sent.clear()
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
-        # If a line of dashes is between the announcement of a stream and its first row, this line belongs to another log.
+        # Dashes between the announcement of a stream and its first row belong to another log, so they do not count here.
         self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
         self._has_begun, self._was_dashes, self._awaits_word = True, False, False
-        # A server does not state that a test is reverse, but then its rows have the columns of a sender. A header with roles has the columns of both
-        # sides, so it shows nothing.
+        # A server does not state that a test is reverse. In a reverse test, the server sends, so its header has the columns of a sender.
+        # A header with roles is not used here, because it always has the columns of both sides.
         self._is_reverse |= self._is_server and self._columns in _OF_A_SENDER and "[Role]" not in header[0]
 
     def _new_test(self) -> None:
@@ -349,9 +349,9 @@ class TextReport:
         return number if number and not remainder else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
-        """Return the participant as a text: the direction if the server sends, and the stream; ``None`` if it states neither.
+        """Return the name of the participant: the direction, if the server sends, and the stream. Return ``None`` if neither is named.
 
-        The stream is named only if there are several streams in its direction, and not for their sum.
+        The stream is named only if its direction has several streams. For their sum, no stream is named.
         """
         directions = 2 if row["role"] else 1
         is_reverse = row["role"] in {"RX-C", "TX-S"} if row["role"] else self._is_reverse
@@ -385,7 +385,7 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
-    """Return the figures of a row, by the names of the rule's groups. The header states what a count means: retransmissions or datagrams."""
+    """Return the figures of a row, by the names of their groups in the rule. The header shows whether a count means retransmissions or datagrams."""
     texts = Cell.named(row)
     if count := texts.pop("count", None):
         texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count

@@ -39,9 +39,9 @@ class NumberColumn(NamedTuple):
     statistic: str
     values: NDArray[np.float64]
     resolutions: NDArray[np.float64]
-    below: NDArray[np.bool_]  #: for each number: whether its bound is "<"
-    marks: tuple[str, ...] = ()  #: the marks of all these numbers
-    bound: Bound = "="  #: the bound of all numbers that are not ``below``
+    below: NDArray[np.bool_]  #: for each number: whether it is an upper bound ("<")
+    marks: tuple[str, ...] = ()  #: the marks that each of these numbers has
+    bound: Bound = "="  #: the bound of each number for which ``below`` is false
     cell: int | None = None  #: the index of the number among the numbers of its line; ``None``: it was computed, or its position is unknown
 
 
@@ -287,7 +287,8 @@ _WORDS = (2, 4, 8)  # Sizes in bytes of machine words that can hold the characte
 _LONG = _WORDS[-1]
 _MOST_DIGITS = 15
 _WORTH_COLUMNS = 500  # In rows. For fewer rows, reading number by number is faster.
-_MARGIN = b" " * 2 * _LONG  # Blanks before the text: a machine word that ends with the first number begins in them.
+# These blanks are put before the text, because a machine word that ends with the first number may be longer than this number.
+_MARGIN = b" " * 2 * _LONG
 
 
 def numbers_of(text: bytes, rows: int, least_rows: int = _WORTH_COLUMNS) -> NDArray[np.float64]:
@@ -335,7 +336,7 @@ def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
         before = ends
     return (
         numbers if np.count_nonzero(characters == _DOT) == dots else None
-    )  # Otherwise a number has a second dot, or a column has dots although its first number has no dot.
+    )  # Another number of dots: a number has two dots, or a column has dots although its first number has none.
 
 
 def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int, decimals: int | None, blank: int) -> Integers:
@@ -366,11 +367,11 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
 
 
 def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, decimals: int | None = None) -> Integers:
-    """Return the whole numbers that end before these offsets. The characters of each number must fit into a machine word of this size.
+    """Return the whole numbers that end before these offsets.
 
-    If ``lengths`` is ``None``, all other characters in the word are blanks.
+    Each number must fit into a machine word of ``size`` characters. If ``lengths`` is ``None``, all other characters of the word are blanks.
 
-    Steps inside each word combine neighbouring digits: pairs, then fours, then all eight.
+    The digits of a word are combined in steps: first pairs of digits, then groups of four, then all eight digits.
     Source: Lemire, "Quickly parsing eight digits" (2018).
     """
     import numpy as np

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LOOKS = 16  # After each doubtful line, many lines are tried together again. After this number of tries, lines are read one by one.
-_LINES_A_LOOK = 500  # Each time that this number of lines was read together, one more try is allowed.
+_LOOKS = 16  # Lines are read together at most this number of times, because each try may end at a doubtful line. Then they are read one by one.
+_LINES_A_LOOK = 500  # One more try is allowed after each 500 lines that were read together.
 
 
 class Finding(NamedTuple):
@@ -70,10 +70,10 @@ class BulkStep(NamedTuple):
 def read_in_bulk(
     lines: Iterable[Line | Lines], one: Callable[[Line], Iterable[Finding]], many: Callable[[Lines], BulkStep]
 ) -> Iterator[Finding | BulkFinding]:
-    """Yield the findings: ``one`` reads a single line, and ``many`` reads as many lines of a run as it can.
+    """Yield the findings on all lines. ``one`` reads a single line. ``many`` reads consecutive lines of one shape together.
 
-    ``many`` may stop before the end of the run. Then ``one`` reads the next line, and ``many`` gets the rest. After ``many``, the format must have
-    the same state as if ``one`` had read these lines.
+    ``many`` may stop before the last of these lines. Then ``one`` reads the next line, and ``many`` gets the rest. After ``many``, the format must
+    have the same state as if ``one`` had read the lines.
     """
     for piece in lines:
         if isinstance(piece, Lines):

@@ -173,7 +173,7 @@ class JsonReader:
         return bool(self._frames)
 
     def holders(self, line: Line) -> list[str]:
-        """Return the paths of the open kept objects that have a value on the latest line."""
+        """Return the paths of kept objects that are still open and whose latest value is on this line."""
         return [frame.path for frame in self._frames if frame.lines and frame.lines[-1] is line]
 
     def take(self, line: Line) -> JsonLine:
@@ -188,7 +188,7 @@ class JsonReader:
         return self._line
 
     def spoil(self, line: Line, damage: str) -> JsonLine:
-        """Treat a line as damaged. If it opens and closes nothing, only its object is lost; otherwise all later paths are unknown."""
+        """Treat a line as damaged. If it has no brace or bracket, only its object is lost. Otherwise all later paths are unknown."""
         frame = self._frames[-1] if self._frames else None
         if frame is not None and frame.closing == "}" and not re.search(r"[{}\[\]]", line.text):
             frame.expects = "key"
@@ -282,7 +282,7 @@ class JsonReader:
         frame.expects, frame.count = "next", frame.count + 1
 
     def _name_in(self, keeper: _OpenValue) -> str:
-        """Return the name of the current value relative to ``keeper``, an open object around it."""
+        """Return the name of the current value within ``keeper``, which is an open object that contains the value."""
         if keeper is self._frames[-1]:
             return _name(keeper, any_element=False)
         inner = self._frames[self._frames.index(keeper) :]

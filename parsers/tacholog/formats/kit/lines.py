@@ -99,7 +99,7 @@ class Cell(str):
     def named(cls, match: re.Match[str], shift: int = 0, line: int | None = None) -> dict[str, Cell]:
         """Return the named groups of a match as cells.
 
-        ``shift``: if only a part of a line was matched, the number of characters before this part.
+        ``shift`` is the number of characters before the matched text, if the text is only a part of the line.
         """
         return {name: cls(match[name], match.start(name) + shift, line) for name in match.re.groupindex if match[name] is not None}
 

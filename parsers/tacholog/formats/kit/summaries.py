@@ -59,7 +59,7 @@ class Tally:
     def add(self, line: Line, record: Record, *, stamp: float, whole: bool, lasted: float = 1.0, silent: float = 0.0) -> None:
         """Add an interval. ``whole`` is false if the run started or ended within it.
 
-        ``lasted`` is the length of the interval, in any unit, and ``silent`` how long nothing was received before it.
+        ``lasted`` is the length of the interval, in any unit. ``silent`` is the time before the interval in which nothing was received.
         """
         self._last, self.stamp = line, stamp
         if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
@@ -100,8 +100,8 @@ class Tally:
     def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Finding | None:
         """Return the summary, on the first and the last line of the series; ``None`` if no number can be computed from the intervals.
 
-        ``more`` are numbers from another source, which replace sums. If ``partial`` is true, the series lacks rows, and all
-        numbers get the mark `PARTIAL`. Otherwise a number gets this mark only if some rows do not state it.
+        ``more`` are numbers from another source. They replace the numbers that are computed from the intervals. If ``partial`` is true, the series
+        lacks rows, and all numbers get the mark `PARTIAL`. Otherwise a number gets this mark only if some rows do not state the number.
         """
         numbers = {(n.metric, n.statistic): n for n in (*self.numbers(), *more)}
         if loss := _loss(*(numbers.get((f"messages_{name}", "total")) for name in ("received", "lost"))):
@@ -134,7 +134,7 @@ class Tally:
                 value = float(self._sums[key] / self._weights[key])
             else:
                 continue
-            # A printed 0 was added as the unit of its last digit. A mean above this unit also contains other values, so it is no bound.
+            # A printed 0 was added as its upper bound, the unit of its last digit. If the mean is above this unit, it is not only a bound.
             is_bound = key in self._below and resolution is not None and value <= resolution
             numbers.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
         return numbers

@@ -89,7 +89,8 @@ STATES = {
     "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s placement settings"),
 }
 
-# Formulas of numbers that a line does not print. If a number has several formulas, the first one is used for which the line has all fields.
+# Formulas of numbers that a line does not print. If a number has several formulas, a formula is used
+# only if the line has all its fields. The first of these formulas is used.
 COMPUTED = {
     ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
     ("loss", "total"): ("lost / (received + lost)",),
@@ -281,7 +282,7 @@ def _search(fields: Fields) -> Facts:
 
 
 def _placement(fields: Fields) -> Facts:
-    """Return what the CPUs of the two sides share, as a condition, and all other facts about the CPUs as environment."""
+    """Return the facts about the CPUs of the two sides. What the CPUs share is a condition. All other facts are environment."""
     values = {} if fields["relation"] == "unknown" else {"placement": fields["relation"]}
     return msgspec.structs.replace(_facts_of("placement")(fields), conditions=_checked(values))
 

@@ -134,8 +134,8 @@ class ResultKind(NamedTuple):
         rate: the key of the requested rate.
         scope: the scope of the record.
         participant: the participant, if the line does not state it.
-        behind: pairs that show whether a line was cut. The second element of a pair is a key that a complete line has. The first element states when:
-            "always"; "counted", if the count of the line is not 0; or a key, if the line has this key.
+        behind: keys that a complete line has, so that a cut line is recognised. Each key is the second element of a pair. The first element states
+            which lines have the key: "always": all lines; "counted": lines whose count is not 0; any other word: lines that have this word as a key.
         optional: keys of size and samples that may be missing.
     """
 

@@ -23,7 +23,7 @@ END_TO_END = Record(
 def published(numbers: Sequence[Number], *, has_delay: bool) -> Record:
     """Return a record of publish latencies.
 
-    If the log has no delays of the publish call, an old version printed it. Then the load mode is unknown.
+    Old versions print no delays of the publish call. If the log has no such delays, the load mode is unknown.
     """
     conditions = (
         Conditions(basis="pub-to-ack", definition="omb-publish", load_mode="paced")

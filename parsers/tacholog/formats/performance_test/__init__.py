@@ -109,7 +109,7 @@ _SETTINGS = {
 }
 _FLAGS = {"true": "1", "false": "0"}
 _THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)
-_WITHOUT_MODES = "Communication mean"  # All versions without modes print this key, and some versions with modes.
+_WITHOUT_MODES = "Communication mean"  # All versions without modes print this key. Some versions with modes print it too.
 _WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # Only versions with modes print these keys.
 _ON_SCREEN = ("",)  # The columns of an experiment with screens: screens have no header.
 _KEYS = 60  # The tool prints about twenty keys, and the contents of the environment variable APEX_PERFORMANCE_TEST.
@@ -159,7 +159,7 @@ class _Experiment:
         self._head: dict[str, str] = {}
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
-        self._before_silence: dict[str, Tally] | None = None  # If the latest rows are idle: the tallies before these rows.
+        self._before_silence: dict[str, Tally] | None = None  # The tallies before the latest idle rows; None if the latest row is not idle.
         self._flowing: frozenset[str] = frozenset()  # The rates that were above zero in at least one row.
         self._time = -1.0
         self._partial = False  # Whether the summaries lack rows.
@@ -249,9 +249,9 @@ class _Experiment:
             self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
     def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
-        """Return the row with latencies of only its own time.
+        """Return the row with latencies that cover only the time of this row.
 
-        The tool prints each row with the latencies since the start of the run.
+        The tool prints latencies that cover the time since the start of the run.
         """
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:

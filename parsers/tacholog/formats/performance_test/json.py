@@ -196,9 +196,9 @@ def _own_messages(row: ExperimentRow) -> float:
 
 
 def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:
-    """Return the row with latencies of only its own time.
+    """Return the row with latencies that cover only the time of this row.
 
-    The latencies of both rows cover the time since the start of the run. The result is computed from their difference.
+    They are computed from the row and the previous row, ``before``. The latencies of both rows cover the time since the start of the run.
     """
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)

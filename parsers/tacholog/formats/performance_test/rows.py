@@ -98,10 +98,11 @@ class ExperimentRow(NamedTuple):
     place_ns: float | None = None
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
-        """Return the record of latencies, if the row has latencies, and the record of rates. Only latencies have the conditions ``meaning``."""
+        """Return a record of rates, after a record of latencies if the row has latencies. ``meaning`` are conditions of latencies only."""
         counts = Record(
             test="throughput",
-            payload_bytes=None,  # Not stated. It cannot be computed from bytes and messages, which are rates without their fractions.
+            # The tool does not state the size. It also cannot be computed from the rates of bytes and messages, because their fractions are cut off.
+            payload_bytes=None,
             numbers=tuple(self._with_positions(self._counts())),
             scope="interval",
             conditions=Conditions(definition="performance_test-rates").over(conditions),
@@ -303,7 +304,7 @@ class Screens:
         self._since = 0  # The number of lines of boxes after this line.
         self._times: tuple[Cell, ...] = ()
         self._head: tuple[Cell, ...] = ()
-        self._tangled = False  # Whether the next samples may belong to the open screen or to another screen.
+        self._tangled = False  # Whether it is unknown to which screen the next samples belong.
 
     def take(self, line: Line) -> Iterator[Finding | Screen]:
         """Read a line for which `is_of_screen` is true."""
@@ -331,9 +332,9 @@ class Screens:
         self._begin, self._head = None, ()
 
     def pass_by(self, line: Line) -> Iterator[Screen]:
-        """Handle any line of the log. Close the screen if the line may be its line of samples, cut short.
+        """Close the open screen if this line may be the cut line of its samples, or if the screen began too many lines ago.
 
-        The screen is also closed after too many lines.
+        This function gets each line of the log.
         """
         is_cut = _CUT.match(line.text) and not is_of_screen(line.text)
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):

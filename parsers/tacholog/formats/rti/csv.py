@@ -36,7 +36,7 @@ _HEADS = (
     re.compile(rf"{_SIZE_HEAD}, Total Samples, A(?:ve|vg) Samples/s, +A(?:ve|vg) Mbps{_LOSS_HEAD}"),
 )
 _HEAD_START = re.compile(r"\s*(?:Length|Sample Size) \(Bytes\),")
-_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # If C# leaves out the other columns of the head, this part is alone on a line.
+_BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# sometimes leaves out the other columns of the head. Then this part is alone on a line.
 _ROW = re.compile(r"\s*[0-9]{1,40}\s*,%?\s*[0-9]{1,40}\s*[,.]")
 _RUNNING_LATENCY, _LATENCY, _RUNNING_THROUGHPUT, _SUMMARY = CSV_ROWS
 _OF_LATENCY = (_RUNNING_LATENCY, _LATENCY)

@@ -26,7 +26,8 @@ _OPEN_LINES = 400
 _TIMES = ("latency_ave", "latency_std", "latency_min", "latency_max")
 _PERCENTILES = ("latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
 _COSTS = ("serialize", "deserialize", "total_s")
-# For each kind of object: the names of its values, its rule, and the groups of the rule for these names. The last is in RTI's design document.
+# The key is the names of an object's values. The value is the rule that reads the object, and the groups of this rule for the names, in the same
+# order. The last kind of object is in RTI's design document.
 _OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
     (*_TIMES, *_PERCENTILES): (LATENCY, LATENCIES),
     (*_TIMES, *_PERCENTILES, *_COSTS): (LATENCY, (*LATENCIES, *COSTS)),
@@ -41,7 +42,7 @@ class JsonOutput:
     """Reads the document. It stores the current size, and the lines and the values of the open object."""
 
     def __init__(self, banner: Banner) -> None:
-        """Start before the document. ``banner`` shows whether a text after braces is known output of the tool."""
+        """Begin before the document. ``banner`` recognises other output of the tool, which may follow braces on the same line."""
         self._banner = banner
         self._size: str | None = None
         self._inside = self._intervals = False

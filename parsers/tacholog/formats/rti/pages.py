@@ -220,7 +220,7 @@ class WebPage:
         self._title = Conditions()
         self._reliability = self._of_title = Conditions()
         self._lines = LineTable()
-        self._bullets: set[str] = set()  # The bullets since the latest title. A repeated bullet belongs to another title, which was garbled.
+        self._bullets: set[str] = set()  # The bullets since the latest title. If a bullet occurs twice, a garbled title is between.
 
     def take(self, line: Line) -> list[Finding] | None:
         """Read one paragraph: a title, a head, a cell, or the text after a table; ``None`` for other text."""
@@ -307,9 +307,9 @@ class WebPage:
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
     def _previous_row(self, table: TableForm) -> Iterator[Finding]:
-        """Yield the previous row. It is broken if the current row is shifted.
+        """Yield the previous row. If the current row is shifted, a cell of the previous row is missing, so the previous row is broken.
 
-        A shifted row has its first number with decimals in the wrong column: then a cell of the previous row is missing.
+        A row is shifted if its first number with decimals is in the wrong column.
         """
         if self._last_row is None:
             return

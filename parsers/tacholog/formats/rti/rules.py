@@ -92,7 +92,7 @@ def _is_between(cells: Cells) -> Any:  # noqa: ANN401
 def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
     """Return a check that rate times size equals Mbps.
 
-    The rate may differ from the true rate by ``messages``, because it is rounded.
+    ``messages`` is the largest possible rounding error of the rate.
     """
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
@@ -117,10 +117,10 @@ def _is_none_lost(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_placed(cells: Cells) -> bool:
-    """Whether the decimals are in the right cells; otherwise a cell is missing.
+    """Whether each cell has the right number of decimals. Otherwise a cell is missing from the row.
 
-    Either the deviation has one decimal and all other cells have none, or all cells have three decimals. If the tool prints a name for
-    each cell, only the extremes and percentiles must have equal numbers of decimals.
+    There are two correct forms: all cells have three decimals, or the deviation has one decimal and all other cells have none. If the tool prints a
+    name for each cell, and the minimum, the maximum and the percentiles have no decimals, the mean and the deviation may have any number of decimals.
     """
     decimals = {cells.decimals[name] for name in _ORDER if name in cells}
     deviation = cells.decimals["std"]
@@ -140,7 +140,7 @@ def _cost_follows(cells: Cells) -> bool:
 
 
 def _rates(statistic: str, rate: str, mbit: str) -> tuple[Field, Field]:
-    """Return the fields of a message rate and a goodput. If a spreadsheet saves 180.0 as 180, the resolution is still a tenth."""
+    """Return the fields of a message rate and a goodput. The resolution of the goodput is a tenth, even if a spreadsheet saved 180.0 as 180."""
     return Field("message_rate", statistic, rate), Field("goodput", statistic, mbit, unit=1e6, resolution=1e5, places=0)
 
 
@@ -273,9 +273,13 @@ BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUN
 
 @dataclass(frozen=True, eq=False)
 class CsvRow:
-    """A kind of CSV row: its rule, the number of decimals of each cell, and the number of cells that a record needs if the log ends within the row.
+    """A kind of CSV row.
 
-    A record of rates needs the count of lost messages. The mean in a summary needs the minimum and the maximum.
+    Attributes:
+        rule: the rule that makes its record.
+        decimals: the number of decimals of each cell.
+        least: the number of cells that a record needs if the log ends within the row. For rates, they include the count of lost messages. For a
+            summary of latencies, they include the minimum and the maximum, because the mean is checked with them.
     """
 
     rule: LineRule

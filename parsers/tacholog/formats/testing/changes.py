@@ -17,8 +17,8 @@ NO_LETTERS = [byte for byte in NO_NUMERALS if not chr(byte).isalpha() and byte n
 _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\xb5\xce\xbc]{1,5})?")
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
 _DIGIT = re.compile(rb"[0-9]")
-_ROLE = re.compile(rb"\b[ps]ub\b")  # "pub" and "sub" differ by one byte, so nobody could recognise this change.
-# The last word of a row of iperf3, or of a line of eCAL with a layer. The line is complete with or without this word.
+_ROLE = re.compile(rb"\b[ps]ub\b")  # Roles are not changed: "pub" and "sub" differ by one byte, so nobody could recognise the change.
+# Words that may be missing at the end of a complete line: the last word of a row of iperf3, or of a line of eCAL with a layer.
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
 CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]

@@ -175,7 +175,7 @@ def _is_same_word(name: str, value: object, true: Mapping[str, object], change: 
 
 
 def _are_alike(text: str, other: str) -> bool:
-    """Whether two texts may differ only by flipped bytes. A text can also become shorter or longer, if a byte becomes a blank, or was one."""
+    """Whether flipped bytes can turn one text into the other. A text may become shorter or longer, because a byte may become a blank."""
     return other in text or text in other or (len(text) == len(other) and sum(a != b for a, b in zip(text, other, strict=True)) <= FLIPPED_BYTES)
 
 

@@ -331,7 +331,7 @@ def _log_in_message(log: bytes, change: str) -> Iterator[None]:
 
 
 def _expect_none(words: str, faults: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
-    """Raise an error about the first fault. If it is a record, the message first explains the error, because a record is a long text."""
+    """Raise an error that shows the first fault. If the fault is a record, the message begins with an explanation and ends with the record."""
     if not faults:
         return
     advice = f"{advise()}\n" if advise else ""
@@ -364,8 +364,8 @@ def format_tests(
         logs: sample logs of the format, real logs if possible.
         allow: what the format may do with a changed log, in addition to losing numbers.
         others: logs of other tools, which are mixed with ``logs``.
-        not_moved: the logs of ``logs`` whose lines are not moved. In such a log, the format cannot read a result at its position, such as a row that
-            is broken in the sample. At another position, it might read this result, which no record of the sample has.
+        not_moved: those of ``logs`` whose lines the tests do not move. Use it for a log with a result that is broken at its position, but valid at
+            another position. If its lines were moved, the format would find a record that the sample does not have.
         examples: the number of changed logs that most of the tests read. Some tests read up to five times as many logs.
 
     Raises:
