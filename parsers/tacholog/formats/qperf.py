@@ -245,7 +245,10 @@ def _complete(rows: dict[str, FigureRow]) -> bool:
 
 
 def _agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether rate and latency, or rate, size and bandwidth, are consistent. Rounding and the different times of the two sides are allowed for."""
+    """Whether rate and latency, or rate, size and bandwidth, are consistent.
+
+    Small differences are allowed: numbers are rounded, and the two sides measure different times.
+    """
     rate, latency = rows.get("msg_rate"), rows.get("latency")
     if rate and latency and latency.number and rate.number:
         return _close(rate.value * latency.value, 1e9, _times_differ(rows), rate, latency)

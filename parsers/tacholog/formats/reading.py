@@ -55,8 +55,8 @@ class Event(NamedTuple):
 
     ``text`` is the text of the first line.
 
-    ``lines`` are the lines that no earlier event has claimed. If a row has a second record, this record has no lines. ``run`` is the index of the run
-    in the log; a log may contain several runs, one after the other.
+    ``lines`` are those lines of the finding that no earlier event has claimed. If a row has two records, the event of the second record has no lines.
+    ``run`` is the index of the run in the log; a log may contain several runs, one after the other.
     """
 
     line: int
@@ -469,7 +469,10 @@ _TAB = 8  # in columns
 
 
 def with_positions_in_log(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
-    """Return the record with the positions of its numbers in the log. The lines of the log may be longer than the lines that the format got."""
+    """Return the record. The position of each number becomes its position on the line of the log.
+
+    The lines of the log may be longer than the lines that the format got, for example by a prefix.
+    """
     if all(number.value_start is None for number in record.numbers):
         return record
     in_log = {line.number: line for line in lines}

@@ -182,7 +182,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
 
     def over(self, other: Conditions) -> Conditions:
-        """Return these conditions. A condition that is ``None`` here has the value of ``other``."""
+        """Return these conditions. Each condition that is ``None`` is replaced by the same condition of ``other``."""
         stated_values = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
         return msgspec.structs.replace(other, **stated_values) if stated_values else other
 

@@ -80,7 +80,7 @@ METRICS: dict[str, Metric] = {
 
 
 def median_place(values: Sequence[float], metric: str) -> int:
-    """Return the index of the median in ``values``. Of two values in the middle, the worse value is used, by the metric's direction.
+    """Return the index of the median in ``values``. If two values are in the middle, the worse value is used, as the metric defines it.
 
     Args:
         values: one value for each run, shape (n,), n >= 1, in the metric's unit, in any order.
@@ -95,7 +95,10 @@ def median_place(values: Sequence[float], metric: str) -> int:
 
 
 def upper_of_two_counts(metric: str) -> bool:
-    """Return whether the upper of two middle values is used as the median. Code that computes many medians as arrays needs this."""
+    """Return whether `median_place` uses the larger of the two values in the middle, and not the smaller.
+
+    Code that computes many medians as arrays needs this.
+    """
     better, unit = METRICS[metric].better, METRICS[metric].unit
     return better == "lower" or (better is None and unit == "ns")
 

@@ -146,7 +146,7 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _EcalOutput:
-    """The output of the samples: tables, and blocks of the sender and the receiver, which may be nested."""
+    """Reads the output of the samples: tables and blocks. A block of the receiver may be inside a block of the sender."""
 
     def __init__(self) -> None:
         self._senders = Senders()

@@ -163,7 +163,10 @@ class DemandTable(RecordTable):
 
 
 def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Return a code for each row. Rows with equal values get the same code. Comparing columns, one after another, is faster than comparing rows."""
+    """Return a code for each row. Rows with equal values get the same code.
+
+    Columns are compared, one after another, because this is faster than comparing rows.
+    """
     import numpy as np
 
     kind = np.zeros(len(columns[0]), dtype=np.int64)

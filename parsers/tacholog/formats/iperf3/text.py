@@ -156,7 +156,7 @@ class TextReport:
         self._streams: set[str] = set()
         self._roles: dict[str, str] = {}  # The role of each stream, if both directions are tested at the same time. A role never changes.
         self._last_row: dict[str, str] = {}
-        self._summed: set[str] = set()  # The streams that have had a summary for both sides.
+        self._summed: set[str] = set()  # The streams whose summary for both sides has been read.
         self._sent: dict[str, int] = {}  # For each stream: the number of sent datagrams in its summary.
         self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
         self._awaits_word = False  # Whether the previous line was dashes. Then the next row may be a summary whose header is lost.

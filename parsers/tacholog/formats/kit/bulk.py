@@ -3,8 +3,9 @@
 A format lists the shapes of such lines in its constant ``BULK``. The results are the same as those of reading line by line: a doubtful line is read
 alone, by ``parse``.
 
-The numbers of a run are read as floats, one column at a time. A number of up to 15 digits is a whole number below 2**53, divided by a power of ten
-that a float represents exactly. One division rounds once, so the result is the float nearest to the printed number, as when it is read alone.
+The numbers of these lines are read as floats, one column at a time. A number of up to 15 digits is read as a whole number below 2**53, and divided by
+a power of ten. A float represents both exactly, and the division rounds only once. So the result is the float that is nearest to the printed number,
+as if the number was read alone.
 """
 
 from __future__ import annotations
@@ -92,16 +93,16 @@ class RecordColumns(NamedTuple):
 
 
 class Bulk(NamedTuple):
-    r"""A shape of lines of which a log has thousands in a row.
+    r"""A shape of lines. A log may have thousands of consecutive lines of this shape: a sequence.
 
-    ``line`` is a pattern that matches one such line without its end: ASCII, always with the same number of numbers, none of more than 15 digits, none
-    with a sign. It must not backtrack: end each repetition with ``+``, as in ``[0-9]{1,15}+``.
+    ``line`` is a pattern that matches one such line without its end. Such a line is ASCII, and always has the same number of numbers. No number has a
+    sign or more than 15 digits. The pattern must not backtrack: end each repetition with ``+``, as in ``[0-9]{1,15}+``.
 
-    With ``read``, each line of a run is one record, with the conditions of the record of the first line. ``parse`` reads the first and the last line
-    as usual. ``read`` reads the lines between them. Its arguments are the numbers (an array with a row for each line) and the record of the first
-    line. It returns the columns, or ``None`` if these lines must be read one by one.
+    With ``read``, each line of a sequence is one record, with the conditions of the record of the first line. ``parse`` reads the first and the last
+    line as usual. ``read`` reads the lines between them. Its arguments are the numbers (an array with a row for each line) and the record of the
+    first line. It returns the columns, or ``None`` if these lines must be read one by one.
 
-    Without ``read``, ``parse`` gets the run as `Lines`; `read_in_bulk` helps to read them.
+    Without ``read``, ``parse`` gets the sequence as `Lines`; `read_in_bulk` helps to read them.
 
     ``letters`` are replaced by digits, such as ``{"G": "3"}`` where a line has "5.84 GBytes": the unit becomes an additional number of the line.
     ``rule`` is the `LineRule` to which the shape belongs, in place of ``read``.
@@ -114,7 +115,7 @@ class Bulk(NamedTuple):
 
     @property
     def is_alone(self) -> bool:
-        """Whether each line of a run is a record. If not, ``parse`` gets the whole run."""
+        """Whether each line of a sequence is a record. If not, ``parse`` gets the whole sequence."""
         return self.read is not None or self.rule is not None
 
 

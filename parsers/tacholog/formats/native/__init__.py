@@ -173,7 +173,7 @@ class _NativeRun:
             self._last_trial = -1
 
     def said_of(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with the conditions that earlier lines of the run state for it."""
+        """Return the content of a line, with the conditions that earlier lines of the run state for it."""
         if kind == "cost" and self._has_companion and "companion_ns" not in fields:
             return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
         if kind == "trial" and isinstance(what, Record):

@@ -353,7 +353,7 @@ def _mode(head: Mapping[str, str]) -> str:
 
 
 def _type_as_topic(topic: str) -> str | None:
-    """Return the name of the topic, if it is a message type. Some versions print no type, but use the type as the name of the topic."""
+    """Return the name of the topic if it is a message type. Some versions print the type only as the name of the topic."""
     return topic if _TYPE.fullmatch(topic) else None
 
 

@@ -33,7 +33,7 @@ _HEAD_CHARACTERS = 20_000
 ACCUMULATING = frozenset({"036a5f5"})  # Versions whose latencies always cover the time since the start of the run.
 _MOST_DIGITS = 400  # The most digits before or after the point. The tool prints the largest double (309 digits) if there was no message.
 _TELLING = 3  # With fewer rows, it is not certain whether the counts of samples are sums since the start.
-_TWICE = 1.5  # If a count is larger than the messages of its row by this factor, it covers several rows.
+_TWICE = 1.5  # If a count is more than this multiple of the messages of its row, the count covers several rows.
 _LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
 _GARBLED = Broken("an object of the list is garbled, or lacks members that the tool prints")
 

@@ -22,7 +22,7 @@ _VERSION = re.compile(
 _SECTION = re.compile(r"(?:Perftest|Transport|Secure) Configuration:")
 _KEY = re.compile(r"(?=\t| {4})[ \t]+(?P<key>[A-Z][A-Za-z/ ]{1,40}?):(?: (?P<value>.*))?")
 _ENVIRONMENT = (*("Publisher ID", "Subscriber ID", "Latency count", "Data Size", "Number of samples", "Domain", "XML File", "Nic", "Kind"),)
-#: The requested features of the middleware for which no separate condition exists.
+#: Features of the middleware that a run can request. They are settings, because no separate condition exists for them.
 _SETTINGS = {
     "Asynchronous Publishing": "asynchronous_publishing",
     "Flow Controller": "flow_controller",

@@ -164,7 +164,8 @@ class LiteOutput:
         conditions = read(value) if read else Conditions()
         if key == "Pubrate" and read:
             self._rate = conditions
-            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong is a closed loop at any requested rate.
+            # A ping-pong is always a closed loop, even if a rate is requested.
+            conditions = msgspec.structs.replace(conditions, load_mode=None)
         elif key == "Latency test" and value.partition(" ")[0] == "no" and self._rate:
             conditions = Conditions(load_mode=self._rate.load_mode)
         self.conditions = conditions.over(self.conditions)

@@ -262,7 +262,7 @@ ANSWER = LineRule(
     fields=_RUNNING_FIELDS,
     record=_RUNNING_RECORD,
     checks=_RUNNING_CHECKS,
-    # The minimum of a size never grows, and its maximum never shrinks. Otherwise the interval belongs to another size.
+    # Minimum and maximum are those since the start of a size. If the minimum grows or the maximum shrinks, the interval belongs to another size.
     order=(Order(GO_BACK, lambda now, before: (now["min"] <= before["min"]) & (now["max"] >= before["max"])),),
 )
 # The size is unknown. The banner may state a size, but if logs are mixed, it may be the banner of another run.

@@ -198,7 +198,7 @@ def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowance
 
 
 def _values(numbers: Iterable[Printed]) -> set[tuple[str, float | None, str]]:
-    """Return the numbers without their statistics and resolutions, because these may depend on other lines of the result."""
+    """Return metric, value and bound of each number. Statistics and resolutions are left out: they may depend on other lines of the result."""
     return {(metric, value, bound) for metric, _, value, bound, _ in numbers}
 
 
