@@ -137,9 +137,9 @@ class ScriptLinks:
         return None if result.line is None else self.number(links.to_log(result.run.run, result.log))
 
     def position(self, links: Links, result: ResultRow) -> list[object]:
-        """Return the position of a result: the number of its log page, and its line.
+        """Return the position of a result as a list: the number of its log page, and its line.
 
-        If the line repeats the metric and statistic, the end of the anchor follows.
+        If the line has several numbers of this metric and statistic, the list ends with the part of the anchor that distinguishes them.
         """
         ordinal = with_ordinal("", result.ordinal)
         return [self.log(links, result), result.line, *([ordinal] if ordinal else [])]

@@ -40,7 +40,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The verdict in the form for the middle of a sentence."""
+        """The title of the verdict in lower case, for use within a sentence."""
         return self.title.lower()
 
 
@@ -169,7 +169,7 @@ def untested_words(rows: Iterable[ComparisonRow]) -> str:
 
 ALONE = "the interval is for this row alone: among so many rows, such intervals occur by chance"
 BETWEEN = "; "  # the separator between the parts of a remark
-_PLAIN_GAP = 0.02  # a difference between two ratios that a reader would notice, as a logarithm
+_PLAIN_GAP = 0.02  # readers notice if the logarithms of two ratios differ by at least this much
 _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
 
@@ -234,13 +234,13 @@ def acknowledged_words(row: ComparisonRow | Loss) -> str:
 
 
 def different(verdict: Verdict, difference: Difference) -> str:
-    """Return a difference between the sides of a row, in words. Another machine may explain values that differ without proof."""
+    """Return a difference between the sides of a row, in words. If the machine differs and nothing is proven, say that it may be the cause."""
     text = difference_words(difference)
     return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict in (*DIFFERS, "unreplicated_diff") else text
 
 
 def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
-    """Return, for a row on one side only, the conditions of the same row on the other side. ``old`` is ``None`` if the new side has the row."""
+    """Return the conditions that keep a row from its partner on the other side. ``old`` is ``None`` if this row is on the new side."""
     if not differences:
         return []
     other, this = ("old", "new") if old is None else ("new", "old")
@@ -322,7 +322,7 @@ def _first_look(row: ComparisonRow | Loss) -> str:
 
 
 def _alone(row: ComparisonRow) -> str:
-    """Return a note for an undecided row whose interval does not contain 1: the interval alone is no verdict. Return an empty text for other rows."""
+    """Return a note if a row is undecided although its interval does not contain 1; otherwise an empty text. It says why this proves nothing."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
     return ALONE
@@ -398,7 +398,7 @@ def _limits(row: ComparisonRow) -> str:
 
 
 def _open(row: ComparisonRow) -> str:
-    """Return why a row is undecided: too few pairs, noise, or a change that may be too small to matter or be caused by rounding."""
+    """Return why a row is undecided: too few pairs, too much noise, a change of the host, a change too small to matter, or rounding."""
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
     if "host_changed" in row.reasons:
@@ -443,7 +443,7 @@ Parts = tuple[str, str, str]  # A loss in words: the text before the largest sha
 
 
 class LossLine(msgspec.Struct, frozen=True):
-    """A row with loss in words. ``direction``: whether the loss is higher now, lower, or equal."""
+    """The texts that describe a row with loss. ``direction`` states whether the loss is now higher, lower, or equal."""
 
     name: str
     old_parts: Parts
@@ -464,7 +464,7 @@ class LossLine(msgspec.Struct, frozen=True):
 
 
 def loss_line(loss: Loss, *, with_system: bool) -> LossLine:
-    """Return a row in which a run lost messages, in words."""
+    """Return the texts that describe a row with loss."""
     remark = "; ".join(_remarks(loss))
     return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict, direction_of(loss))
 

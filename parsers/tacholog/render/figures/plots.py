@@ -125,7 +125,7 @@ def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return the last part of the address of a point, which comes after the line number: metric and statistic. All points of a trace share it."""
+    """Return the end of the addresses of a trace's points: metric and statistic. It follows the line number, and is the same for all points."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 

@@ -66,7 +66,7 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A panel: its name, its series in all plots, and the name of each of their lines, if there are several names."""
+    """A panel: its name, the series that it shows in all plots, and the names of their lines."""
 
     name: str
     series: tuple[SystemSeries, ...]
@@ -128,7 +128,7 @@ def _panels(series: Sequence[SystemSeries]) -> Iterator[Panel]:
 
 
 def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
-    """Return the sort key of a panel: its best number, then its name. Each series counts with its number at its smallest size."""
+    """Return the sort key of a panel: its best number, then its name. Only the number of each series at its smallest size is considered."""
     cells = [panel_cells[min(panel_cells)] for member in panel.members_in(plot) if (panel_cells := plot.cells(member))]
     sign = 1 if plot.members.group.metric == "latency" else -1
     return min((sign * (standing(cell).value or math.inf) for cell in cells), default=math.inf), panel.name

@@ -45,8 +45,8 @@ class FindLink(Protocol):
 def link_finder(view: View, links: Links) -> FindLink:
     """Return a function that finds the link from a value to the log line of the run that has this value.
 
-    If several runs have the value, runs of the row are preferred, and runs of a control come last. The search uses `Series`, which already have their
-    numbers by row, because sorting all numbers of all releases again would take longer than the histories.
+    If several runs have the value, runs of the row are preferred, and runs of a control come last. The search uses `Series`, because their
+    numbers are already sorted into rows. To sort all numbers of all releases again would take too long.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
     for member in system_series(view, PageIndex()):
@@ -297,7 +297,7 @@ class _Scale:
 
 
 def why_it_begins(line: HistoryLine) -> str | None:
-    """Return why a line begins anew; ``None`` if the previous release has no such row under any conditions."""
+    """Return why a line of a history begins at a later release. ``None`` means that no release before has a similar row."""
     if line.other_runs_of is not None:
         return f"other runs of {line.other_runs_of} than before"
     row = line.begun_by

@@ -178,7 +178,7 @@ def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> t
     heads += [TableColumn(size_words(column.size) if is_by_size else column.statistic.words, column.unit.sign) for column in numbers]
     bodies, has_best = [], False
     for group in piece.groups:
-        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # also rows that are on other pages
+        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # including those on other pages
         best = [_best(rivals, column) for column in piece.columns]
         has_best = has_best or any(best)
         body = [TableRow([TableCell(group.words, scope="rowgroup", span=len(heads), class_="tl-text")], "tl-heading")] if group.words else []

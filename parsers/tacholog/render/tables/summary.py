@@ -42,7 +42,7 @@ def sustain_summary(series: Sequence[Series], links: Links) -> Html:
 
 
 def acknowledgements(series: Sequence[Series]) -> Html:
-    """Return a paragraph on each meaning of an acknowledgement of the broker in these series. Pages with too many series for sentences use it."""
+    """Return a paragraph for each meaning that an acknowledgement has in these series. Pages use it if there are too many series for a summary."""
     members = [member for member in series if dict(member.key).get("basis") == ACKNOWLEDGED or _with_value(member, "acknowledged_rate", "mean")]
     return join([tag("p", meaning) for meaning in dict.fromkeys(map(_acknowledgement, members))])
 
@@ -182,7 +182,7 @@ def _loss(series: Series, links: Links) -> Html:
 
 
 def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:
-    """Return words on how many runs the medians in a sentence are from. Different sizes may have different numbers of runs."""
+    """Return, in words, how many runs each median in a sentence was computed from. This number may differ between sizes."""
     counts, each = [cell.run_count for cell in cells], links.to_each_run(series)
     if max(counts) == 1:
         return NOTHING
