@@ -31,7 +31,7 @@ _NO_CLEAR_LEAD = 1.05  # without a test, medians with a smaller ratio count as e
 _CLOSE = 1.05  # a ratio of two values is stated only if it is at least this large
 _SEVERAL = 2
 _MOST_CASES = 8  # the number of items that a sentence lists
-_SPREAD = 0.5  # the distance between the first and the last subject of a panel, as a share of the distance between two panels
+_SPREAD = 0.5  # the width of a panel, from its first to its last subject, as a share of the distance between two panels
 _SMALL_P = 0.0001
 _LABEL_ROOM = 0.07  # the smallest distance between two labels, as a share of the length of the axis
 _SHORT_REASONS = ("not measured", "nothing arrived")
@@ -399,7 +399,7 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
 
 
 def _without_axis(answer: Answer) -> Figure:
-    """Return the figure of an answer without an axis. Its horizontal positions are the panels. If there is only one panel, they are the subjects."""
+    """Return the figure of an answer without an axis. Its panels stand side by side; if there is only one panel, its subjects do."""
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):

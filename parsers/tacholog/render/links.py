@@ -107,7 +107,7 @@ _LINK = re.compile(r'href="(doc|root):([^"#?]*)')
 
 
 def with_addresses(html: str, target: Callable[[str, str], str]) -> str:
-    """Replace each link by its address. ``target`` returns the address, from the kind (doc, root) and the name of a link."""
+    """Replace each link by its address. ``target`` takes the kind of a link (doc, root) and its name, and returns its address."""
     return _LINK.sub(lambda match: f'href="{target(match[1], match[2])}', html)
 
 

@@ -93,7 +93,7 @@ def _test(part: View, portion: Portion, series: Sequence[Series], context: _Test
 def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _TestContext) -> Html:
     """Return the cost of a message, folded; nothing if it was not measured.
 
-    ``results`` are only the results of the portion, because searching the results of all releases for each portion would take quadratic time.
+    ``results`` are only the results of the portion. It would take too long to search the results of all releases for each portion.
     """
     if not has_cost(series, results):
         return NOTHING

@@ -139,7 +139,7 @@ def has_policy(page: str) -> bool:
 
 def policy_of(page: str, name: str, theme_scripts: Iterable[str]) -> str:
     """Return the HTML element with the policy of the page ``name``. Warn about each script that the policy blocks."""
-    names = (name, name.removesuffix("/index"))  # the scripts may name the page without "/index"
+    names = (name, name.removesuffix("/index"))  # scripts of the theme may contain the page's name without "/index"
     allowed = {script.replace(_EMPTY_PAGE, page_name) for script in theme_scripts for page_name in names}
     there = dict.fromkeys(inline_scripts(page))
     for script in there:

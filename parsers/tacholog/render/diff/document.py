@@ -92,7 +92,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], link_of: LinkOf = _no_link) -> Table:
-    """Return rows as a table. ``titles`` are the headings of the ratios and the intervals."""
+    """Return rows as a table. ``titles`` are two headings: that of the column of ratios, and that of the column of intervals."""
     numbers = [TableColumn(name, class_="n", align="right") for name in ("old", "new", titles[0])]
     columns = [TableColumn("row"), *numbers, TableColumn(titles[1], align="centre"), TableColumn()]
     return Table(label, columns, [[_cells(line, link_of) for line in lines]], "rows")

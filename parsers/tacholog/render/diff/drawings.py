@@ -234,7 +234,7 @@ def _axis(frame: _PictureScale) -> Iterator[Html]:
 
 
 def _band(frame: _PictureScale) -> Html:
-    """Return the thresholds of all rows as one path."""
+    """Return one path that shows, for each row, the range of changes within its threshold."""
     half = frame.step / 2
     parts = (
         f"M{frame.x(index) - half:.1f} {frame.y(limit)}h{frame.step:.1f}V{frame.y(-limit)}h{-frame.step:.1f}z"

@@ -264,7 +264,7 @@ def _across(fields: Iterable[str]) -> str:
 
 
 def _configurations(warning: ComparisonWarning) -> str:
-    """Return the configurations that differ in all rows, and how to compare them."""
+    """Return a note if nothing was compared because the configurations differ: which fields differ, and how to compare them nevertheless."""
     named = f"{' and '.join(title_of(CODES[field]) for field in warning.names)} {'is' if len(warning.names) == 1 else 'are'} not the same"
     return f"Nothing was compared, because {named}. To compare these configurations, add {_across(warning.names)}."
 

@@ -130,9 +130,9 @@ def _has(number: ResultRow, name: str, text: str | None) -> bool:
 
 _PLOTTED = ("worse", "better", *DIFFERS, "inconclusive", "too_few_pairs", "no_change", "differs_not")
 _MOST = 10_000  # the largest number of rows of a verdict in a file; a browser cannot show a million
-_MOST_IN_PART = 100  # the largest number of runs, and of rows with loss, in a part of a page
+_MOST_IN_PART = 100  # a part of a page lists at most this number of runs, and this number of rows with loss
 _ELEMENTS_IN_PART = 4_500  # the largest number of HTML elements; a browser is fast up to about 5000, and the frame has 300
-_LEAST_ROWS = 10  # rows of each verdict that are always shown, regardless of their elements
+_LEAST_ROWS = 10  # the number of rows of each verdict that are shown even if the part has too many elements
 _OPEN = ("worse", "better", *DIFFERS)
 _FOLDED = ("no_change", "differs_not", "unreplicated_same")  # sections of these verdicts are folded, even the first one on a page
 
@@ -261,7 +261,7 @@ def _runs(moments: Sequence[RunOrder]) -> Table:
 
 
 def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
-    """Yield the sections, each shortened to the rows that fit into the part of a page. Important verdicts come first.
+    """Yield the sections, each with only so many rows that all fit into the part of a page. The first sections get the most room.
 
     ``spent`` is the number of HTML elements that the part already has. ``links`` is the number of links of each row.
     """

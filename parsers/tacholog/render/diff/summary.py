@@ -85,7 +85,7 @@ class _Sides:
         self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}
 
     def reason(self, row: ComparisonRow) -> str:
-        """Return why a row does not compare, in words that fit after a count."""
+        """Return why a row does not compare, in words that fit after a count, such as "36 with a size that only 0.2.0 has"."""
         if row.verdict == "not_comparable":
             return _conditions(row.differences) or REASONS.get(next(iter(row.reasons), ""), _OTHER)
         if row.differences:
@@ -107,7 +107,7 @@ def _without_size(key: RowKey) -> RowKey:
 def _conditions(differences: Iterable[Difference]) -> str:
     """Return, in words, the conditions that differ, or that one side does not state.
 
-    Two machines with the same hardware are named as the reason only if nothing else differs, because rows are compared across such machines.
+    Rows of two machines with the same hardware are compared. So such machines are named as the reason only if nothing else differs.
     """
     differences = list(differences)
     alike = [difference for difference in differences if difference.field == "host" and None not in (difference.old, difference.new)]
@@ -303,7 +303,7 @@ def short_conclusion(comparison: Comparison) -> str:
 
 
 def _differences(comparison: Comparison) -> Iterator[str]:
-    """Return how many rows differ although the sides did not take turns, and the command that tells whether the release is the cause."""
+    """Yield words if the sides did not take turns: how many rows differ, and the command that tells whether the release is the cause."""
     counts, losses = comparison.counts, [loss.verdict for loss in comparison.losses]
     asked = sum(counts[verdict] + losses.count(verdict) for verdict in OUT_OF_TURN)
     if not asked:
@@ -335,7 +335,7 @@ def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:
-    """Return the results of the tests, in words."""
+    """Yield the results of the significance tests, in words; yield nothing if other sentences already say how rows were compared."""
     counts = comparison.counts
     if has_tests(counts):
         if counts["worse"] or counts["better"]:
@@ -455,7 +455,7 @@ def _label_words(field: str, values: Sequence[str]) -> str:
 
 
 def _few(values: Sequence[str]) -> list[str]:
-    """Return the values of a label; if there are many, only the first ones and the number of the others."""
+    """Return the values of a label. If there are many, return the first ones, and how many more there are."""
     return [*values[:_NAMED], *([f"{len(values) - _NAMED} more"] if len(values) > _NAMED else [])]
 
 
@@ -476,9 +476,9 @@ _MOST_STATISTICS = 3  # a text names at most this number of statistics; if more 
 
 
 class TransportCounts(msgspec.Struct, frozen=True):
-    """The number of rows of a transport with each verdict, its better and worse rows, and the number of its incomparable rows.
+    """The result of a comparison for one transport: how many of its rows have each verdict, and how many are not comparable.
 
-    ``system`` and ``transport`` are those of its rows, and ``name`` is their name in texts.
+    ``name`` is the name of system and transport in texts.
     """
 
     system: str | None
@@ -499,8 +499,8 @@ class LargestChange(msgspec.Struct, frozen=True):
 def moved_most(comparison: Comparison, most: int = 3) -> list[LargestChange]:
     """Return the rows with the largest changes, the largest first.
 
-    Rows that are worse or better by a test are preferred, then rows that were measured worse or better, then rows without a test. Medians and means
-    come before tail percentiles, which are the weakest evidence.
+    If a test found rows worse or better, only these are returned. Otherwise, rows that were measured worse or better are returned. If there are none,
+    rows without a test are returned. Medians and means come before tail percentiles, which are the weakest evidence.
     """
     several = len({row.key.system for row in comparison.rows}) > 1
     kinds: tuple[tuple[Verdict, ...], ...] = (("worse", "better"), DIFFERS, (_UNTESTED,))
@@ -562,7 +562,7 @@ def _measured(row: ComparisonRow) -> str:
 
 
 def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
-    """Return the metrics of better or worse rows of these transports, and the change: ``latency over udp: p50 by 6 %; over shm: ...``.
+    """Return, in words, where and by how much better or worse rows changed: ``latency over udp: p50 by 6 %; over shm: ...``.
 
     Transports are named together only if the same statistics changed. Otherwise a reader would think that each statistic changed for each transport.
     """

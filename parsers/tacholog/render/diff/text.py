@@ -211,7 +211,7 @@ def _rank(row: ComparisonRow) -> int:
 
 
 def _with_verdict(line: DiffLine) -> DiffLine:
-    """Return the line for a table that shows several verdicts: its remarks begin with the verdict. An unknown interval becomes "not known"."""
+    """Return a line of a table that shows several verdicts. So its remarks begin with the verdict, unless this is "worse" or "better"."""
     remarks = line.remarks if line.row.verdict in ("worse", "better") else (MEANINGS[line.row.verdict].words, *line.remarks)
     return msgspec.structs.replace(line, remarks=remarks, interval=line.interval or "not known")
 

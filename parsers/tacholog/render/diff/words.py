@@ -147,7 +147,7 @@ def why_untested(rows: Iterable[ComparisonRow]) -> str | None:
 
 
 def told_by_sentence(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
-    """Return the part of these rows' remarks that `sentence_of` already states; an empty text if there is none."""
+    """Return the reason that `sentence_of` already states for all of these rows, so that their remarks can leave it out; otherwise an empty text."""
     kind = why_untested(rows) if verdict in UNTESTED else None
     return "" if kind in (None, "same_measurement") else REASONS["single_run" if kind == _ONE_VALUE else str(kind)]
 
@@ -191,7 +191,7 @@ def percent(share: float) -> str:
 
 
 def interval(row: ComparisonRow) -> str:
-    """Return the interval of the ratio; an empty text if both ends have the same text."""
+    """Return the interval of the ratio as text. The text is empty if there is no interval, or if both ends look the same."""
     if row.interval is None:
         return ""
     low, high = row.interval
@@ -273,7 +273,7 @@ def toward(row: ComparisonRow) -> str:
 
 
 def band(threshold: float) -> str:
-    """Return the limits of "no change" in words. They are factors: a threshold of 0.1 allows x1/1.1 to x1.1, which is 9.1 % lower to 10 % higher."""
+    """Return the range of "no change" in words. A threshold of 0.1 allows ratios from 1/1.1 to 1.1, which is "9.1 % lower to 10 % higher"."""
     return f"{percent(threshold / (1 + threshold))} lower to {percent(threshold)} higher"
 
 
@@ -385,7 +385,7 @@ def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] 
 
 
 def _limits(row: ComparisonRow) -> str:
-    """Return the threshold if it decided the verdict, and the smallest detectable change of undecided rows."""
+    """Return, in words, the threshold of a row. If the row is undecided, first say why. If it was not tested, return the band instead."""
     if row.threshold is None:
         return ""
     source = THRESHOLD_SOURCES.get(row.threshold_source or "", "")

@@ -284,7 +284,7 @@ def _ranges(series: Series) -> Iterator[Trace]:
 
 
 def _cross_note(traces: Sequence[Trace], series: Sequence[Series]) -> str:
-    """Return the note on crosses. Its words depend on the statistic, and on whether all runs or only some have too few samples."""
+    """Return a note that explains the crosses in a figure: too few samples, in all runs or only in some. It is empty if there are no crosses."""
     by_slot = {curve.slot: curve for curve in series}
     crossed = [
         (trace.style, by_slot[trace.slot].cells("latency", trace.style)[int(point.x)])

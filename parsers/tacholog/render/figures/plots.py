@@ -97,7 +97,7 @@ def _trace(trace: Trace, target_of: TargetOf, *, dense: bool) -> dict[str, objec
     symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
     style += ", each run" if trace.shape == "runs" else ""
-    # Plotly reads some HTML in these texts, so names are escaped here as on the page.
+    # Plotly interprets some HTML tags in these texts, so names are escaped here too.
     name = esc(trace.name + style)
     points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
     targets = [target_of(point.result) for point in points]

@@ -320,7 +320,7 @@ def _letters(panel: Panel, plot: Plot) -> Iterator[Html]:
 
 
 def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
-    """Yield the number of each size, which is shown if the pointer is on its dot."""
+    """Yield the number at each size as text. The page shows it only while the pointer is on its dot."""
     name = ", ".join(filter(None, (panel.line_names[id(member)], panel.how(member))))
     unit = "ns" if plot.members.group.metric == "latency" else "bit_per_s"
     for payload, cell in plot.cells(member).items():
@@ -334,7 +334,7 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return the name of each line of a panel: its transport. If all lines of a published document have one transport, return how they differ."""
+    """Return a name for each line of a panel: its transport. If all have the same transport, the names of published lines state how they differ."""
     transports = list(dict.fromkeys(member.transport for member in members))
     if len(transports) > 1:
         short = _short_names(transports)
@@ -345,7 +345,7 @@ def line_names(members: Sequence[SystemSeries]) -> list[str]:
 
 
 def spread_labels(heights: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
-    """Return the heights of labels, from top to bottom, moved so that they do not overlap and stay within the plot."""
+    """Return new heights for labels, from top to bottom. Labels are moved so that they do not overlap, and stay within the plot."""
     order = sorted(heights, key=lambda name: (heights[name], name))
     spread: list[float] = []
     for name in order:

@@ -123,7 +123,7 @@ def definitions_table() -> Html:
 
 
 def shared_conditions(view: View) -> Html:
-    """Return the conditions of a view. Values that differ are listed, and the labels of the series state which series has which value."""
+    """Return the conditions of a view. If the values of a condition differ, all are listed; the labels of the series say which series has which."""
     all_conditions = conditions_among(view.summaries())
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):

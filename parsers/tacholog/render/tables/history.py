@@ -71,7 +71,7 @@ def link_finder(view: View, links: Links) -> FindLink:
 
 
 def _first(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
-    """Return the match that comes first in the view. The order of the matches cannot be used, because the view may mix numbers of several series."""
+    """Return the match that comes first in the view. The matches are sorted by series, so their order is not that of the view."""
     run = min((result.run.run for result in matches), key=run_order.__getitem__)
     of_run = {id(result): result for result in matches if result.run.run == run}
     return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)
@@ -119,7 +119,7 @@ _LEGEND = (
 
 
 def _tables(system: str, history: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: FindLink) -> Iterator[Html]:
-    """Yield the table of the lines with several releases, and, folded below it, the table of the lines with one release, which have no history."""
+    """Yield the table of the lines with several releases. Below it, folded, yield the table of the lines with only one release."""
     long = [line for line in history.lines if len(line.points) > 1]
     short = [line for line in history.lines if len(line.points) <= 1]
     if long:

@@ -181,7 +181,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
     candidates = [candidate for candidate in candidates if dict(candidate[-1].series.key).get("basis") != ACKNOWLEDGED] or candidates
     value, cell, details, best = (min if metric == "latency" else max)(candidates, key=lambda candidate: candidate[0])
     released = f", {_released(dict(best.series.key)) or f'release {NOT_STATED}'}"
-    row_labels = dict(best.part.others) if best.part else {}  # labels that the row already shows
+    row_labels = dict(best.part.others) if best.part else {}  # the row already shows these labels, so they are not repeated
     labels = joined([(name, label) for name, label in best.labels if name not in row_labels])
     released += f", {labels}" if labels else ""
     released += ", control" if best.is_control else ""

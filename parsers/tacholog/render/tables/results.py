@@ -214,7 +214,7 @@ def _partly(cell: Cell) -> str | None:
 
 
 def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
-    """Return the values of each run, folded. They are the values from which the medians above were computed."""
+    """Return a folded table of the values of each run. The medians in the table above it were computed from them."""
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
         first = _row_head(series, payload)

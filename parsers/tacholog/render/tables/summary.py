@@ -94,7 +94,7 @@ def _sustained(series: Series, links: Links) -> Html:
 
 
 def _ranged(series: Series, low: Cell, payload: int | None, links: Links) -> Html:
-    """Return both ends of a range, for a source that states only the ends."""
+    """Return a range of values and the sizes to which it applies. Some sources state only such ranges."""
     high = series.cells("latency", "range-high").get(payload)
     end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
     return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
