@@ -78,7 +78,7 @@ def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) 
 
 
 def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
-    """Return each remark once, with the names of its runs if it does not apply to all. Remarks in ``but`` are left out: the page already shows them."""
+    """Return each remark once, with the names of its runs if it does not apply to all. Remarks in ``but`` are left out: the page has them."""
     remarks_to_show = [remark for remark in remarks_on(runs) if remark.note not in but]
     if not remarks_to_show:
         return NOTHING
