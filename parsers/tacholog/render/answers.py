@@ -24,21 +24,21 @@ from tacholog.view.numerals import in_full, quantity, rounded
 from tacholog.view.questions import Answer, AnswerCell, Case, ChosenValue
 
 _STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
-_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that are named only for latencies
+_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # for metrics other than latency, the names of these statistics are left out
 _CLEAR_RISE = 2.0  # an answer mentions two neighbouring points of the axis if a subject changes by at least this factor between them
 _LOG_FROM = 20  # if the largest value of an axis is at least this many times the smallest, the axis is logarithmic
 _NO_CLEAR_LEAD = 1.05  # without a test, medians with a smaller ratio count as equal
-_CLOSE = 1.05  # smaller ratios are not mentioned
+_CLOSE = 1.05  # a ratio of two values is stated only if it is at least this large
 _SEVERAL = 2
 _MOST_CASES = 8  # the number of items that a sentence lists
-_SPREAD = 0.5  # the distance between the first and the last subject of a panel, as a share of the distance between two panels
+_SPREAD = 0.5  # the width of a panel, from its first to its last subject, as a share of the distance between two panels
 _SMALL_P = 0.0001
 _LABEL_ROOM = 0.07  # the smallest distance between two labels, as a share of the length of the axis
 _SHORT_REASONS = ("not measured", "nothing arrived")
 
 
 class Sentence(NamedTuple):
-    """A sentence of an answer. ``is_sure``: whether tests prove the sentence; ``None``: a test cannot prove such a sentence."""
+    """A sentence of an answer. ``is_sure`` states whether tests prove it; ``None`` means that tests do not apply to it."""
 
     text: str
     is_sure: bool | None = None
@@ -64,12 +64,12 @@ def question_title(question: Question, answer: Answer) -> str:
 
 
 def sentences(answer: Answer) -> list[Sentence]:
-    """Return the answer in a few sentences: the best subject of each case, its lead, the certainty, and the chosen values."""
+    """Return the answer in a few sentences: which subject is best in each case, by how much, how sure this is, and for which chosen values."""
     return [*_ranking(answer), *_scope(answer)]
 
 
 def _scope(answer: Answer) -> Iterator[Sentence]:
-    """Yield a sentence on the chosen values: the other sentences apply only to runs with these values."""
+    """Yield a sentence that names the chosen values, because the answer is about runs with these values only."""
     values = [choice.field.words(choice.value) for choice in answer.choices if choice.value is not None]
     if values:
         yield Sentence(f"This is about {_listed(values)} only.")
@@ -94,7 +94,7 @@ def _ranking(answer: Answer) -> list[Sentence]:
 
 
 def _turns(answer: Answer) -> Iterator[Sentence]:
-    """Yield a warning if the runs of two subjects did not alternate, because the time may then explain a difference."""
+    """Yield a warning if the runs of two compared subjects did not take turns. Then their difference may have another cause."""
     in_a_row = [test for test in answer.tests if test.is_shown and test.took_turns is False]
     unknown = [test for test in answer.tests if test.is_shown and test.took_turns is None]
     if in_a_row:
@@ -107,7 +107,7 @@ def _turns(answer: Answer) -> Iterator[Sentence]:
 
 
 def _leads(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[float]:
-    """Return the ratio of the best two subjects of each case, above 1."""
+    """Return a ratio for each case: the larger of the best two values, divided by the smaller."""
     pairs = [[answer.cells[Case(panel, subject, point)].value for subject in answer.ranked(panel, point)[:2]] for panel, point in wins]
     return [max(pair) / min(pair) if min(pair) > 0 else math.inf for pair in pairs]
 
@@ -180,7 +180,7 @@ def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
 
 
 def _by_how_much(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Iterator[Sentence]:
-    """Yield the lead of the best subject at the last point of the axis, in the first panel that has it."""
+    """Yield a sentence that compares the numbers of the best two subjects. It takes the first panel, at its last point with two subjects."""
     for panel in answer.panels:
         for point in reversed(answer.points):
             ranked = answer.ranked(panel, point)
@@ -293,13 +293,13 @@ def off_axis_words(answer: Answer) -> str:
 
 
 def following_words(answer: Answer) -> str:
-    """Return, in words, the fields that differ together with the subject, because they may be the cause; an empty text if there are none."""
+    """Return, in words, the fields that differ although the question does not name them; an empty text if there are none."""
     names = [field.title for field in answer.follows]
     return f"The question does not name these fields, but they differ from case to case too: {_listed(names)}." if names else ""
 
 
 def missing_sentences(answer: Answer) -> list[str]:
-    """Return a sentence on missing numbers for each reason. A subject without any number is mentioned only once."""
+    """Return one sentence for each reason why numbers are missing. A subject without any number is mentioned only once."""
     measured = {case.subject for case in answer.cells}
     reasons: dict[str, dict[str, None]] = {}
     for missing in answer.missing:
@@ -399,7 +399,7 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
 
 
 def _without_axis(answer: Answer) -> Figure:
-    """Return the figure of an answer without an axis. Its horizontal positions are the panels. If there is only one panel, they are the subjects."""
+    """Return the figure of an answer without an axis. Its panels stand side by side; if there is only one panel, its subjects do."""
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):
@@ -463,7 +463,7 @@ def _values_axis(answer: Answer, words: str) -> Axis:
 
 
 def _measured_axis(measured: Sequence[tuple[float, str]], axis: Factor) -> Axis:
-    """Return an axis with a tick at each measured value that has room for its label."""
+    """Return an axis with ticks at the measured values. A value has no tick if its label would overlap with another one."""
     values = [value for value, _ in measured]
     low, high = min(values), max(values)
     title = axis.title[:1].upper() + axis.title[1:]

@@ -32,13 +32,13 @@ def load_line(results: Iterable[ResultRow]) -> Html:
 
 
 def evidence_remarks(evidence: Iterable[Evidence], view: View) -> Html:
-    """Return the first remarks that apply to all of these runs. The page shows the other remarks in its section on the measurement."""
+    """Return the remarks of `common_remarks` as HTML. The page shows all other remarks in its section on the measurement."""
     remarks = common_remarks(evidence, view)
     return tag("div", *(tag("p", remark.note) for remark in remarks), class_="tl-remarks", role="note") if remarks else NOTHING
 
 
 def common_remarks(evidence: Iterable[Evidence], view: View) -> list[Remark]:
-    """Return the first remarks that apply to all of these runs."""
+    """Return at most `_MOST_REMARKS` remarks that apply to all of these runs."""
     names = {name for runs_evidence in evidence for name in runs_evidence.runs}
     return [remark for remark in remarks_on(view.runs[name] for name in view.runs if name in names) if not remark.runs][:_MOST_REMARKS]
 
@@ -61,7 +61,7 @@ def _parts(evidence: Evidence, view: View, documents: Collection[str]) -> Iterat
 
 
 def _runs(evidence: Evidence) -> str:
-    """Return from how many runs each number was computed. It is a range if it differs between series or sizes."""
+    """Return the number of runs from which each number was computed, in words. If this number differs between series or sizes, return a range."""
     if evidence.fewest_runs_each < evidence.most_runs_each:
         return f"{evidence.fewest_runs_each} to {evidence.most_runs_each} runs"
     return ("no results", "one run")[evidence.most_runs_each] if evidence.most_runs_each < _SEVERAL else f"{evidence.most_runs_each} runs"
@@ -78,7 +78,7 @@ def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) 
 
 
 def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
-    """Return each remark once, with the names of its runs if it does not apply to all. Remarks in ``but`` are already on the page and left out."""
+    """Return each remark once, with the names of its runs if it does not apply to all. Remarks in ``but`` are left out: the page has them."""
     remarks_to_show = [remark for remark in remarks_on(runs) if remark.note not in but]
     if not remarks_to_show:
         return NOTHING

@@ -107,7 +107,7 @@ _LINK = re.compile(r'href="(doc|root):([^"#?]*)')
 
 
 def with_addresses(html: str, target: Callable[[str, str], str]) -> str:
-    """Replace each link by its address. ``target`` returns the address, from the kind (doc, root) and the name of a link."""
+    """Replace each link by its address. ``target`` takes the kind of a link (doc, root) and its name, and returns its address."""
     return _LINK.sub(lambda match: f'href="{target(match[1], match[2])}', html)
 
 
@@ -137,9 +137,9 @@ class ScriptLinks:
         return None if result.line is None else self.number(links.to_log(result.run.run, result.log))
 
     def position(self, links: Links, result: ResultRow) -> list[object]:
-        """Return the position of a result: the number of its log page, and its line.
+        """Return the position of a result as a list: the number of its log page, and its line.
 
-        If the line repeats the metric and statistic, the end of the anchor follows.
+        If the line has several numbers of this metric and statistic, the list ends with the part of the anchor that distinguishes them.
         """
         ordinal = with_ordinal("", result.ordinal)
         return [self.log(links, result), result.line, *([ordinal] if ordinal else [])]

@@ -12,7 +12,7 @@ _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "#": "&#35;"}
 # the rendered text, so escaping does not prevent this. An invisible character (U+2060, word joiner) after the first characters does.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//|(?!\d\d:)[\w+-]{1,60}:)|www(?=\.)|\bgh-(?=\d)", re.IGNORECASE)
 _MARK = "\u2060"
-_MARK_ENTITY = "&#8288;"  # an escape sequence, which is visible in the source
+_MARK_ENTITY = "&#8288;"  # the same character in escaped form, so that it is visible in the Markdown source
 
 
 def escape(cell: str) -> str:

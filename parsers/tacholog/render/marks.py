@@ -9,7 +9,7 @@ from tacholog.schema.marks import MARKS, Mark
 from tacholog.view.series import TWO_GROUPS, Cell
 
 _OF_SOME_RUNS = " Some numbers have this mark because of only some of their runs."
-UsedMarks = dict[str, bool]  # the marks on a page; True: for at least one number, only some of its runs have the mark
+UsedMarks = dict[str, bool]  # the marks on a page; the value is True if any number has the mark only because of some of its runs
 
 
 def mark_of(name: str) -> Mark:
@@ -35,7 +35,7 @@ def mark_by_title(name: str, anchor: str) -> Html:
 
 
 def shared_mark(name: str, anchor: str) -> Html:
-    """Return the words above a table for a mark of nearly all its numbers."""
+    """Return the words that stand above a table if nearly all its numbers have a mark."""
     return join([mark_by_title(name, anchor), ": all, or nearly all, numbers in this table."])
 
 
@@ -46,13 +46,13 @@ def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
 
 
 def add_shared_marks(used: UsedMarks, shared: Iterable[str]) -> None:
-    """Add the marks that are shown above a table to the used marks, so that their notes are written. The shortened table may not have these marks."""
+    """Add the marks above a table to the used marks, so that their notes are written. If the table is shortened, no shown number may have them."""
     for mark in shared:
         used.setdefault(mark, False)
 
 
 def add_marks(used: UsedMarks, cell: Cell) -> None:
-    """Add the marks of a number. The mark of two groups belongs to several runs together, never to a single run."""
+    """Add the marks of a number, and whether only some of its runs have them. No single run has the mark of two groups, so it counts for all runs."""
     for mark in cell.marks:
         used[mark] = used.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))
 

@@ -19,7 +19,7 @@ _STOLEN_PERCENT = 0.5
 
 
 def answer(rows: Sequence[NoiseRow]) -> str:
-    """Return a sentence on the smallest change that `MAIN_PAIRS` pairs show, in the first median and in the p99 of the same latency."""
+    """Return a sentence on the smallest change that `MAIN_PAIRS` pairs show: in the first median, and in the p99 of the same row, if there is one."""
     first = next((row for row in rows if row.key.statistic == "p50"), rows[0])
     tail = next((row for row in rows if row.key.statistic == "p99" and _alike(row, first)), None)
     of_tail = f", and {_change(tail)} in its p99" if tail else ""
@@ -43,7 +43,7 @@ def _alike(row: NoiseRow, other: NoiseRow) -> bool:
 
 
 def advice(rows: Sequence[NoiseRow], facts: MachineFacts) -> str:
-    """Return a sentence on how many pairs show a change of `WANTED` in each median and rate, and on what to switch off before."""
+    """Return a sentence on how many pairs are needed to see a change of `WANTED` in each median and rate, and on how to need fewer."""
     judged = [row for row in rows if row.threshold < WANTED]
     noisy = [row for row in judged if row.needed is None]
     if noisy:
@@ -86,7 +86,7 @@ def _cells(row: NoiseRow) -> list[str]:
 
 
 def text(rows: Sequence[NoiseRow], facts: MachineFacts, untested: Sequence[str]) -> str:
-    """Return the whole result as text. ``untested`` are sentences on rows without a figure."""
+    """Return the whole result as text. ``untested`` are sentences on the rows for which no noise is known."""
     return "\n".join([answer(rows), advice(rows, facts), "", *_of_rows(rows), *untested, "", *_of_machine(facts)]) + "\n"
 
 

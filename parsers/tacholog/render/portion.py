@@ -34,12 +34,12 @@ DRAWN = {"latency": ("latency",), "throughput": _OF_RATES, "demand": _OF_RATES, 
 def portion_html(
     part: View, portion: Portion, selection: Selection, links: Links, suffix: str, move_out: MoveTableOut | None, number: int = 1
 ) -> Html:
-    """Return the numbers of a portion: a figure and the table of sizes of its first test, and everything else folded under headings.
+    """Return the numbers of a portion as HTML. Its first test shows a figure and the table of sizes; everything else is folded under headings.
 
     Args:
         part: all data of the page.
         portion: the portion of the data to show.
-        selection: the selection that gave ``part``. Ids are made from it, so they equal those on a page that shows everything.
+        selection: the selection that gave ``part``. Ids are made from it, so the ids of the portion are the same as on the whole page.
         links: the addresses of the log pages.
         suffix: the end of ids that do not belong to one series; it distinguishes them from the ids on the page.
         move_out: a function that moves large tables into separate files.
@@ -93,7 +93,7 @@ def _test(part: View, portion: Portion, series: Sequence[Series], context: _Test
 def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _TestContext) -> Html:
     """Return the cost of a message, folded; nothing if it was not measured.
 
-    ``results`` are only the results of the portion, because searching the results of all releases for each portion would take quadratic time.
+    ``results`` are only the results of the portion. It would take too long to search the results of all releases for each portion.
     """
     if not has_cost(series, results):
         return NOTHING

@@ -71,7 +71,7 @@ class RequirementLine(NamedTuple):
 def lines_table(
     requirement_lines: Sequence[RequirementLine], label: str = "", link_of: Callable[[RequirementLine], str | None] = lambda _line: None
 ) -> Table:
-    """Return lines as a table. ``link_of`` returns the link to a median, which is the value of a run."""
+    """Return lines as a table. ``link_of`` returns the link from a median to the log line of the run with this value."""
     columns = [TableColumn(name) for name in ("verdict", "requirement", "row", "limit")]
     columns += [TableColumn("median", align="right"), TableColumn("interval"), TableColumn()]
     rows = []
@@ -352,7 +352,7 @@ def requirements_html(judged: Iterable[JudgedRelease], find: FindLink) -> Html:
 
     Args:
         judged: the releases.
-        find: a function that returns the link to a value, which is that of a run.
+        find: a function that returns the link from a value to the log line of the run with this value.
     """
     parts: list[object] = []
     judged_sections = sections(judged)
@@ -374,7 +374,7 @@ def requirements_html(judged: Iterable[JudgedRelease], find: FindLink) -> Html:
 
 
 def _requirement_counts(report: RequirementReport) -> str:
-    """Return the number of requirements with each verdict, in words. If the number of their rows is different, it is stated too."""
+    """Return, in words, how many requirements have each verdict. Also state the number of their rows, if it is not the same."""
     count, total = sum(len(result.rows) for result in report.results), len(report.results)
     counted = f"{'Both' if total == _TWO else f'All {total}'} requirements passed" if report.counts["passed"] == total > 1 else headline(report)
     return counted if count in (0, total) else f"{counted} ({count} measurements)"

@@ -91,7 +91,7 @@ def _as_html(value: object) -> str:
     """
     if isinstance(value, str | int | float):
         return esc(value)
-    if type(value) is Undefined:  # the result of "x if y" without an else
+    if type(value) is Undefined:  # "x if y" in a template has this value if y is false and there is no else
         return ""
     raise TypeError(f"a template shows {value!r}, which is not text")
 

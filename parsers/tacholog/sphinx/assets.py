@@ -38,7 +38,7 @@ def setup(app: Sphinx) -> None:
 
 
 def _add_own(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Add scripts that only some pages need: the search page, and pages with a chooser."""
+    """Add the scripts of special pages: those of the search page, and those of pages on which readers choose what to compare."""
     if page == "search":
         app.add_js_file("tacholog-search.js", loading_method="defer")
     if 'class="tl-choose"' in context.get("body", ""):
@@ -106,9 +106,9 @@ def _empty_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def known_scripts(site: Path) -> frozenset[str]:
-    """Return the inline scripts of the theme. They are read from pages without content, which are deleted.
+    """Return the inline scripts of the theme. They are read from empty pages, and these pages are then deleted.
 
-    The scripts may contain the name of their page. It is replaced by ``_EMPTY_PAGE``.
+    If a script contains the name of its page, ``_EMPTY_PAGE`` replaces this name.
     """
     bodies: set[str] = set()
     for page in [*site.glob(f"{_EMPTY_PAGE}-*.html"), *site.glob(f"{_EMPTY_PAGE}-*/index.html")]:
@@ -139,7 +139,7 @@ def has_policy(page: str) -> bool:
 
 def policy_of(page: str, name: str, theme_scripts: Iterable[str]) -> str:
     """Return the HTML element with the policy of the page ``name``. Warn about each script that the policy blocks."""
-    names = (name, name.removesuffix("/index"))  # the scripts may name the page without "/index"
+    names = (name, name.removesuffix("/index"))  # scripts of the theme may contain the page's name without "/index"
     allowed = {script.replace(_EMPTY_PAGE, page_name) for script in theme_scripts for page_name in names}
     there = dict.fromkeys(inline_scripts(page))
     for script in there:

@@ -42,7 +42,7 @@ _PAGE = "tacholog-page"
 _HEADING = 2
 _ARGUMENT = re.compile(r'\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s"\'\\]+))(?=\s|$)')
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(["\\]))')
-_PAIR = 2  # the number of words in an argument with two words
+_PAIR = 2  # the number of words that `two_words` expects
 _Body = TypeVar("_Body")
 _SELECTION = (*(name for name in Selection.__struct_fields__ if name != "labels"), "label")
 _OPTIONS: dict[str, Callable[[str], object]] | None = {
@@ -198,7 +198,7 @@ class PerfFold(SphinxDirective):
 
 
 def _words_of(line: str) -> list[str]:
-    r"""Return the words of a directive's line, split as in a shell. ``\u00e9`` within double quotes stands for the letter.
+    r"""Return the words of a directive's line, split as in a shell. Within double quotes, a code such as ``\u00e9`` becomes its letter.
 
     Raises:
         TachologError: a quote is not closed.
@@ -220,7 +220,7 @@ def _unescaped(word: str) -> str:
 def _labels(option: str) -> tuple[tuple[str, str], ...]:
     """Return the labels that an option selects: ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
 
-    A word without ``=`` is part of the value before it. This happens if the option is one value with blanks: Sphinx removes the quotes around it.
+    A word without ``=`` belongs to the value before it. Such words occur if the option is one value with blanks, because Sphinx removes its quotes.
 
     Raises:
         TachologError: the option does not have this form.

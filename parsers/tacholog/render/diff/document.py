@@ -58,9 +58,9 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one verdict, the worst first: the number of all rows, and the listed rows.
+    """The rows of one verdict. ``total`` is the number of all these rows, and ``lines`` are the listed rows, the worst first.
 
-    ``alike`` are the conditions that are in the names of all listed rows. ``shared`` are the remarks that all listed rows have. Both are stated once,
+    ``alike`` are the conditions that all listed rows have, and ``shared`` are the remarks that all listed rows have. Both are stated once,
     so that the rows contain only their differences.
     """
 
@@ -92,7 +92,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], link_of: LinkOf = _no_link) -> Table:
-    """Return rows as a table. ``titles`` are the headings of the ratios and the intervals."""
+    """Return rows as a table. ``titles`` are two headings: that of the column of ratios, and that of the column of intervals."""
     numbers = [TableColumn(name, class_="n", align="right") for name in ("old", "new", titles[0])]
     columns = [TableColumn("row"), *numbers, TableColumn(titles[1], align="centre"), TableColumn()]
     return Table(label, columns, [[_cells(line, link_of) for line in lines]], "rows")
@@ -203,7 +203,7 @@ def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -
     for verdict, rows in groupby(comparison.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
             listed = list(rows)
-            listed_rows = listed[: limit or None]  # There may be a million rows.
+            listed_rows = listed[: limit or None]  # Only listed rows are put into words, because there may be a million rows.
             alike = _alike(listed_rows)
             shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in listed_rows])
             sections.append(
@@ -228,7 +228,7 @@ def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
 
 def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, ...]]:
     """Return the remarks that all rows have, and the rows without these remarks."""
-    first_change = change(lines[0].row) if lines else ""  # The change stays in each row, next to the ratio, even if it is the same in all rows.
+    first_change = change(lines[0].row) if lines else ""  # each row keeps its change, even if all rows have the same change
     shared = [part for part in lines[0].remarks if part != first_change and all(part in line.remarks for line in lines)] if len(lines) > 1 else []
     return shared, tuple(msgspec.structs.replace(line, remarks=tuple(part for part in line.remarks if part not in shared)) for line in lines)
 

@@ -61,7 +61,7 @@ _ROWS = ((9, "old"), (22, "new"))  # the heights of the dots of each side, and t
 
 
 def reach(rows: Sequence[ComparisonRow]) -> float:
-    """Return the end of the common axis of these rows: the logarithm of the largest ratio on it. Nine rows of ten fit on the axis."""
+    """Return the logarithm of the largest ratio on the common axis of these rows. It is chosen so that about nine of ten rows fit on the axis."""
     ends = sorted(max(abs(math.log(end)) for end in _ends(row)) for row in rows if _ends(row))
     if not ends:
         return _LEAST_REACH
@@ -71,7 +71,7 @@ def reach(rows: Sequence[ComparisonRow]) -> float:
 def axis(span: float) -> Html:
     """Return the labels of the common axis."""
     labels: dict[float, Html] = {}
-    for tick in sorted((t for t in _TICKS if abs(math.log(t)) <= span), key=lambda t: abs(math.log(t))):  # x1 comes first: it always has a label
+    for tick in sorted((t for t in _TICKS if abs(math.log(t)) <= span), key=lambda t: abs(math.log(t))):  # x1 is first, so it always has a label
         x = _x_of(tick, span)
         fits = _HALF_LABEL <= x <= RATIO_WIDTH - _HALF_LABEL
         if fits and all(abs(x - other) >= _LABEL_ROOM for other in labels):
@@ -80,7 +80,7 @@ def axis(span: float) -> Html:
 
 
 def ratio_plot(row: ComparisonRow, span: float) -> Html:
-    """Return the ratio of a row with its interval and the threshold; an arrow if the ratio is beyond the axis."""
+    """Return a drawing of a row's ratio, its interval and the threshold. An arrow replaces a ratio beyond the axis."""
     if row.ratio is None or row.ratio <= 0 or row.threshold is None:
         return NOTHING
     words = " ".join(("ratio", ratio(row.ratio), interval(row))).strip()
@@ -159,7 +159,7 @@ _WIDTH, _HEIGHT = 720, 260
 _LEFT, _RIGHT, _END = 74, 12, 14  # the margins beside, above and below the rows
 _MOST_STEP = 26.0  # the largest distance between two rows, so that a picture of few rows is not too sparse
 _PICTURE_TICKS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
-_PICTURE_LABEL_ROOM = 22  # keeps the letters at the same height on a phone
+_PICTURE_LABEL_ROOM = 22  # the smallest vertical distance between two labels; also enough for the larger letters on a phone
 _PICTURE_LEAST_REACH, _PICTURE_MOST_REACH = math.log(1.06), math.log(150)
 _MOST_TITLES = 150  # With more rows, signs have no titles, because each title needs two elements of the page.
 _MOST_ROWS = 5_000
@@ -212,7 +212,7 @@ class _PictureScale:
 
 
 def _change_ends(row: ComparisonRow) -> list[float]:
-    """Return both ends of a row's interval as changes, the better end first. An end without a limit is left out."""
+    """Return the ends of a row's interval as signed logarithms, the better end first. An end that is 0 or unknown is left out."""
     sign = 1 if row.better == "lower" else -1
     return sorted(sign * math.log(end) for end in row.interval or () if end)
 
@@ -234,7 +234,7 @@ def _axis(frame: _PictureScale) -> Iterator[Html]:
 
 
 def _band(frame: _PictureScale) -> Html:
-    """Return the thresholds of all rows as one path."""
+    """Return one path that shows, for each row, the range of changes within its threshold."""
     half = frame.step / 2
     parts = (
         f"M{frame.x(index) - half:.1f} {frame.y(limit)}h{frame.step:.1f}V{frame.y(-limit)}h{-frame.step:.1f}z"

@@ -20,7 +20,7 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
 _NAMED = 5
-# Fields whose differences may show that the host changed: the first words of facts about runs, and properties of hosts.
+# If one of these fields differs, the host may have changed. `_ENVIRONMENT` lists how names of facts begin; the others are properties of hosts.
 _ENVIRONMENT = ("cpu ", "memory ", "system ", "load ", "stolen ", "processor ")
 _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "cgroup_cpus")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
@@ -28,7 +28,7 @@ _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
 _IN_OTHER_WORDS = ("same_runs", "first_look")  # not repeated as warnings, because the conclusion or `first_look_words` states them
 _NO_MACHINE = f"a machine that is {NOT_STATED}"
-_ENOUGH = 8  # With fewer controls, a change of the host that varies between rows may be missed; see docs/significance.md.
+_ENOUGH = 8  # With fewer controls, a change of the host may be missed if it affects only some rows; see docs/significance.md.
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. If a row has more runs than pairs, "
@@ -81,7 +81,7 @@ _HOPELESS: Mapping[str, str] = MappingProxyType(
 
 
 def _layout(comparison: Comparison) -> list[str]:
-    """Return a warning on rows with too few runs, if more runs would not give a verdict either."""
+    """Return a warning if some rows have too few runs, and more runs in the same order would not give a verdict either."""
     if not any("few_runs" in row.reasons for row in comparison.rows):
         return []
     why = hopeless(comparison.runs)
@@ -214,7 +214,7 @@ def _not_judged(controls: Controls) -> str:
 
 
 def _host_not_moved(controls: Controls, change: float, p: float) -> str:
-    """Return how much the controls changed on average. This is stated too, because few or noisy runs cannot prove that the host did not change."""
+    """Return a sentence for controls without a significant change. It states their mean change, because few or noisy runs may hide a change."""
     mean = f"{percent(abs(change))} {'worse' if change > 0 else 'better'}"
     rows = f"{controls.judged} row{'' if controls.judged == 1 else 's'} that no release changes"
     result = f"{rows}; {mean} on average, p {p:.2g}"
@@ -264,7 +264,7 @@ def _across(fields: Iterable[str]) -> str:
 
 
 def _configurations(warning: ComparisonWarning) -> str:
-    """Return the configurations that differ in all rows, and how to compare them."""
+    """Return a note if nothing was compared because the configurations differ: which fields differ, and how to compare them nevertheless."""
     named = f"{' and '.join(title_of(CODES[field]) for field in warning.names)} {'is' if len(warning.names) == 1 else 'are'} not the same"
     return f"Nothing was compared, because {named}. To compare these configurations, add {_across(warning.names)}."
 
@@ -288,7 +288,7 @@ def _sizes_unstated(warning: ComparisonWarning) -> str:
 
 
 def _drift(warning: ComparisonWarning) -> str:
-    """Return how far single builds drifted on known machines, as a reason to be careful with a difference between two days."""
+    """Return a warning that states how much the results of one unchanged build differed between sessions on other machines."""
     least, middle, most = (percent(share / 100) for share in warning.percents)
     when = "between sessions on several days" if warning.code == "drift_between_days" else "between sessions within one day"
     later = "" if warning.code == "drift_between_days" else "; between two days it may drift further"
@@ -349,7 +349,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
 
 
 def unusable(comparison: Comparison) -> list[str]:
-    """Return sentences on the input of each side that could not be used. They name each run, log and folder, but only the first of several lines."""
+    """Return sentences on the input of each side that could not be used. They name the first lost runs, logs and folders, and one other problem."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", comparison.old.problems), ("new", comparison.new.problems))
     return [
         sentence for side, total in sides for sentence in _unusable([problem for problem in comparison.problems if problem.side == side], side, total)
@@ -374,7 +374,7 @@ def _location(problem: InputProblem) -> str:
 
 
 def marked(comparison: Comparison) -> list[str]:
-    """Return the meaning of each mark in the compared rows. Rows with a failed run or republished figures state these marks themselves."""
+    """Return the meaning of each mark in the compared rows. Marks of failed rows and of republished figures are left out: their rows state them."""
     counts = Counter(
         mark for row in comparison.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks
     )

@@ -81,7 +81,7 @@ def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, 
 
 
 def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
-    """Return the value of the median run of a side. For a row of loss, return the largest loss of a run."""
+    """Return the median of a side. If the row is about loss, return the largest loss of any run of the side."""
     if isinstance(row, Loss):
         lost = row.old if which == "old" else row.new
         return lost.most if lost else None
@@ -130,11 +130,11 @@ def _has(number: ResultRow, name: str, text: str | None) -> bool:
 
 _PLOTTED = ("worse", "better", *DIFFERS, "inconclusive", "too_few_pairs", "no_change", "differs_not")
 _MOST = 10_000  # the largest number of rows of a verdict in a file; a browser cannot show a million
-_MOST_IN_PART = 100  # the largest number of runs, and of rows with loss, in a part of a page
+_MOST_IN_PART = 100  # a part of a page lists at most this number of runs, and this number of rows with loss
 _ELEMENTS_IN_PART = 4_500  # the largest number of HTML elements; a browser is fast up to about 5000, and the frame has 300
-_LEAST_ROWS = 10  # rows of each verdict that are always shown, regardless of their elements
+_LEAST_ROWS = 10  # the number of rows of each verdict that are shown even if the part has too many elements
 _OPEN = ("worse", "better", *DIFFERS)
-_FOLDED = ("no_change", "differs_not", "unreplicated_same")  # folded even if they come first, because nobody needs to look at them
+_FOLDED = ("no_change", "differs_not", "unreplicated_same")  # sections of these verdicts are folded, even the first one on a page
 
 
 class DiffBlock(msgspec.Struct, frozen=True):
@@ -261,11 +261,11 @@ def _runs(moments: Sequence[RunOrder]) -> Table:
 
 
 def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
-    """Yield the sections, each shortened to the rows that fit into the part of a page. Important verdicts come first.
+    """Yield the sections, each with only so many rows that all fit into the part of a page. The first sections get the most room.
 
     ``spent`` is the number of HTML elements that the part already has. ``links`` is the number of links of each row.
     """
-    left = _ELEMENTS_IN_PART - spent - 300  # the picture takes 300 elements: signs and their titles
+    left = _ELEMENTS_IN_PART - spent - 300  # reserves 300 elements for the picture: its signs and their titles
     for section in sections:
         of_row = links + (6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12)
         lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
@@ -274,7 +274,7 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
 
 
 def _is_open(section: VerdictSection, index: int) -> bool:
-    """Whether a section is initially open: changes are, otherwise the first section. Other sections are folded under their names and counts."""
+    """Whether a section is open at first. Sections of changes are open. The first section is open too, unless its verdict is in `_FOLDED`."""
     return section.verdict in _OPEN or (index == 0 and section.verdict not in _FOLDED)
 
 
@@ -302,9 +302,9 @@ def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_op
 def _drawn(
     section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
 ) -> tuple[Table, list[list[TableRow]]]:
-    """Return the table of a section with its drawings, and the table rows of each of its lines.
+    """Return the table of a section with its drawings. Also return a list for each compared row: its one or two rows in the table.
 
-    With ``said_below``, each remark has a row of its own below its line, because a column for remarks would be narrow and its cells high.
+    With ``said_below``, the remark on a row is in a second table row below it. In a column of their own, remarks would be narrow and high.
     """
     table = _titled(section.table(links.line), "Why").without_empty_columns()
     has_remarks = any(line.remark for line in section.lines)

@@ -43,7 +43,7 @@ _OTHER = "for other reasons"
 # Fields of a key, with their names in sentences.
 _ONLY = (("transport", "transport"), ("metric", "metric"), ("payload_bytes", "size"), ("participant", "participant"))
 
-# Names of conditions for the word "different" before them. Other conditions use their titles.
+# Names of conditions that fit after the word "different". Other conditions are called by their titles.
 _NOUNS = {
     "payload_touched": "use of the payload",
     "keyed": "keys",
@@ -69,7 +69,7 @@ def apart_words(comparison: Comparison) -> str:
 
 
 class _Sides:
-    """What each side measured: its transports, metrics, sizes and participants, and its rows, without regard to the message size.
+    """What each side measured: its transports, metrics, sizes and participants; and its rows, with the message size left out.
 
     Rows that are never tested and rows of loss are included, because a transport that lost all messages has no other row.
     """
@@ -85,7 +85,7 @@ class _Sides:
         self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}
 
     def reason(self, row: ComparisonRow) -> str:
-        """Return why a row does not compare, in words that fit after a count."""
+        """Return why a row does not compare, in words that fit after a count, such as "36 with a size that only 0.2.0 has"."""
         if row.verdict == "not_comparable":
             return _conditions(row.differences) or REASONS.get(next(iter(row.reasons), ""), _OTHER)
         if row.differences:
@@ -107,7 +107,7 @@ def _without_size(key: RowKey) -> RowKey:
 def _conditions(differences: Iterable[Difference]) -> str:
     """Return, in words, the conditions that differ, or that one side does not state.
 
-    Two machines with the same hardware are named as the reason only if nothing else differs, because rows are compared across such machines.
+    Rows of two machines with the same hardware are compared. So such machines are named as the reason only if nothing else differs.
     """
     differences = list(differences)
     alike = [difference for difference in differences if difference.field == "host" and None not in (difference.old, difference.new)]
@@ -128,9 +128,9 @@ _UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
 
 
 class VerdictCount(msgspec.Struct, frozen=True):
-    """The number of rows with a verdict. ``directions``, in words: how many point to worse and to better, or how many are acknowledged.
+    """The number of rows with a verdict. ``directions`` states how many of them point to worse and to better, or how many are acknowledged.
 
-    ``anchor`` is the id of the list of these rows on a page: the verdict, or ``loss``.
+    ``anchor`` is the verdict, or ``loss``. On a page, it is also the id of the list of these rows.
     """
 
     anchor: str
@@ -176,7 +176,7 @@ def acknowledged_count(rows: Iterable[ComparisonRow], verdict: Verdict) -> str:
 
 
 def buttons(comparison: Comparison) -> list[VerdictCount]:
-    """Return the counts of the rows that compare, and the counts of the rows with loss if any of them compares."""
+    """Return the number of comparable rows with each verdict. If any row with loss is comparable, also return the number of rows with loss."""
     comparable_counts = [count for count in counts(comparison) if count.anchor not in APART]
     is_compared = any(loss.verdict not in APART for loss in comparison.losses)
     return [*comparable_counts, VerdictCount("loss", len(comparison.losses), "Loss", loss_counts(comparison))] if is_compared else comparable_counts
@@ -201,7 +201,7 @@ def headline(comparison: Comparison) -> str:
 
 
 def loss_counts(comparison: Comparison) -> str:
-    """Return the number of rows with loss for each verdict, the worst first; for rows without a test, how many lost more and how many less."""
+    """Return, in words, how many rows with loss have each verdict. For rows without proof, state how many lost more now, less, or the same."""
     parts = [_verdict_counts(loss.verdict for loss in comparison.losses if loss.verdict not in _UNPROVEN)]
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     if unproven:
@@ -216,7 +216,7 @@ def _verdict_counts(verdicts: Iterable[Verdict]) -> str:
 
 
 def loss_words(comparison: Comparison) -> str:
-    """Return the rows with lost messages as a part of a sentence: how many lost more and how much more, or the verdicts of tests."""
+    """Return a part of a sentence on the rows with lost messages: their verdicts if there were tests, otherwise in how many rows the loss changed."""
     total = len(comparison.losses)
     unproven = [loss for loss in comparison.losses if loss.verdict in _UNPROVEN]
     lost = f"messages were lost in {_count_of_rows(total)}"
@@ -247,7 +247,7 @@ _LOSS = {"higher": "more", "lower": "less", "alike": "as much"}
 
 
 def _by_direction(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
-    """Return the rows in three lists, by name: loss is ``higher`` now, ``lower``, or ``alike``."""
+    """Return three lists of rows, named by how the loss changed: ``higher``, ``lower`` and ``alike``."""
     by_direction: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
     for loss in losses:
         by_direction[direction_of(loss)].append(loss)
@@ -303,7 +303,7 @@ def short_conclusion(comparison: Comparison) -> str:
 
 
 def _differences(comparison: Comparison) -> Iterator[str]:
-    """Return how many rows differ although the sides did not take turns, and the command that tells whether the release is the cause."""
+    """Yield words if the sides did not take turns: how many rows differ, and the command that tells whether the release is the cause."""
     counts, losses = comparison.counts, [loss.verdict for loss in comparison.losses]
     asked = sum(counts[verdict] + losses.count(verdict) for verdict in OUT_OF_TURN)
     if not asked:
@@ -322,20 +322,20 @@ def _differences(comparison: Comparison) -> Iterator[str]:
 
 
 def ab_command(comparison: Comparison) -> str:
-    """Return the command that measures both sides in turns, as far as the comparison states its arguments. OLD and NEW are the two builds."""
+    """Return the command that measures both sides in turns. Its releases are filled in if they are known; OLD, NEW and CAMPAIGN are placeholders."""
     releases = [side.releases[0] if len(side.releases) == 1 else "" for side in (comparison.old, comparison.new)]
     return " ".join(["tacholog ab OLD NEW CAMPAIGN", *(["--release", *map(shlex.quote, releases)] if all(releases) else [])])
 
 
 def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
-    """Return the shown part of a comparison: all of it, but only the requested rows if runs are compared with themselves."""
+    """Return the part of a comparison to show. This is all of it, unless runs are compared with themselves: then rows are shown only on request."""
     if not comparison.warns("same_runs"):
         return comparison
     return replace(comparison, rows=comparison.rows if only else (), counts=dict.fromkeys(comparison.counts, 0), losses=(), curves=())
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:
-    """Return the results of the tests, in words."""
+    """Yield the results of the significance tests, in words; yield nothing if other sentences already say how rows were compared."""
     counts = comparison.counts
     if has_tests(counts):
         if counts["worse"] or counts["better"]:
@@ -368,7 +368,7 @@ def _rows(count: int) -> str:
 
 
 def _untested(comparison: Comparison) -> Iterator[str]:
-    """Yield words on how many rows differ by more than the band, if no row was tested; else nothing, because they count as unproven rows."""
+    """Yield words on how many rows differ by more than the band. If any row was tested, yield nothing: these rows are then counted as unproven."""
     rows = [] if has_tests(comparison.counts) else [row for row in comparison.rows if row.verdict in UNTESTED]
     if not rows:
         return
@@ -411,7 +411,7 @@ def across_words(comparison: Comparison) -> str:
 
 
 def curve_words(curve: Curve) -> str:
-    """Return a series of single values, in words."""
+    """Return, in words, how a series changed over its sizes, each with one value on each side: the mean ratio, and how many are higher or lower."""
     ends = f"{words.ratio(curve.least)} to {words.ratio(curve.most)}"
     directions = (f"{curve.lower} lower", f"{curve.equal} equal" if curve.equal else "", f"{curve.higher} higher")
     counted = f"{words.ratio(curve.mean_ratio)} on average of {curve.rows} sizes ({ends}; {', '.join(part for part in directions if part)})"
@@ -455,7 +455,7 @@ def _label_words(field: str, values: Sequence[str]) -> str:
 
 
 def _few(values: Sequence[str]) -> list[str]:
-    """Return the values of a label; if there are many, only the first ones and the number of the others."""
+    """Return the values of a label. If there are many, return the first ones, and how many more there are."""
     return [*values[:_NAMED], *([f"{len(values) - _NAMED} more"] if len(values) > _NAMED else [])]
 
 
@@ -466,19 +466,19 @@ def _when(side: Input) -> str:
 
 
 def unstated_words(comparison: Comparison) -> str:
-    """Return the conditions that a verdict needs and that are not stated, for all rows without a verdict."""
+    """Return the conditions that are not stated in rows without a verdict. They must be stated for a verdict."""
     fields = dict.fromkeys(field for row in comparison.rows if row.verdict in _BY_VALUE for field in row.unverified)
     return ", ".join(title_of(field) for field in fields)
 
 
 _UNTESTED: Verdict = "unreplicated_diff"
-_MOST_STATISTICS = 3  # the number of named statistics of a metric; if there are more, the tail percentiles are combined
+_MOST_STATISTICS = 3  # a text names at most this number of statistics; if more changed, all tail percentiles are combined as "tails"
 
 
 class TransportCounts(msgspec.Struct, frozen=True):
-    """The number of rows of a transport with each verdict, its better and worse rows, and the number of its incomparable rows.
+    """The result of a comparison for one transport: how many of its rows have each verdict, and how many are not comparable.
 
-    ``system`` and ``transport`` are those of its rows, and ``name`` is their name in texts.
+    ``name`` is the name of system and transport in texts.
     """
 
     system: str | None
@@ -499,8 +499,8 @@ class LargestChange(msgspec.Struct, frozen=True):
 def moved_most(comparison: Comparison, most: int = 3) -> list[LargestChange]:
     """Return the rows with the largest changes, the largest first.
 
-    Rows that are worse or better by a test are preferred, then rows that were measured worse or better, then rows without a test. Medians and means
-    come before tail percentiles, which are the weakest evidence.
+    If a test found rows worse or better, only these are returned. Otherwise, rows that were measured worse or better are returned. If there are none,
+    rows without a test are returned. Medians and means come before tail percentiles, which are the weakest evidence.
     """
     several = len({row.key.system for row in comparison.rows}) > 1
     kinds: tuple[tuple[Verdict, ...], ...] = (("worse", "better"), DIFFERS, (_UNTESTED,))
@@ -557,12 +557,12 @@ def _which(rows: Sequence[ComparisonRow]) -> str:
 
 
 def _measured(row: ComparisonRow) -> str:
-    """Return the statistic of a latency, or the metric of another row."""
+    """Return what a row measures: the statistic if it is a latency, otherwise the metric."""
     return row.key.statistic if row.key.metric == "latency" else METRICS[row.key.metric].words.lower()
 
 
 def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
-    """Return the metrics of better or worse rows of these transports, and the change: ``latency over udp: p50 by 6 %; over shm: ...``.
+    """Return, in words, where and by how much better or worse rows changed: ``latency over udp: p50 by 6 %; over shm: ...``.
 
     Transports are named together only if the same statistics changed. Otherwise a reader would think that each statistic changed for each transport.
     """
@@ -610,7 +610,7 @@ def _range(name: str, rows: Sequence[ComparisonRow]) -> str:
 
 
 def loss_sentence(comparison: Comparison) -> str:
-    """Return a sentence on the rows without loss, or without a share of loss; an empty text if loss is not shown."""
+    """Return sentences on the rows that lost no message, and on those with an unknown share of loss. The text is empty if loss is not shown."""
     if comparison.warns("same_runs") or not comparison.loss_asked:
         return ""
     if not comparison.losses and not comparison.lossless and not comparison.lossy_counts:
@@ -619,7 +619,7 @@ def loss_sentence(comparison: Comparison) -> str:
 
 
 def _without_share(comparison: Comparison) -> str:
-    """Return a sentence on the rows whose logs state how many messages were lost, but not how many there were."""
+    """Return a sentence on the rows whose logs state how many messages were lost, but not how many were sent in all."""
     count = comparison.lossy_counts
     if not count:
         return ""

@@ -15,7 +15,7 @@ from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Table, TableCell, TableColumn, TableRow, terminal
 from tacholog.render.table import markdown as markdown_table
 
-FOLDED = ("no_change", "differs_not", "unreplicated_same")  # Rows of these verdicts are listed only on request, if there are more than a few.
+FOLDED = ("no_change", "differs_not", "unreplicated_same")  # If there are more than `_FEW` rows with these verdicts, they are listed only on request.
 _FEW = 10
 #: The largest number of lines of the comment. Together with the requirements below it, it stays under 60 lines.
 MOST_LINES = 30
@@ -80,7 +80,7 @@ def _text(comparison: Comparison, only: Sequence[str], limit: int) -> Iterator[s
     if content.across:
         yield f"A comparison of configurations, across: {content.across}"
     yield ""
-    if not comparison.warns("same_runs") and (counts(comparison) or comparison.losses):  # in other cases, the conclusion alone states all numbers
+    if not comparison.warns("same_runs") and (counts(comparison) or comparison.losses):  # otherwise, the conclusion already says everything
         yield f"{headline(comparison)}."
     yield content.conclusion
     yield from (f"! {warning}" for warning in (*content.machines, *content.warnings))
@@ -211,7 +211,7 @@ def _rank(row: ComparisonRow) -> int:
 
 
 def _with_verdict(line: DiffLine) -> DiffLine:
-    """Return the line for a table that shows several verdicts: its remarks begin with the verdict. An unknown interval becomes "not known"."""
+    """Return a line of a table that shows several verdicts. So its remarks begin with the verdict, unless this is "worse" or "better"."""
     remarks = line.remarks if line.row.verdict in ("worse", "better") else (MEANINGS[line.row.verdict].words, *line.remarks)
     return msgspec.structs.replace(line, remarks=remarks, interval=line.interval or "not known")
 

@@ -40,7 +40,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The verdict in the form for the middle of a sentence."""
+        """The title of the verdict in lower case, for use within a sentence."""
         return self.title.lower()
 
 
@@ -147,7 +147,7 @@ def why_untested(rows: Iterable[ComparisonRow]) -> str | None:
 
 
 def told_by_sentence(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
-    """Return the part of these rows' remarks that `sentence_of` already states; an empty text if there is none."""
+    """Return the reason that `sentence_of` already states for all of these rows, so that their remarks can leave it out; otherwise an empty text."""
     kind = why_untested(rows) if verdict in UNTESTED else None
     return "" if kind in (None, "same_measurement") else REASONS["single_run" if kind == _ONE_VALUE else str(kind)]
 
@@ -169,7 +169,7 @@ def untested_words(rows: Iterable[ComparisonRow]) -> str:
 
 ALONE = "the interval is for this row alone: among so many rows, such intervals occur by chance"
 BETWEEN = "; "  # the separator between the parts of a remark
-_PLAIN_GAP = 0.02  # a difference between two ratios that a reader would notice, as a logarithm
+_PLAIN_GAP = 0.02  # readers notice if the logarithms of two ratios differ by at least this much
 _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
 
@@ -191,7 +191,7 @@ def percent(share: float) -> str:
 
 
 def interval(row: ComparisonRow) -> str:
-    """Return the interval of the ratio; an empty text if both ends have the same text."""
+    """Return the interval of the ratio as text. The text is empty if there is no interval, or if both ends look the same."""
     if row.interval is None:
         return ""
     low, high = row.interval
@@ -234,13 +234,13 @@ def acknowledged_words(row: ComparisonRow | Loss) -> str:
 
 
 def different(verdict: Verdict, difference: Difference) -> str:
-    """Return a difference between the sides of a row, in words. Another machine may explain values that differ without proof."""
+    """Return a difference between the sides of a row, in words. If the machine differs and nothing is proven, say that it may be the cause."""
     text = difference_words(difference)
     return f"another machine, which may explain it ({text})" if difference.field == "host" and verdict in (*DIFFERS, "unreplicated_diff") else text
 
 
 def other_conditions(old: object, differences: Sequence[Difference]) -> list[str]:
-    """Return, for a row on one side only, the conditions of the same row on the other side. ``old`` is ``None`` if the new side has the row."""
+    """Return the conditions that keep a row from its partner on the other side. ``old`` is ``None`` if this row is on the new side."""
     if not differences:
         return []
     other, this = ("old", "new") if old is None else ("new", "old")
@@ -273,7 +273,7 @@ def toward(row: ComparisonRow) -> str:
 
 
 def band(threshold: float) -> str:
-    """Return the limits of "no change" in words. They are factors: a threshold of 0.1 allows x1/1.1 to x1.1, which is 9.1 % lower to 10 % higher."""
+    """Return the range of "no change" in words. A threshold of 0.1 allows ratios from 1/1.1 to 1.1, which is "9.1 % lower to 10 % higher"."""
     return f"{percent(threshold / (1 + threshold))} lower to {percent(threshold)} higher"
 
 
@@ -322,7 +322,7 @@ def _first_look(row: ComparisonRow | Loss) -> str:
 
 
 def _alone(row: ComparisonRow) -> str:
-    """Return a note for an undecided row whose interval does not contain 1: the interval alone is no verdict. Return an empty text for other rows."""
+    """Return a note if a row is undecided although its interval does not contain 1; otherwise an empty text. It says why this proves nothing."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
     return ALONE
@@ -385,7 +385,7 @@ def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] 
 
 
 def _limits(row: ComparisonRow) -> str:
-    """Return the threshold if it decided the verdict, and the smallest detectable change of undecided rows."""
+    """Return, in words, the threshold of a row. If the row is undecided, first say why. If it was not tested, return the band instead."""
     if row.threshold is None:
         return ""
     source = THRESHOLD_SOURCES.get(row.threshold_source or "", "")
@@ -398,7 +398,7 @@ def _limits(row: ComparisonRow) -> str:
 
 
 def _open(row: ComparisonRow) -> str:
-    """Return why a row is undecided: too few pairs, noise, or a change that may be too small to matter or be caused by rounding."""
+    """Return why a row is undecided: too few pairs, too much noise, a change of the host, a change too small to matter, or rounding."""
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
     if "host_changed" in row.reasons:
@@ -443,7 +443,7 @@ Parts = tuple[str, str, str]  # A loss in words: the text before the largest sha
 
 
 class LossLine(msgspec.Struct, frozen=True):
-    """A row with loss in words. ``direction``: whether the loss is higher now, lower, or equal."""
+    """The texts that describe a row with loss. ``direction`` states whether the loss is now higher, lower, or equal."""
 
     name: str
     old_parts: Parts
@@ -464,7 +464,7 @@ class LossLine(msgspec.Struct, frozen=True):
 
 
 def loss_line(loss: Loss, *, with_system: bool) -> LossLine:
-    """Return a row in which a run lost messages, in words."""
+    """Return the texts that describe a row with loss."""
     remark = "; ".join(_remarks(loss))
     return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict, direction_of(loss))
 

@@ -16,7 +16,7 @@ _MANY_UPRIGHT = 13
 _LINEAR_TICKS = 5
 _KIB = 1 << 10
 _MOST_SIZES = 10  # the number of sizes that have room for a label, if their distances are equal
-_STEPS_OF_POWERS = (1, 2, 5, 10)  # every 1st, 2nd, 5th or 10th power of two has a tick, so that 1 KiB and 1 MiB have one
+_STEPS_OF_POWERS = (1, 2, 5, 10)  # ticks are at every 1st, 2nd, 5th or 10th power of two; with each of these steps, 1 KiB and 1 MiB have a tick
 
 
 class Axis(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def _is_readable(payload_bytes: float) -> bool:
 
 
 def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
-    """Return the axis of numbers in the schema's ``unit``: ticks at 1, 2 and 5 of each decade, or at whole decades if these are too many."""
+    """Return the axis of numbers in the schema's ``unit``. It has ticks at 1, 2 and 5 of each decade; if these are too many, at powers of ten."""
     low, high = _ends(values)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     ticks_in_range: list[float] = []

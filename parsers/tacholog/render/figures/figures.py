@@ -58,12 +58,18 @@ class PlotPoint(NamedTuple):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A line of a figure: name and slot (colour) of its series, name and dash pattern of its style. Published numbers have ``hollow`` markers.
+    """A line of a figure. It has the name and the slot (colour) of its series, and the name and the dash pattern of its style.
 
-    ``shape`` is ``line``, or one of four others. ``area``: the true values lie between the points. ``below``: the true values are lower than the
-    points. ``points``: the points are not joined; they show the other group of sizes whose runs form two groups. ``runs``: a small dot for each run
-    of a line. ``details`` apply to all points. If ``records`` is set, each point is computed from a whole record, so its link leads to a line and not
-    to a number.
+    Markers are ``hollow`` if the numbers were published. ``details`` apply to all points. If ``records`` is set, each point is computed from a whole
+    record; its link then leads to the line of the record, and not to one number.
+
+    ``shape`` states how the points are drawn:
+
+    - ``line``: as a line.
+    - ``area``: as an area, because the true values lie between the points.
+    - ``below``: as upper bounds, because the true values are lower.
+    - ``points``: without a line. If the runs of a size form two groups, this shows the second group.
+    - ``runs``: as small dots, one for each run.
     """
 
     name: str
@@ -80,7 +86,7 @@ class Trace(msgspec.Struct, frozen=True):
 class Figure(msgspec.Struct, frozen=True):
     """A figure: title, text alternative, axes, lines, and a note below. A ``dense`` figure has many points, which are drawn small.
 
-    ``shades`` are areas between two lines of one series. They add no data, and they are readable only if there are few.
+    ``shades`` are shaded areas between two lines of one series. They only repeat data of the lines.
     """
 
     title: str
@@ -198,7 +204,7 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
     points = tuple(
         PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), point_details(cell), cell.result, UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
-        if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is not a point
+        if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a number for a range of sizes cannot be drawn as a point
     )
     return Trace(series.label, series.slot, statistic, dash, series.published, points, details=series_details(series)) if points else None
 
@@ -278,7 +284,7 @@ def _ranges(series: Series) -> Iterator[Trace]:
 
 
 def _cross_note(traces: Sequence[Trace], series: Sequence[Series]) -> str:
-    """Return the note on crosses. Its words depend on the statistic, and on whether all runs or only some have too few samples."""
+    """Return a note that explains the crosses in a figure: too few samples, in all runs or only in some. It is empty if there are no crosses."""
     by_slot = {curve.slot: curve for curve in series}
     crossed = [
         (trace.style, by_slot[trace.slot].cells("latency", trace.style)[int(point.x)])

@@ -97,7 +97,7 @@ def _trace(trace: Trace, target_of: TargetOf, *, dense: bool) -> dict[str, objec
     symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
     style += ", each run" if trace.shape == "runs" else ""
-    # Plotly reads some HTML in these texts, so names are escaped here as on the page.
+    # Plotly interprets some HTML tags in these texts, so names are escaped here too.
     name = esc(trace.name + style)
     points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
     targets = [target_of(point.result) for point in points]
@@ -125,7 +125,7 @@ def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return the last part of the address of a point, which comes after the line number: metric and statistic. All points of a trace share it."""
+    """Return the end of the addresses of a trace's points: metric and statistic. It follows the line number, and is the same for all points."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 

@@ -66,7 +66,7 @@ def _ends_of(series: Sequence[Series]) -> list[int | None]:
 
 
 def spread(sizes: Sequence[int | None]) -> list[int | None]:
-    """Return some of the sizes, including the smallest and the largest: at most as many as there are colours."""
+    """Return at most `_MOST_LINES` of the sizes, evenly chosen. The first and the last size are always included."""
     if len(sizes) <= _MOST_LINES:
         return list(sizes)
     last = len(sizes) - 1
@@ -89,7 +89,7 @@ def _percentile_curve(series: Series, payload: int | None, slot: int, by_record:
 
 
 def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
-    """Yield the percentile of the latency at even steps of the axis. Its value is the upper edge of the bin that contains it."""
+    """Yield points at even steps along the axis of percentiles. The value of a point is the upper edge of the bin that contains the percentile."""
     total = sum(count for _, _, count in histogram.bins())
     step, next_x, cumulated = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
     for _, upper, count in histogram.bins():
@@ -165,7 +165,7 @@ def _log_of(results: Sequence[ResultRow]) -> list[str]:
 
 
 def _by_interval(results: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """Group the results by interval. Each line is one interval. But if a number occurs again on a line, as in JSON, it begins the next interval."""
+    """Return the results of each interval. A new log line begins a new interval. So does a second number of the same kind on one line, as in JSON."""
     intervals: list[list[ResultRow]] = []
     for result in sorted(results, key=lambda result: result.line or 0):
         latest = intervals[-1] if intervals else []

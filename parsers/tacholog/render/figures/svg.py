@@ -100,7 +100,7 @@ def _line(figure: Figure, trace: Trace) -> Html:
 
 
 def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
-    """Yield one element with a vertical line from the lowest to the highest run of each repeated point."""
+    """Yield one element with vertical lines. Each line goes from the lowest to the highest run of a point with several runs."""
     whiskers = [
         f"M{_x(figure.x, point.x):g} {_y(figure.y, point.low):g}V{_y(figure.y, point.high):g}"
         for point in points
@@ -128,7 +128,7 @@ def _path(path: str, dash: str) -> Html:
 
 
 def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
-    """Return the marker of a point: a cross if it has too few samples. If there are more series than colours, their shapes differ."""
+    """Return the marker of a point. With ``cross``, the point has too few samples. Series that have the same colour get different shapes."""
     if cross:
         return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
     class_ = "tl-point tl-hollow" if hollow else "tl-point"

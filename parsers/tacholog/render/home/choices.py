@@ -34,7 +34,7 @@ _ONLY: dict[Criterion, str] = {
 }
 _DOUBTS: dict[Doubt, str] = {"two_groups": "the runs form two groups", "undersampled": "too few samples"}
 _MOST_LEVEL = 3
-_PAIR = 2  # with this number of runs, the median is the worse run
+_PAIR = 2  # the median of two runs is the worse one
 
 
 def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedMarks, machine: str, *, loopback: bool) -> Html:
@@ -107,7 +107,7 @@ class _Writer:
         return _LOOPBACK if self._loopback and column.reach == "network" else _REACH_WORDS[column.reach]
 
     def rows(self, payload: int, use: str) -> Iterator[TableRow]:
-        """Yield the rows of a size: its name, each criterion, and the transports without a library."""
+        """Yield the rows of a size: a heading, a row for each criterion, and a row for transports that use no messaging library."""
         yield TableRow([TableCell(use, scope="rowgroup", span=len(self._choices.columns) + 1, class_="tl-use stat-size")])
         measured = {criterion for _, of_size, criterion in self._chosen if of_size == payload}
         for criterion in (*CRITERIA, None):
@@ -138,7 +138,7 @@ class _Writer:
         return TableCell(join(parts), class_="tl-text", head=column_words)
 
     def _sureness(self, choice: Choice, criterion: Criterion, *, is_beside_bare: bool) -> Html | str:
-        """Return the certainty that a number leads. What applies to all numbers is stated above the table."""
+        """Return, in words, how sure it is that the chosen transport is the best. What applies to all cells is stated above the table instead."""
         if choice.doubts:
             return f"no winner: {' or '.join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)}"
         plural = "s" if choice.cell.run_count > 1 else ""

@@ -35,9 +35,10 @@ _WHICH, _ALL = "Which transport for which message?", "All of them, from the smal
 
 
 def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
-    """Return a section for each machine, the largest first, a link to the newest measurement, and a list of the machines of published documents.
+    """Return a section for each machine, then a link to the newest measurement, and a list of the machines of published documents.
 
-    If there are no own runs, the sections are those of machines of documents. If nothing can be ranked, the page shows the newest results.
+    The machine with the most measurements comes first. If there are no own runs, the sections show the machines of published documents. If nothing
+    can be ranked, return the newest results instead.
 
     Args:
         view: the data to show.

@@ -66,7 +66,7 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A panel: its name, its series in all plots, and the name of each of their lines, if there are several names."""
+    """A panel: its name, the series that it shows in all plots, and the names of their lines."""
 
     name: str
     series: tuple[SystemSeries, ...]
@@ -128,7 +128,7 @@ def _panels(series: Sequence[SystemSeries]) -> Iterator[Panel]:
 
 
 def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
-    """Return the sort key of a panel: its best number, then its name. Each series counts with its number at its smallest size."""
+    """Return the sort key of a panel: its best number, then its name. Only the number of each series at its smallest size is considered."""
     cells = [panel_cells[min(panel_cells)] for member in panel.members_in(plot) if (panel_cells := plot.cells(member))]
     sign = 1 if plot.members.group.metric == "latency" else -1
     return min((sign * (standing(cell).value or math.inf) for cell in cells), default=math.inf), panel.name
@@ -320,7 +320,7 @@ def _letters(panel: Panel, plot: Plot) -> Iterator[Html]:
 
 
 def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
-    """Yield the number of each size, which is shown if the pointer is on its dot."""
+    """Yield the number at each size as text. The page shows it only while the pointer is on its dot."""
     name = ", ".join(filter(None, (panel.line_names[id(member)], panel.how(member))))
     unit = "ns" if plot.members.group.metric == "latency" else "bit_per_s"
     for payload, cell in plot.cells(member).items():
@@ -334,7 +334,7 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return the name of each line of a panel: its transport. If all lines of a published document have one transport, return how they differ."""
+    """Return a name for each line of a panel: its transport. If all have the same transport, the names of published lines state how they differ."""
     transports = list(dict.fromkeys(member.transport for member in members))
     if len(transports) > 1:
         short = _short_names(transports)
@@ -345,7 +345,7 @@ def line_names(members: Sequence[SystemSeries]) -> list[str]:
 
 
 def spread_labels(heights: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
-    """Return the heights of labels, from top to bottom, moved so that they do not overlap and stay within the plot."""
+    """Return new heights for labels, from top to bottom. Labels are moved so that they do not overlap, and stay within the plot."""
     order = sorted(heights, key=lambda name: (heights[name], name))
     spread: list[float] = []
     for name in order:

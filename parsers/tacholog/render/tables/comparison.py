@@ -33,7 +33,7 @@ from tacholog.view.series import Cell
 from tacholog.view.views import View
 
 _MOST_COLUMNS = 10
-_MOST_ROWS, _MOST_CELLS = 10, 450  # the number of rows in a static table, and of cells in all static tables; a cell has about six elements
+_MOST_ROWS, _MOST_CELLS = 10, 450  # for one static table, and for all of them together; a cell has about six HTML elements
 
 
 def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
@@ -109,7 +109,7 @@ def _entry(offered: OfferedSeries, links: Links, targets: ScriptLinks) -> dict[s
 
 
 def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: ScriptLinks) -> list[object]:
-    """Return the list that describes a number to the script. It ends with both groups of its runs, and with its use (`use_of`)."""
+    """Return a list that describes a number to the script. Its last two items are the two groups of runs, if any, and the use (`use_of`)."""
     repeated = len(cell.results) > 1
     return [
         payload,

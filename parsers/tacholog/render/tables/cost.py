@@ -82,7 +82,7 @@ def cost_summary(series: Sequence[Series], results: Iterable[ResultRow]) -> Html
 
 
 def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
-    """Return a note on the series that are configured to sleep but spin, with the numbers that show it; an empty text if there are none."""
+    """Return a note on the series that are told to sleep (block) but spin by default, and how this is recognised. It is empty if there are none."""
     resources = resources_of(results)
     spinning_ways = spinning(series, resources)
     spins = [member for member in series if member.results[0].test == "latency" and way_of_measuring(member) in spinning_ways]
@@ -113,7 +113,7 @@ def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
-    """Return each series with its costs. Several latencies of the same runs have the same costs, so only the first of them is returned."""
+    """Return each series with its costs. If several series have the same costs, because they are from the same runs, return only the first one."""
     resources = resources_of(results)
     measured: list[tuple[Series, Mapping[int | None, Cost]]] = []
     for member in filter(_is_measured, series):
@@ -124,7 +124,7 @@ def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tu
 
 
 def _is_measured(series: Series) -> bool:
-    """Whether a series has latencies or a received rate. A series of the other side of the same runs has the same cost, and is not shown."""
+    """Whether a series has latencies or a received rate. Other series are from the other side of the same runs, so their cost is the same."""
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 

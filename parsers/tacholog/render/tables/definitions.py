@@ -1,6 +1,6 @@
 """The definitions page: metrics, conditions, statistics, quality marks, columns of exported tables, and the definitions of each tool.
 
-Every number on a page either links to its log line, or is in an element with a class of `STATISTICS`. A test checks all numbers of a site.
+Every number on a page either links to its log line, or is in an element whose CSS class is a key of `STATISTICS`. A test checks this on a whole site.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart
 
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
-    """Return how many numbers of each part of a page have runs that form two groups. Such a mark belongs to several runs together, not to one run."""
+    """Return how many numbers have the mark of two groups, for each part of a page. They are counted here, because no single run has this mark."""
     counts: Counter[PagePart] = Counter()
     for member in system_series(view, pages):
         first = member.series.results[0]
@@ -123,7 +123,7 @@ def definitions_table() -> Html:
 
 
 def shared_conditions(view: View) -> Html:
-    """Return the conditions of a view. Values that differ are listed, and the labels of the series state which series has which value."""
+    """Return the conditions of a view. If the values of a condition differ, all are listed; the labels of the series say which series has which."""
     all_conditions = conditions_among(view.summaries())
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):

@@ -45,8 +45,8 @@ class FindLink(Protocol):
 def link_finder(view: View, links: Links) -> FindLink:
     """Return a function that finds the link from a value to the log line of the run that has this value.
 
-    If several runs have the value, runs of the row are preferred, and runs of a control come last. The search uses `Series`, which already have their
-    numbers by row, because sorting all numbers of all releases again would take longer than the histories.
+    If several runs have the value, runs of the row are preferred, and runs of a control come last. The search uses `Series`, because their
+    numbers are already sorted into rows. To sort all numbers of all releases again would take too long.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
     for member in system_series(view, PageIndex()):
@@ -71,7 +71,7 @@ def link_finder(view: View, links: Links) -> FindLink:
 
 
 def _first(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
-    """Return the match that comes first in the view. The order of the matches cannot be used, because the view may mix numbers of several series."""
+    """Return the match that comes first in the view. The matches are sorted by series, so their order is not that of the view."""
     run = min((result.run.run for result in matches), key=run_order.__getitem__)
     of_run = {id(result): result for result in matches if result.run.run == run}
     return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)
@@ -119,7 +119,7 @@ _LEGEND = (
 
 
 def _tables(system: str, history: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: FindLink) -> Iterator[Html]:
-    """Yield the table of the lines with several releases, and, folded below it, the table of the lines with one release, which have no history."""
+    """Yield the table of the lines with several releases. Below it, folded, yield the table of the lines with only one release."""
     long = [line for line in history.lines if len(line.points) > 1]
     short = [line for line in history.lines if len(line.points) <= 1]
     if long:
@@ -297,7 +297,7 @@ class _Scale:
 
 
 def why_it_begins(line: HistoryLine) -> str | None:
-    """Return why a line begins anew; ``None`` if the previous release has no such row under any conditions."""
+    """Return why a line of a history begins at a later release. ``None`` means that no release before has a similar row."""
     if line.other_runs_of is not None:
         return f"other runs of {line.other_runs_of} than before"
     row = line.begun_by

@@ -145,11 +145,10 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
 
 
 def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], members: Sequence[SystemSeries], links: Links) -> list[object]:
-    """Return a row of the overview, for the part of a page with the series ``members``.
+    """Return a row of the overview: the best numbers of the series ``members``, which are one part of a page.
 
-    Each best number is that of the newest release with this metric, and states this release.
-
-    Series of a control are used only if nothing else was measured.
+    Each best number comes from the newest release that has such numbers, and this release is stated. Series of a control are used only if nothing
+    else was measured.
     """
     part = view.only(page_part.selection)
     members = [member for member in members if not member.is_control] or members
@@ -174,7 +173,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
     candidates = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not candidates:
         return tag("span", "not measured", class_="tl-null")
-    # A rate with loss is used only if no series has a rate without loss, as the heading of the column states.
+    # A rate with loss is used only if no series has a rate without loss. The heading of the column says so.
     candidates = [candidate for candidate in candidates if LOSS not in candidate[1].marks] or candidates
     of_references = [candidate for candidate in candidates if REFERENCE in candidate[1].marks]
     candidates = [candidate for candidate in candidates if REFERENCE not in candidate[1].marks] or candidates
@@ -182,7 +181,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
     candidates = [candidate for candidate in candidates if dict(candidate[-1].series.key).get("basis") != ACKNOWLEDGED] or candidates
     value, cell, details, best = (min if metric == "latency" else max)(candidates, key=lambda candidate: candidate[0])
     released = f", {_released(dict(best.series.key)) or f'release {NOT_STATED}'}"
-    row_labels = dict(best.part.others) if best.part else {}  # labels that the row already shows
+    row_labels = dict(best.part.others) if best.part else {}  # the row already shows these labels, so they are not repeated
     labels = joined([(name, label) for name, label in best.labels if name not in row_labels])
     released += f", {labels}" if labels else ""
     released += ", control" if best.is_control else ""

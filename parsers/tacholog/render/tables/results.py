@@ -27,7 +27,7 @@ from tacholog.view.views import Selection
 
 _MAX_PAD = 3
 _NEARLY_ALL = 0.9
-MOST_EACH = 200  # numbers of single runs in the tables of a test; if there are more, the page loads them on demand
+MOST_EACH = 200  # the largest number of single values that a page contains for a test; if there are more, the page loads them on demand
 _TO = "\u2013"  # an en dash
 _OWN_MEDIANS = 'Columns may come from different runs, so "sent \u2212 received" is not "lost". Below each table are the numbers of each run.'
 
@@ -37,9 +37,9 @@ MoveTableOut = Callable[[str, Html], tuple[str, Html]]
 
 
 def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
-    """Return the start of the ids of tables: those with all numbers of a test in one part of a page. The part shows ``selection``.
+    """Return the start of the ids of the tables with all numbers of a test, within one part of a page.
 
-    ``number`` is the number of the part, as for `page_anchor`.
+    ``selection`` is what the part shows. ``number`` is the number of the part, as for `page_anchor`.
     """
     return page_anchor(test, *selection.values(), number=number)
 
@@ -64,7 +64,7 @@ def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out
 
 
 def _counts(series: Series) -> bool:
-    """Whether the table has at least two counts of messages: sent, received, lost. A reader may try to add them up."""
+    """Whether a series has at least two of the counts of sent, received and lost messages. Then a reader may try to calculate with them."""
     return len({"messages_sent", "messages_received", "messages_lost"} & {metric for metric, _ in series.statistics()}) > 1
 
 
@@ -126,7 +126,7 @@ def _note_above(everywhere: Sequence[str], never: Sequence[MetricColumn], marks_
 class ResultNumber(NamedTuple):
     """A number in a table of results, or the reason why it is missing (``absent``).
 
-    ``each`` is the link from its range to the values of each run. ``best`` highlights the number. ``below`` is shown under the range.
+    The range of the number links to ``each``, the values of each run. ``best`` highlights the number. ``below`` is shown under the range.
     """
 
     cell: Cell | None
@@ -214,7 +214,7 @@ def _partly(cell: Cell) -> str | None:
 
 
 def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
-    """Return the values of each run, folded. They are the values from which the medians above were computed."""
+    """Return a folded table of the values of each run. The medians in the table above it were computed from them."""
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
         first = _row_head(series, payload)
@@ -272,7 +272,7 @@ def _runs_cell(series: Series, payload: int | None) -> TableCell:
 def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
     """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each.
 
-    With ``brief``, two numbers stand alone: a note on the page already explains the two groups.
+    With ``brief``, these two numbers are not explained, because a note on the page already explains them.
     """
     title = words_of(cell, unit, in_full)
 
@@ -313,7 +313,7 @@ def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
 
 
 def _aligned(value: float, result: ResultRow, unit: Unit, digits: int) -> tuple[str, str]:
-    """Return the number, and the digits that it lacks to align its decimal point."""
+    """Return two texts: the number, and the decimal point or zeros to add to it, so that all decimal points of the column are aligned."""
     text = rounded(value / unit.size)
     own_digits = decimals(text)
     return with_bound(text, result.bound), ("." if own_digits == 0 else "") + "0" * (digits - own_digits) if digits > own_digits else ""
@@ -443,7 +443,7 @@ def lost_words(cell: Cell, links: Links) -> Html:
         words = ["some runs lost ", low, ", others ", high]
     elif cell.value is not None and cell.value > LOSS_LIMIT:
         words = [linked_number(cell, "ratio", links), " lost"]
-    else:  # a median of 0 % beside the mark looks like a mistake
+    else:  # if the median loss is 0 %, show the worst run, because "0 %" beside the mark of loss looks like a mistake
         words = ["up to ", linked_value(*worst_run(cell), "ratio", links), " lost"]
     return tag("span", *words, class_="tl-runs tl-lost")
 

@@ -90,13 +90,13 @@ def switches(slices: Sequence[Slice], current: Slice, anchor: str, documents: Co
 
 
 def _switch(other: Slice, current: Slice, anchor: str) -> Html:
-    # Before version 0.5, all sizes were on one page, under these ids.
+    # Before version 0.5, all sizes were on one page and had these ids. They are kept, so that old links still work.
     former = f"{anchor}-{other.size}" if other.size is not None else None
     return tag("a", other.words, href=f"doc:{other.document}", id=former, aria_current="page" if other == current else None)
 
 
 def _pages(tables: Sequence[MachineTable], current: Slice, most: int | None) -> Iterator[list[_Piece]]:
-    """Yield the pieces of each page, so that none has more than ``most`` numbers."""
+    """Yield, for each page, its pieces of tables. No page has more than ``most`` numbers."""
     pieces: list[_Piece] = []
     left = most
     for table in tables:
@@ -178,7 +178,7 @@ def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> t
     heads += [TableColumn(size_words(column.size) if is_by_size else column.statistic.words, column.unit.sign) for column in numbers]
     bodies, has_best = [], False
     for group in piece.groups:
-        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # also rows that are on other pages
+        rivals = next(other.rows for other in piece.table.groups if other.words == group.words)  # including those on other pages
         best = [_best(rivals, column) for column in piece.columns]
         has_best = has_best or any(best)
         body = [TableRow([TableCell(group.words, scope="rowgroup", span=len(heads), class_="tl-text")], "tl-heading")] if group.words else []

@@ -124,10 +124,10 @@ def _without_keys(series: Series) -> tuple[object, ...]:
 
 
 def _pairs(series: Series) -> list[tuple[str, str]]:
-    """Return the numbers of a series for the table, as pairs of metric and statistic.
+    """Return which numbers of a series the table shows, as pairs of metric and statistic.
 
-    For latencies, these are the median and the 99th percentile, or the statistics that replace them. Otherwise it is the sustained rate; without it,
-    the other rates.
+    If the series has latencies, these are the median and the 99th percentile, or other statistics if the tool does not print these. Otherwise, it is
+    the sustained rate. If there is no sustained rate, these are the other rates.
     """
     present = series.statistics()
     statistic = headline_statistic(series, "latency")
@@ -147,7 +147,7 @@ def _too_few_runs(members: Sequence[Series]) -> Html:
 
 
 def not_comparable(members: Sequence[Series], metric: str) -> Html:
-    """Return, in one sentence, the conditions in which the series differ or that they do not state; nothing if all are comparable with the first."""
+    """Return one sentence on why the series are not all comparable: conditions that differ, or are not stated. It is empty if all are comparable."""
     first, *others = (conditions_of(member, metric) for member in members)
     judgements = [judge(first, other, comparison="ratio") for other in others]
     different = dict.fromkeys(condition_title(difference) for judgement in judgements for difference in judgement.different)

@@ -42,7 +42,7 @@ def sustain_summary(series: Sequence[Series], links: Links) -> Html:
 
 
 def acknowledgements(series: Sequence[Series]) -> Html:
-    """Return a paragraph on each meaning of an acknowledgement of the broker in these series. Pages with too many series for sentences use it."""
+    """Return a paragraph for each meaning that an acknowledgement has in these series. Pages use it if there are too many series for a summary."""
     members = [member for member in series if dict(member.key).get("basis") == ACKNOWLEDGED or _with_value(member, "acknowledged_rate", "mean")]
     return join([tag("p", meaning) for meaning in dict.fromkeys(map(_acknowledgement, members))])
 
@@ -94,7 +94,7 @@ def _sustained(series: Series, links: Links) -> Html:
 
 
 def _ranged(series: Series, low: Cell, payload: int | None, links: Links) -> Html:
-    """Return both ends of a range, for a source that states only the ends."""
+    """Return a range of values and the sizes to which it applies. Some sources state only such ranges."""
     high = series.cells("latency", "range-high").get(payload)
     end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
     return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
@@ -182,7 +182,7 @@ def _loss(series: Series, links: Links) -> Html:
 
 
 def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:
-    """Return words on how many runs the medians in a sentence are from. Different sizes may have different numbers of runs."""
+    """Return, in words, how many runs each median in a sentence was computed from. This number may differ between sizes."""
     counts, each = [cell.run_count for cell in cells], links.to_each_run(series)
     if max(counts) == 1:
         return NOTHING
