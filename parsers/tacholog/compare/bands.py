@@ -187,7 +187,7 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
 
 
 def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
-    """Read the bands of the build that was measured last from a file."""
+    """Read a file of bands, and return the bands of the last build in it."""
     entries = read(path, named_by_user=named_by_user)
     entries = [entry for entry in entries if entry.build == entries[-1].build]
     by_row: dict[RowKey, list[Calibration]] = defaultdict(list)

@@ -159,7 +159,10 @@ def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
 
 
 def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Yield the facts that vary from run to run, such as the load, and that differ clearly: their medians on the two sides differ by a limit."""
+    """Yield the facts that differ clearly between the sides, of the facts that vary from run to run, such as the load.
+
+    A fact differs clearly if the medians of the two sides differ by at least a limit.
+    """
     before, after = _facts(old), _facts(new)
     for fact, name, enough in _OF_RUNS:
         sides = before[fact], after[fact]

@@ -85,7 +85,7 @@ def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[s
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
     tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
-    # Problems of runs that could not be read stay, because these runs may belong to this release.
+    # Problems of unreadable runs are kept, because these runs may belong to this release.
     others = set(dataset.runs["run"]) - set(runs["run"])
     return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
 

@@ -166,7 +166,9 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """Return the rank of the averages that are the ends of the interval, counted from the smallest and from the largest; 0: no interval.
+    """Return the rank of the averages at the ends of the interval; 0: no interval.
+
+    For the lower end, the rank is counted from the smallest value; for the upper end, it is counted from the largest value.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -175,7 +177,9 @@ def inside_pairs(pairs: int, tail: float) -> int:
 
 
 def inside_sides(olds: int, news: int, tail: float) -> int:
-    """Return the rank of the differences that are the ends of the interval, counted from the smallest and from the largest; 0: no interval.
+    """Return the rank of the differences at the ends of the interval; 0: no interval.
+
+    For the lower end, the rank is counted from the smallest value; for the upper end, it is counted from the largest value.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -186,7 +190,7 @@ def inside_sides(olds: int, news: int, tail: float) -> int:
 def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> int:
     """Return the result of `inside_pairs` or `inside_sides`.
 
-    ``null`` is the distribution of the doubled statistic if nothing changed; ``None``: use the normal approximation.
+    ``null`` is the distribution of two times the statistic if nothing changed; ``None``: the normal approximation is used.
     """
     if null is None:
         return int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
@@ -504,7 +508,7 @@ def _of_splits(values: Floats, is_new: Floats) -> Floats:
     """Return a statistic of each row for each split. It increases with Student's t: it is the share of the variance that the sides explain."""
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
-    news = is_new.sum(axis=0)  # Not the same for all splits: a split also contains runs without a value in this row.
+    news = is_new.sum(axis=0)  # This number differs between splits, because a split also contains runs without a value in this row.
     squares = (centred**2).sum(axis=1, keepdims=True) * (news * (runs - news) / runs)
     return _comparable((centred @ is_new) ** 2, squares, runs - 2)
 

@@ -152,7 +152,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _all_tests(self) -> View | None:
-        """The view from which this view was made, if this view contains only one of its tests; else ``None``."""
+        """The view of all tests from which this view of one test was made; ``None`` if this is no view of one test."""
         return None
 
     @cached_property
