@@ -256,7 +256,7 @@ def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
 
 
 def noise(same_build: SameBuildBands) -> Iterator[float]:
-    """Yield the noise of each row of medians or means: the standard deviation of the logarithms of its runs in the last session."""
+    """Yield the noise of each row of medians or means. It is the standard deviation of the logarithms of the runs in the last session."""
     for entry in read(same_build.file, named_by_user=True):  # the file was checked when it was first read
         if entry.session == same_build.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

@@ -109,7 +109,7 @@ def _without_outliers(levels: Floats, noise: Floats) -> Floats:
 
 def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
     """Return the changes of histories with equally many releases. ``total`` is the number of histories on the page."""
-    # All histories of a page share its significance level. The histories of each length get a part of the level, in proportion to their number.
+    # All histories of a page share one significance level. The histories of each length get a part of this level, in proportion to their number.
     count, releases = levels.shape
     p_drift = _trend_p(levels) * total / count
     penalty = step_penalty(releases, total)
@@ -199,7 +199,10 @@ def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], to
 
 
 def _trend_p(levels: Floats) -> Floats:
-    """Return the p-value of Kendall's trend test for each history, corrected for the number of histories. Each shuffle reorders all histories."""
+    """Return the p-value of Kendall's trend test for each history, corrected for the number of histories.
+
+    Each shuffle brings the releases of all histories into the same order.
+    """
     first, second = np.triu_indices(levels.shape[1], 1)
     signs = np.sign(levels[:, second] - levels[:, first])
     statistics = np.abs(signs @ _shuffled(levels.shape[1]).T)

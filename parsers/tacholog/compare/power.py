@@ -54,7 +54,8 @@ def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
 def share_of_largest(pairs: Iterable[int], rate: float, *, sessions: bool = False) -> float:
     """Return the share of the level for the test by the largest row; the remaining share is for the rank test.
 
-    The share is 0.5 if a row can be significant at half of the level. It is 1 if there are too few pairs for that, such as six, and 0 without pairs.
+    The share is 0.5 if a row can be significant at half of the level. It is 1 if so few pairs (such as six) cannot be significant at half of the
+    level, and 0 without pairs.
 
     Args:
         pairs: the numbers of pairs of the rows that are adjusted together; empty if no row has pairs.

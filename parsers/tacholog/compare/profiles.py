@@ -137,7 +137,10 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
 
 
 def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Yield each setting that a transport has on one side only, with the names of these transports. Their rows are still compared."""
+    """Yield each setting that transports have on only one side, with the names of these transports.
+
+    The rows of these transports are still compared.
+    """
     before, after = _settings(old), _settings(new)
     transports_of: dict[tuple[str, str | None, str | None], list[str]] = {}
     for transport in sorted(before.keys() & after.keys()):

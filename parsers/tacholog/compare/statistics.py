@@ -247,8 +247,8 @@ def _normal_p(distance: Floats, deviation: Floats) -> Floats:
 def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
     """Return the two-sided p-value of each row.
 
-    The distribution ``null`` is computed once for each pattern of ties. If there are too many patterns, the result of ``otherwise`` is returned,
-    which is the normal approximation.
+    ``null`` computes the distribution of the statistic, once for each pattern of ties. If there are too many patterns, ``otherwise`` computes the
+    p-values of all rows by the normal approximation.
     """
     unique, which = np.unique(patterns, axis=0, return_inverse=True)
     if len(unique) > MOST_PATTERNS:
@@ -464,8 +464,8 @@ def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = Non
 def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
     """Return the p-value of each row of the report.
 
-    The argument contains the indices of rows, and their statistics under each relabelling, shape (rows, relabellings). The first relabelling is the
-    measured one.
+    ``statistics_of_rows`` contains the indices of rows, and the statistics of these rows under each relabelling, shape (rows, relabellings). The
+    first relabelling is the measured one.
     """
     p, largest = np.full(total, np.nan), np.zeros(0)
     true_statistics: list[tuple[Integers, Floats]] = []

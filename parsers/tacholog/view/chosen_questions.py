@@ -84,7 +84,7 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
 
 
 class _MeasuredWays:
-    """The different combinations of field values in some numbers.
+    """The different combinations of values that the fields have in some numbers.
 
     Each combination is a row. Each field has an array with the code of its value in each row, shape (rows,).
     """

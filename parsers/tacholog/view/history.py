@@ -54,8 +54,8 @@ class HistoryLine(msgspec.Struct):
     """The values of one row over all releases in which it was measured in the same way on one machine.
 
     ``begun_by`` or ``other_runs_of`` states why the line begins; both are null if it begins with the row's first release. ``begun_by`` is the row
-    that compares the first point with the previous release. ``other_runs_of`` is the release of the first point, if the comparison with the next
-    release uses other runs of it than the comparison with the previous one.
+    that compares the first point with the previous release. ``other_runs_of`` is the release of the first point. It is stated if this release was
+    compared with the previous and with the next release, and the two comparisons use different runs of this release.
     """
 
     key: RowKey
@@ -192,11 +192,14 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
 
 
 def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[HistoryLine]:
-    """Join the rows of neighbouring comparisons into lines. A line continues if the next comparison has the same value for the release in common."""
+    """Join the rows of neighbouring comparisons into lines.
+
+    Two neighbouring comparisons have one release in common. A line continues if both comparisons have the same value for this release.
+    """
     joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
-        # Rows without a comparison come last, so that they add no second line for the same value.
+        # Rows without a comparison come last. Otherwise they could begin a second line for the same value.
         for row in sorted(chosen, key=lambda row: not _goes_on(row)):
             _add(joined, index, row, report.old.name)
     return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))

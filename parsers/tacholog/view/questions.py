@@ -468,7 +468,7 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
-    """Yield the cases in which only some runs have the number. Other runs of such a case have no number, or only other numbers of the same test."""
+    """Yield the cases in which only some runs have the number. The other runs have no number at all, or only other numbers of the same test."""
     chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
     tests = {cell.median.test for cell in answer.cells.values()}
     of_case: dict[Case, set[str]] = defaultdict(set)

@@ -122,7 +122,7 @@ class Group(msgspec.Struct, frozen=True):
         )
 
     def words_of(self, members: Sequence[SystemSeries]) -> str:
-        """Return the compared number in words, with the labels of the group that differ between groups."""
+        """Return the name of the compared number, with those labels of the group that differ between groups."""
         return ", ".join(filter(None, (self.words, members[0].label_words)))
 
     def of_any_campaign(self) -> tuple[object, ...]:

@@ -246,7 +246,7 @@ def view_of(data: Dataset) -> View:
 
 
 def rig_series(view: View, runs: Iterable[RunRow]) -> list[Series]:
-    """Return the series of perftest's transport ``null``, which show what perftest itself costs, from the sessions of these runs."""
+    """Return the series of perftest's transport ``null`` from the sessions of these runs. They show what perftest itself costs."""
     sessions = {(run.host, run.session) for run in runs if run.session is not None}
     rig = view.only(Selection(transport="null", test="latency"))
     return rig.only_runs(run.run for run in rig.runs.values() if (run.host, run.session) in sessions).series()

@@ -502,7 +502,7 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
 
 
 def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
-    """Return codes for the cells that ignore some fields: cells that differ only in these fields have the same code.
+    """Return several codes for each cell. Each code ignores some fields: cells that differ only in these fields have the same code.
 
     The ignored fields are the participant, the fields that only one side states, or both.
     """
