@@ -187,7 +187,7 @@ def find_same_build(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked:
 
 
 def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
-    """Read the bands of the build that was measured last from a file."""
+    """Read a file of bands, and return the bands of the last build in it."""
     entries = read(path, named_by_user=named_by_user)
     entries = [entry for entry in entries if entry.build == entries[-1].build]
     by_row: dict[RowKey, list[Calibration]] = defaultdict(list)
@@ -256,7 +256,7 @@ def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
 
 
 def noise(same_build: SameBuildBands) -> Iterator[float]:
-    """Yield the noise of each row of medians or means: the standard deviation of the logarithms of its runs in the last session."""
+    """Yield the noise of each row of medians or means. It is the standard deviation of the logarithms of the runs in the last session."""
     for entry in read(same_build.file, named_by_user=True):  # the file was checked when it was first read
         if entry.session == same_build.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

@@ -3,8 +3,8 @@
 A history has one level for each release: the mean of the logarithms of its runs. The levels are divided into segments without change. The best
 division has the smallest sum of the squared distances from the segments' means (in units of the noise) and of a penalty for each step. The penalty is
 chosen so that the best candidate for a step reaches it in at most one of 40 pages of histories without a change. A drift is a slow change over
-several releases. Kendall's trend test detects a drift, with a correction for all histories of the page by shuffling the releases. A drift is
-described as one straight line.
+several releases. Kendall's trend test detects a drift. Its p-values are corrected for the number of histories on the page; for this, the releases are
+shuffled many times. A drift is described as one straight line.
 
 The noise is estimated from the differences between neighbouring releases, without the largest fifth, which may be steps. The estimate has three lower
 limits: the scatter of the runs of a release, the noise of the other histories, and the rounding error. A release far from both of its
@@ -43,7 +43,7 @@ class Change(NamedTuple):
 
     ``history`` is the index of the history. ``first`` is the first release after a step, or the last release before a drift. ``last`` is the release
     at which a drift ends, and equals ``first`` for a step. ``shift`` is the change as a logarithm, between ``low`` and ``high`` with 95 % confidence.
-    ``p`` is at least the probability that chance alone shows a change as clear as this one anywhere on the page.
+    ``p`` is an upper bound of the probability that chance alone shows a change as clear as this one anywhere on the page.
     """
 
     history: int
@@ -91,8 +91,8 @@ def _widened(change: Change, hidden: float) -> Change:
 def _without_outliers(levels: Floats, noise: Floats) -> Floats:
     """Return the levels, with each outlier replaced by the median of three levels: its own level and the levels of its two neighbours.
 
-    An outlier at an end is replaced by its only neighbour. The end is also compared with the straight line through the next two releases, because a
-    release that continues a drift is not an outlier.
+    An outlier at an end is replaced by its only neighbour. A release at an end is not an outlier if it continues a drift. So it is also compared with
+    the straight line through the next two releases.
 
     Source:
         Tukey (1977), "Exploratory Data Analysis", chapter 7: running medians of three, and the end-point rule.
@@ -109,7 +109,7 @@ def _without_outliers(levels: Floats, noise: Floats) -> Floats:
 
 def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
     """Return the changes of histories with equally many releases. ``total`` is the number of histories on the page."""
-    # All histories of a page share its significance level. The histories of each length get a part of the level, in proportion to their number.
+    # All histories of a page share one significance level. The histories of each length get a part of this level, in proportion to their number.
     count, releases = levels.shape
     p_drift = _trend_p(levels) * total / count
     penalty = step_penalty(releases, total)
@@ -125,9 +125,10 @@ def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
 
 
 def step_penalty(releases: int, histories: int) -> float:
-    """Return the penalty for a step: a division with one more step must fit better by this amount.
+    """Return the penalty for each step of a division.
 
-    The unit is the variance of the noise. The penalty is the square of a quantile of Student's t, corrected for the number of candidates for a step.
+    One more step is accepted only if it reduces the squared distances by more than this penalty. The unit is the variance of the noise. The penalty
+    is the square of a quantile of Student's t, corrected for the number of candidates for a step.
     """
     candidates = (releases - 1) * histories
     return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / candidates]), releases - 1)[0]) ** 2
@@ -142,7 +143,7 @@ def _within(history: Sequence[Floats], levels: Floats) -> float:
 
 
 def _noise(levels: Floats, within: Floats) -> Floats:
-    """Return the standard deviation of the levels of each history, without its steps."""
+    """Return the standard deviation of the noise in the levels of each history. Steps do not count as noise."""
     squares = np.sort(np.diff(levels, axis=1) ** 2, axis=1)
     count = max(1, int(np.ceil(_SHARE_FOR_NOISE * squares.shape[1])))
     own_noise = squares[:, :count].mean(axis=1) * _trimmed(squares.shape[1], count)
@@ -152,9 +153,9 @@ def _noise(levels: Floats, within: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=256)
 def _trimmed(count: int, used: int) -> float:
-    """Return the variance of a level, as a multiple of the mean of the smallest squared differences of neighbours.
+    """Return a factor that converts squared differences between neighbours to the variance of a level.
 
-    There are ``count`` differences, and the mean is over the ``used`` smallest ones.
+    There are ``count`` squared differences. The factor is for the mean of the ``used`` smallest ones.
     """
     noise = np.random.default_rng(1).standard_normal((_DRAWS // 4, count + 1))
     return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :used].mean())
@@ -198,7 +199,10 @@ def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], to
 
 
 def _trend_p(levels: Floats) -> Floats:
-    """Return the p-value of Kendall's trend test for each history, corrected for the number of histories. Each shuffle reorders all histories."""
+    """Return the p-value of Kendall's trend test for each history, corrected for the number of histories.
+
+    Each shuffle brings the releases of all histories into the same order.
+    """
     first, second = np.triu_indices(levels.shape[1], 1)
     signs = np.sign(levels[:, second] - levels[:, first])
     statistics = np.abs(signs @ _shuffled(levels.shape[1]).T)
@@ -208,7 +212,10 @@ def _trend_p(levels: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=8)
 def _shuffled(releases: int) -> Floats:
-    """Return for each shuffled order and each pair of releases: 1 if the pair is in the order of time, else -1. The first order is not shuffled."""
+    """Return a sign for each order of the releases and each pair of releases.
+
+    The sign is 1 if the pair is in the order of time, else -1. The first order is the order of time; all other orders are shuffled.
+    """
     generator = np.random.default_rng(1)
     orders = np.stack([np.arange(releases), *(generator.permutation(releases) for _ in range(_SHUFFLES))])
     first, second = np.triu_indices(releases, 1)
@@ -237,8 +244,8 @@ def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) 
 class _Ramp(NamedTuple):
     """A straight change of the level between two releases.
 
-    ``shift`` is its size. ``distance`` is the sum of the squared distances of the levels from the line. ``squares`` is the sum of the squares of the
-    centred line for a shift of 1.
+    ``shift`` is its size. ``distance`` is the sum of the squared distances of the levels from the line. ``squares`` belongs to the line with a shift
+    of 1: it is the sum of the squared distances of this line from its mean.
     """
 
     first: int

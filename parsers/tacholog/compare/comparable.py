@@ -52,7 +52,8 @@ _DIFF: tuple[ComparisonKind, ...] = ("diff",)
 _SERIES: tuple[ComparisonKind, ...] = ("ratio", "ranking")
 _EVERYWHERE: tuple[ComparisonKind, ...] = (*_DIFF, *_SERIES)
 _RANKING: tuple[ComparisonKind, ...] = ("ranking",)
-# The load on the transport. A reader may ask for the ratio of two loads. But a ranking would favour the transport with the smaller load.
+# The comparisons in which the load on the transport must be equal. A reader may ask for a ratio between two loads. But a ranking of different loads
+# would favour the transport with the smaller load.
 _LOAD: tuple[ComparisonKind, ...] = (*_DIFF, *_RANKING)
 
 
@@ -265,7 +266,7 @@ def _is_needed(field: str, conditions: Conditions, comparison: ComparisonKind) -
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
     """Whether a condition differs between two sides.
 
-    If only one side of a diff states the condition, it differs only if it is part of the row's name.
+    If only one side of a diff states a condition, the condition differs only if it is part of the name of a row.
     """
     if field in NETWORK:
         return (old or None) != (new or None)

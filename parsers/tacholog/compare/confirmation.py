@@ -83,7 +83,7 @@ def _is_equal(column: pd.Series, text: str | None) -> Flags:
     """
     codes, values = column.factorize()
     fits = [as_text(value) == text for value in values.tolist()]
-    equal: Flags = np.array([*fits, text is None])[codes]  # a missing value has the code -1, which selects the last element
+    equal: Flags = np.array([*fits, text is None])[codes]  # a missing value has the code -1, so it gets the last element
     return equal
 
 

@@ -1,7 +1,7 @@
 """The smallest changes that comparisons on one machine detect, for several numbers of pairs.
 
-They are computed from pairs of one build with itself, by `tacholog.compare.power`. Comparisons use the same functions for undecided rows, and
-``tacholog ab --plan`` for its plan.
+The functions of `tacholog.compare.power` compute these changes from pairs of one build with itself. The same functions compute the smallest changes
+that a comparison states for undecided rows, and those that ``tacholog ab --plan`` states.
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
 def share_of_largest(pairs: Iterable[int], rate: float, *, sessions: bool = False) -> float:
     """Return the share of the level for the test by the largest row; the remaining share is for the rank test.
 
-    The share is 0.5 if a row can be significant at half of the level. It is 1 if there are too few pairs for that, such as six, and 0 without pairs.
+    The share is 0.5 if a row can be significant at half of the level. It is 1 if so few pairs (such as six) cannot be significant at half of the
+    level, and 0 without pairs.
 
     Args:
         pairs: the numbers of pairs of the rows that are adjusted together; empty if no row has pairs.
@@ -143,7 +144,7 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
 
 
 class _Needs(NamedTuple):
-    """The shifts that simulated rows need for two conditions, in standard deviations.
+    """The shifts that simulated rows need to fulfil two conditions, in standard deviations.
 
     With the shift ``significant``, a row is significant. With the shift ``interval``, its interval does not contain zero.
 
@@ -157,9 +158,9 @@ class _Needs(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
-    """Return the shifts that simulated rows with normal noise need.
+    """Return the shifts that simulated rows need to fulfil the conditions of `_Needs`. The noise of the rows is normal.
 
-    They are computed without a search, because all statistics increase with the shift.
+    No search is necessary, because all statistics increase with the shift.
     """
     generator = np.random.default_rng(1)
     old, new, rows, paired = design
@@ -189,29 +190,30 @@ def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random
     """
     draws, pairs = noise.shape
     flips = flips_of(pairs)
-    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many flips except the measured order may give such a large statistic
+    allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many other flips may give a statistic as large as that of the measured order
     if allowed < 1:
         return np.full(draws, np.inf)
     # In rows that did not change, the statistics of the flips have the distribution of Student's t.
     spread, mean = noise.std(axis=1, ddof=1) / np.sqrt(pairs), noise.mean(axis=1)
     if pairs > _EVERY_SUBSET:
-        of_one = generator.beta(flips - allowed, allowed, draws)  # drawn at random: the share of flips that stay below the limit in all rows
+        of_one = generator.beta(flips - allowed, allowed, draws)  # random: how likely a flip stays below the limit in all rows
         return np.asarray(spread * student_t_two_sided_quantile(-np.expm1(np.log(of_one) / rows), pairs - 1) - mean)
     by_own_flips = _by_own_flips(noise, allowed)
     if rows == 1:
         return by_own_flips[:, -1]
     below = np.cumsum(np.log(generator.random((draws, allowed))) / (flips - 1.0 - np.arange(allowed)), axis=1)  # sorted, the largest value first
     others = spread[:, None] * student_t_two_sided_quantile(-np.expm1(below / (rows - 1)), pairs - 1) - mean[:, None]
-    # An allowed flip gives a large statistic in the row itself or in another row. All ways to divide the allowed flips between both are tried.
+    # Some of the allowed flips may give a large statistic in the row itself, and the rest in another row. All ways to divide the allowed flips
+    # between both are tried.
     return np.asarray(np.maximum(by_own_flips, others[:, ::-1]).min(axis=1))
 
 
 def _by_own_flips(noise: Floats, allowed: int) -> Floats:
     """Return ``allowed`` shifts for each row, in ascending order.
 
-    With the shift at index k, at most k flips give the row a statistic as large as its own.
+    With the shift at index k, at most k flips give the row a statistic that is as large as its measured statistic.
 
-    A flip gives such a statistic if the sum of the flipped pairs, or that of the other pairs, is at most zero.
+    A flip gives such a statistic if the sum of the flipped pairs is at most zero, or if the sum of the other pairs is at most zero.
     """
     pairs = noise.shape[1]
     chosen = (np.arange(1, 2**pairs - 1)[:, None] >> np.arange(pairs)) & 1

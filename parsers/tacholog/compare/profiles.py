@@ -137,7 +137,10 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
 
 
 def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Yield each setting that a transport has on one side only, with the names of these transports. Their rows are still compared."""
+    """Yield each setting that transports have on only one side, with the names of these transports.
+
+    The rows of these transports are still compared.
+    """
     before, after = _settings(old), _settings(new)
     transports_of: dict[tuple[str, str | None, str | None], list[str]] = {}
     for transport in sorted(before.keys() & after.keys()):
@@ -159,7 +162,10 @@ def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
 
 
 def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Yield the facts that vary from run to run, such as the load, and that differ clearly: their medians on the two sides differ by a limit."""
+    """Yield the facts that differ clearly between the sides, of the facts that vary from run to run, such as the load.
+
+    A fact differs clearly if the medians of the two sides differ by at least a limit.
+    """
     before, after = _facts(old), _facts(new)
     for fact, name, enough in _OF_RUNS:
         sides = before[fact], after[fact]

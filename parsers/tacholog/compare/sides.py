@@ -85,7 +85,7 @@ def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[s
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
     tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
-    # Problems of runs that could not be read stay, because these runs may belong to this release.
+    # Problems of unreadable runs are kept, because these runs may belong to this release.
     others = set(dataset.runs["run"]) - set(runs["run"])
     return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
 
@@ -151,7 +151,7 @@ def _there(releases: set[str]) -> str:
 
 
 def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -> dict[str, Dataset]:
-    """Return the runs of each release. They are from the first root that contains the release. Logs of other releases are not read."""
+    """Return the runs of each release, from the first root that contains this release. Logs of other releases are not read."""
     there: set[str] = set()
     releases: dict[str, Dataset] = {}
 

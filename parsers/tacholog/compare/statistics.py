@@ -166,7 +166,9 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """Return the rank of the averages that are the ends of the interval, counted from the smallest and from the largest; 0: no interval.
+    """Return the rank of the averages at the ends of the interval; 0: no interval.
+
+    For the lower end, the rank is counted from the smallest value; for the upper end, it is counted from the largest value.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -175,7 +177,9 @@ def inside_pairs(pairs: int, tail: float) -> int:
 
 
 def inside_sides(olds: int, news: int, tail: float) -> int:
-    """Return the rank of the differences that are the ends of the interval, counted from the smallest and from the largest; 0: no interval.
+    """Return the rank of the differences at the ends of the interval; 0: no interval.
+
+    For the lower end, the rank is counted from the smallest value; for the upper end, it is counted from the largest value.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -186,7 +190,7 @@ def inside_sides(olds: int, news: int, tail: float) -> int:
 def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> int:
     """Return the result of `inside_pairs` or `inside_sides`.
 
-    ``null`` is the distribution of the doubled statistic if nothing changed; ``None``: use the normal approximation.
+    ``null`` is the distribution of two times the statistic if nothing changed; ``None``: the normal approximation is used.
     """
     if null is None:
         return int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
@@ -243,8 +247,8 @@ def _normal_p(distance: Floats, deviation: Floats) -> Floats:
 def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
     """Return the two-sided p-value of each row.
 
-    The distribution ``null`` is computed once for each pattern of ties. If there are too many patterns, the result of ``otherwise`` is returned,
-    which is the normal approximation.
+    ``null`` computes the distribution of the statistic, once for each pattern of ties. If there are too many patterns, ``otherwise`` computes the
+    p-values of all rows by the normal approximation.
     """
     unique, which = np.unique(patterns, axis=0, return_inverse=True)
     if len(unique) > MOST_PATTERNS:
@@ -460,8 +464,8 @@ def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = Non
 def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
     """Return the p-value of each row of the report.
 
-    The argument contains the indices of rows, and their statistics under each relabelling, shape (rows, relabellings). The first relabelling is the
-    measured one.
+    ``statistics_of_rows`` contains the indices of rows, and the statistics of these rows under each relabelling, shape (rows, relabellings). The
+    first relabelling is the measured one.
     """
     p, largest = np.full(total, np.nan), np.zeros(0)
     true_statistics: list[tuple[Integers, Floats]] = []
@@ -504,7 +508,7 @@ def _of_splits(values: Floats, is_new: Floats) -> Floats:
     """Return a statistic of each row for each split. It increases with Student's t: it is the share of the variance that the sides explain."""
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
-    news = is_new.sum(axis=0)  # Not the same for all splits: a split also contains runs without a value in this row.
+    news = is_new.sum(axis=0)  # This number differs between splits, because a split also contains runs without a value in this row.
     squares = (centred**2).sum(axis=1, keepdims=True) * (news * (runs - news) / runs)
     return _comparable((centred @ is_new) ** 2, squares, runs - 2)
 

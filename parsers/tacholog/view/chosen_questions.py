@@ -79,12 +79,12 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
     numbers = [each for each in numbers if CONTROL not in each.fields and each.result.value is not None]
     scored = [_question([each for each in numbers if each.result.metric in metrics]) for metrics in (_LATENCY, _RATES)]
     latency, rate = scored
-    is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # the score of latency may be half that of rates
+    is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # first, unless its score is below half that of rates
     return [each[1] for each in (scored if is_latency_first else reversed(scored)) if each]
 
 
 class _MeasuredWays:
-    """The different combinations of field values in some numbers.
+    """The different combinations of values that the fields have in some numbers.
 
     Each combination is a row. Each field has an array with the code of its value in each row, shape (rows,).
     """
@@ -100,9 +100,9 @@ class _MeasuredWays:
         self.runs = np.array([len(of_row) for of_row in runs.values()])
 
     def following(self, subject: Factor, axis: Factor | None) -> set[str]:
-        """Return the fields that have only one value for each subject and point. For example, each system has only one version.
+        """Return the fields whose value follows from the subject and the point. For example, each system has only one version.
 
-        A field may also have one value for each subject, point and message size. The size itself must have one value for each subject.
+        A value may also follow from the subject, the point and the message size. The message size itself must follow from the subject.
         """
         leaders = {subject.name, *([axis.name] if axis else []), *({_SIZE} & self.codes.keys())}
         combination, combination_without_axis = self._combination(leaders), self._combination([subject.name])
@@ -228,5 +228,5 @@ def _may_divide(field: Factor) -> bool:
 
 
 def _crossed_parts(rows: _MeasuredWays, field: Factor, subject: Factor, axis: Factor | None) -> int:
-    """Return the number of values of a field that have enough cells for a panel, with a crossing of subject and axis."""
+    """Return how many values of a field have enough cells for a panel, in the crossing of the subject and the axis."""
     return sum(rows.crossing(part, subject, axis) is not None for part in rows.groups([field.name]))

@@ -40,7 +40,7 @@ _PUBLISHED = "published figures"
 _REPUBLISHED = "republished"  # the mark of figures that a document copied from an older document
 LEFT_OUT = frozenset(
     {"loss", "undersampled", "run_failed", "altered", "out_of_order", "impossible"}
-)  # marks under which a diff gives no verdict either
+)  # a diff gives no verdict to numbers with these marks
 # How a number may be used: COUNTED in ratios and in the mean ratio, UNCOUNTED in ratios only, ZERO and BOUND in no ratio. `USES` has the reasons.
 COUNTED, UNCOUNTED, ZERO, BOUND = range(4)
 USES = (
@@ -80,7 +80,7 @@ class OfferedSeries(msgspec.Struct, frozen=True):
 
 
 class SeriesComparison(msgspec.Struct, frozen=True):
-    """All series on the page. ``verdicts`` and ``repeats`` are by metric.
+    """All series on the page. ``verdicts`` and ``repeats`` have an entry for each metric.
 
     ``repeats`` holds, for each series, the indices of the series with the same republished figures.
     """
@@ -165,7 +165,7 @@ def _is_repeat(mine: Mapping[int, Cell], theirs: Mapping[int, Cell]) -> bool:
 
 
 def use_of(cell: Cell, metric: str) -> int:
-    """Return how a number may be used, as an index into `USES`. In a comparison of losses, loss is not a restriction."""
+    """Return how a number may be used, as an index into `USES`. If losses are compared, the mark for loss restricts nothing."""
     if not cell.value or cell.value < 0:
         return ZERO
     if cell.result.bound != "=":

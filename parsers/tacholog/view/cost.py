@@ -130,7 +130,7 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
     if switches is not None and (messages or rate):
         cost["switches"] = sum(_values(counted, "context_switches")) / messages if messages else switches / (rate or 1)
     peaks = [result for result in counted if result.metric == "peak_memory"]
-    if peaks and all(peak.bound == "=" for peak in peaks):  # other peaks may be those of the program that started this one
+    if peaks and all(peak.bound == "=" for peak in peaks):  # a peak with a bound may be that of the program that started this one
         cost["memory_bytes"] = max(_values(peaks, "peak_memory"))
     in_log = _values(numbers, "cpu_per_message")
     return cost | ({"cpu_ns": in_log[0]} if in_log else {})
@@ -149,7 +149,7 @@ def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
     """Return how often something was counted per nanosecond, as the sum over all participants; ``None`` if any count or time is unknown."""
     counts = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
     times = {(result.side, result.participant): result.value for result in counted if result.metric == "duration"}
-    kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # for example, voluntary and involuntary switches
+    kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary and involuntary context switches
     total = 0.0
     for side, participant in dict.fromkeys((result.side, result.participant) for result in counted):
         time = times.get((side, participant))

@@ -99,7 +99,7 @@ class Observation(NamedTuple):
 
 
 def fields_of_run(run: RunRow) -> Mapping[str, Value]:
-    """Return the values of the fields of a run without a number, as far as its manifest states them."""
+    """Return the values of the fields that the manifest of a run states. It is for runs without numbers."""
     return {name: getattr(run, name) for name in _RUN_FIELDS} | _manifest_of(run).conditions | _labels_of(run)
 
 

@@ -39,7 +39,10 @@ METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.ite
 
 
 class HistoryPoint(msgspec.Struct, frozen=True):
-    """The value of a release in a line, and the row that compares it with the previous release. ``runs`` are the values of the median's runs."""
+    """The value of a release in a line, and the row that compares it with the previous release.
+
+    ``runs`` are the values of the runs from which the median was computed.
+    """
 
     release: int
     value: float
@@ -51,8 +54,8 @@ class HistoryLine(msgspec.Struct):
     """The values of one row over all releases in which it was measured in the same way on one machine.
 
     ``begun_by`` or ``other_runs_of`` states why the line begins; both are null if it begins with the row's first release. ``begun_by`` is the row
-    that compares the first point with the previous release. ``other_runs_of`` is the release of the first point, if the comparison with the next
-    release uses other runs of it than the comparison with the previous one.
+    that compares the first point with the previous release. ``other_runs_of`` is the release of the first point. It is stated if this release was
+    compared with the previous and with the next release, and the two comparisons use different runs of this release.
     """
 
     key: RowKey
@@ -70,7 +73,7 @@ def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
 
 
 def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, tuple[str, str]]:
-    """Return two releases of each system whose releases are ordered by name: the newest release, and a release without a start time.
+    """Return two releases for each system whose releases are ordered by name: its newest one, and one without a start time.
 
     Args:
         runs: system, release and start time of each run.
@@ -138,7 +141,7 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
-    """Whether a number has no history because comparisons test a preferred number instead, such as a median instead of a mean."""
+    """Whether comparisons test another number instead of this one, such as a median instead of a mean. Then this number has no history."""
     metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
         return any((metric, better) in numbers for better in TESTED["latency"])
@@ -146,7 +149,10 @@ def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
 
 
 def diff_documents(runs: Collection[RunRow]) -> dict[tuple[str, str, str], str]:
-    """Return the names of the pages that compare two releases. They differ for systems `X` and `x`, and for releases `1-rc` and `1-RC`."""
+    """Return the name of each page that compares two releases.
+
+    The names are different even for systems `X` and `x`, and for releases `1-rc` and `1-RC`.
+    """
     documents: dict[tuple[str, str, str], str] = {}
     used = set[str]()
     for pair in sorted({*neighbours(runs), *since(runs)}):
@@ -164,14 +170,14 @@ def history_document(metric: str, statistic: str) -> str:
 
 
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:
-    """Return pairs of a metric and a statistic: those that have a history page. Comparisons of neighbouring releases test these."""
+    """Return the metrics that have a history page, each with its statistic. Comparisons of neighbouring releases test these metrics."""
     return view.once("metrics with history", lambda: _metrics_in(view))
 
 
 def _metrics_in(view: View) -> list[tuple[str, str]]:
-    """Return the metrics by the statistics of the series, which is faster than examining all numbers.
+    """Return the result of `metrics_in`. Only the statistics of the series are examined, which is faster than examining all numbers.
 
-    Means are tested if a system has no percentiles, and message rates if no bytes were moved.
+    A mean is tested if a system has no percentiles. A message rate is tested if no bytes were moved.
     """
     pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
     by_system: dict[str | None, set[tuple[str, str]]] = {}
@@ -186,11 +192,14 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
 
 
 def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[HistoryLine]:
-    """Join the rows of neighbouring comparisons into lines. A line continues if the next comparison has the same value for the release in common."""
+    """Join the rows of neighbouring comparisons into lines.
+
+    Two neighbouring comparisons have one release in common. A line continues if both comparisons have the same value for this release.
+    """
     joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
-        # Rows without a comparison come last, so that they add no second line for the same value.
+        # Rows without a comparison come last. Otherwise they could begin a second line for the same value.
         for row in sorted(chosen, key=lambda row: not _goes_on(row)):
             _add(joined, index, row, report.old.name)
     return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))

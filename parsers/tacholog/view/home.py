@@ -143,7 +143,7 @@ def reach_of(member: SystemSeries) -> str | None:
 def how(member: SystemSeries, differing: Collection[str] = (), but: str = "") -> str:
     """Return, in words, how a series was measured: how its sides wait, whether messages may be lost, and its ``differing`` labels.
 
-    If the way of waiting is ``but``, it is not stated.
+    If the way of waiting is equal to ``but``, it is left out.
     """
     key = dict(member.series.key)
     labels = labels_of(member.series.runs[0].labels)
@@ -335,9 +335,9 @@ def _ranked(members: GroupMembers, group: Group) -> CriterionNumbers:
 
 
 def _without_loss(rate: GroupMembers, costs: CriterionNumbers) -> CriterionNumbers:
-    """Return only the processor times of transports that did not lose many messages at full rate.
+    """Return the processor times without those of transports that lost many messages at full rate.
 
-    A rate with such loss is never the fastest either.
+    The rates of these transports cannot be the fastest either.
     """
     rates = {id(member): rate.group.cells(member) for member in rate.members}
     numbers = [

@@ -271,9 +271,10 @@ NOT_LOADED = "Under load it was not measured."
 
 
 def load_words(modes: Iterable[object], *, has_latency: bool = True, loaded: str = NOT_LOADED) -> str:
-    """Return a sentence on whether the system was loaded. ``modes`` are the load modes of all latencies; without latencies, of all rates.
+    """Return a sentence on whether the system was loaded.
 
-    ``loaded`` is the sentence for the case that all latencies are those of one message at a time.
+    ``modes`` are the load modes of all latencies. If there are no latencies, they are the load modes of all rates. ``loaded`` is a sentence that is
+    appended if all known load modes are those of one message at a time.
     """
     all_modes = set(modes)
     if not all_modes:
@@ -331,7 +332,7 @@ def apart_words(key: RowKey) -> list[str]:
 
 
 def _tested_by(key: RowKey) -> str:
-    """Return the test in which a metric is expected. The name of a row from any other test states its test."""
+    """Return the test that usually measures the metric of a row. If a row is from another test, its name states that test."""
     if key.metric == "sustained_rate":
         return "sustain"
     return "latency" if key.metric in _OF_LATENCY else "demand" if key.demand else "throughput"

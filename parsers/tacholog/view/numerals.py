@@ -13,8 +13,8 @@ NOT_STATED = labels.NOT_STATED
 _THIN = "\u202f"  # narrow no-break space between groups of digits, so that no line breaks within a number
 _NBSP = "\u00a0"  # no-break space between a number and its unit
 _DIGITS = 3
-_ALL_DIGITS = 12  # significant digits: logs print fewer; with more digits, errors of binary fractions would be visible
-_REMEMBERED = 1 << 15  # the number of cached texts: tables and figures of a page show the same numbers
+_ALL_DIGITS = 12  # significant digits: enough for all logs; more digits would show the errors of binary fractions
+_REMEMBERED = 1 << 15  # the number of cached texts; they are used again, because tables and figures of a page show the same numbers
 _BOUNDS = {"=": "", "~": "~", "<": "<" + _THIN, ">": ">" + _THIN, "range-low": "from ", "range-high": "to "}
 
 

@@ -26,7 +26,7 @@ class PagePart(msgspec.Struct, frozen=True):
 
     selection: Selection
     document: str
-    number: int = 1  # 2 if another part of the page, such as `UDP`, already has the same id as this one, such as `udp`
+    number: int = 1  # 2 if an earlier part of the page has the same id: the parts `UDP` and `udp` both have the id `udp`
 
     @property
     def system(self) -> str:

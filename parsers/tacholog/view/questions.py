@@ -37,7 +37,7 @@ _METRIC = re.compile(r"(?P<metric>[a-z_]+)(?::(?P<statistic>[A-Za-z0-9.-]+))?")
 _PREFERRED = ("p50", "mean", "typical", "lower-bound", "total", "p99")  # the preferred statistics, if the question names none
 # The metrics for a question that names none, in the order of preference. The first metric that most cases have is used.
 _METRICS = ("latency", "goodput", "message_rate", "acknowledged_rate", "sustained_rate", "transfer_rate", "loss")
-# Fields that may differ between the numbers of one median: they state the side and the duration, but not the way of measuring.
+# Fields that may differ between the numbers from which one median is computed: they state the side and the duration, but not the way of measuring.
 NEVER_CHOSEN = frozenset({"published", "side", "tool_version", "warmup", "planned_duration_s"})
 # If a question does not state the values of these fields, one value of each is chosen, in this order.
 _CHOSEN_FIRST = ("test", "host", "campaign", "participant", "definition", "basis", "load_mode", "release")
@@ -349,7 +349,7 @@ def _without_choices(
 
 
 def _is_together(name: str, value: Value) -> bool:
-    """Whether a value stands for all participants of a run together. If there are numbers for all together, answers use only these."""
+    """Whether a value stands for all participants of a run together. If there are numbers with such a value, answers use only these numbers."""
     return name == "participant" and value in (None, "all")
 
 
@@ -468,7 +468,7 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
-    """Yield the cases in which only some runs have the number. Other runs of such a case have no number, or only other numbers of the same test."""
+    """Yield the cases in which only some runs have the number. The other runs have no number at all, or only other numbers of the same test."""
     chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
     tests = {cell.median.test for cell in answer.cells.values()}
     of_case: dict[Case, set[str]] = defaultdict(set)

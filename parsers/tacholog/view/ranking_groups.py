@@ -113,7 +113,7 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The compared number, in words."""
+        """The name of the compared number: its metric, its statistic and its basis in words."""
         statistic = {"p50": "median", "p99": "99\u00a0%"}.get(self.statistic, "")
         reference = "of a reference" if self["latency_of"] == A_REFERENCE else ""
         batched = "in batches" if self["batched"] == _BATCHED else ""
@@ -122,7 +122,7 @@ class Group(msgspec.Struct, frozen=True):
         )
 
     def words_of(self, members: Sequence[SystemSeries]) -> str:
-        """Return the compared number in words, with the labels of the group that differ between groups."""
+        """Return the name of the compared number, with those labels of the group that differ between groups."""
         return ", ".join(filter(None, (self.words, members[0].label_words)))
 
     def of_any_campaign(self) -> tuple[object, ...]:
@@ -278,7 +278,10 @@ def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int])
 
 
 def ordered_cells(rows: Sequence[Mapping[int, Cell]], sizes: Sequence[int], *, lower: bool) -> list[int]:
-    """Return the indices of rows, the best first: by the geometric mean of their ratios to the best of each size. ``lower`` values are better."""
+    """Return the indices of the rows, the best row first: by the geometric mean of their ratios to the best of each size.
+
+    If ``lower`` is true, lower values are better; otherwise, higher values are better.
+    """
     cells = [{size_bytes: standing(cell).value for size_bytes, cell in row.items()} for row in rows]
     choose = min if lower else max
     best = {size_bytes: choose((values[size_bytes] for values in cells if size_bytes in values), default=0.0) for size_bytes in sizes}
@@ -300,7 +303,7 @@ def column_of(cells: Sequence[Mapping[int, Cell]], size_bytes: int) -> dict[int,
 
 
 def runs_of_all(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
-    """Return, in words, the number of runs of each number in a group, if it is the same for all numbers; otherwise an empty text."""
+    """Return, in words, how many runs each number of a group has; an empty text if this is not the same for all numbers."""
     rows = ((member, group.cells(member)) for member in members)
     counts = {runs_words(member, cells[size_bytes]) for member, cells in rows for size_bytes in sizes if size_bytes in cells}
     return counts.pop() if len(counts) == 1 else ""

@@ -28,7 +28,8 @@ _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMP
 def ranked_groups(last: Sequence[SystemSeries], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[SystemSeries]]:
     """Return the groups to rank. Members of a group may differ in the conditions ``across``.
 
-    Of several campaigns that measured the same, the one with the most series is used, or else the most sizes.
+    If several campaigns measured the same, the campaign with the most series is used. If they have equally many series, the one with the most sizes
+    is used.
     """
     measured = {group: best_measured(candidates) for group, candidates in groups(last, least=least, across=across).items()}
     measured = {group: members for group, members in measured.items() if len(members) >= least}
@@ -180,7 +181,7 @@ def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
 
 
 def _says_least(reason: str) -> int:
-    """Return the sort key of a reason. Reasons that explain little come last, such as a missing number: a sender states no goodput."""
+    """Return the sort key of a reason. The reasons that explain least come last. For example, a missing number explains little."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
@@ -216,7 +217,10 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
 
 
 def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return a sentence, without its full stop, on the series that differs from ``member`` in the fewest conditions; an empty text if none does."""
+    """Return a sentence, without its full stop, on the series that differs from ``member`` in the fewest conditions.
+
+    The text is empty if no series differs from ``member``.
+    """
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

@@ -272,9 +272,10 @@ def is_of_control(result: ResultRow) -> bool:
 
 
 def of_these_runs(results: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
-    """Return the numbers with ``value`` from groups of runs that have all ``values``. If no group has all of them, return all numbers with ``value``.
+    """Return the numbers that are equal to ``value``, only from groups of runs that have all ``values``.
 
-    Comparisons and histories store only the values of the runs of a row, and other runs can have an equal value by chance.
+    If no group has all of them, return the numbers that are equal to ``value`` from all groups. Comparisons and histories store only the values of
+    the runs of a row. Other runs can have an equal value by chance.
     """
     groups: dict[Hashable, list[ResultRow]] = {}
     for result in results:

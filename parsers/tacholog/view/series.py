@@ -41,7 +41,7 @@ SeriesKey = tuple[tuple[str, object], ...]
 
 
 class Coverage(NamedTuple):
-    """How often a number is stated: by ``times`` of the ``wanted`` measurements that should state it. The measurements are from ``of_runs`` runs."""
+    """How many measurements state a number: ``times``, of ``wanted`` measurements that should state it. They are from ``of_runs`` runs."""
 
     times: int
     wanted: int
@@ -170,7 +170,7 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
     def _most_stated(self) -> Mapping[tuple[str, int | None], tuple[int, int]]:
         """The result of the function `_most_stated` for each metric and size.
 
-        It is how often each statistic should be stated in all runs together, and the number of runs.
+        It states how many values of each statistic all runs together should state, and the number of these runs.
         """
         groups = ((metric, size_bytes, statistics) for metric, sizes in self._by_size.items() for size_bytes, statistics in sizes.items())
         return {(metric, size_bytes): _most_stated(statistics.values()) for metric, size_bytes, statistics in groups}
@@ -234,7 +234,10 @@ class Series(msgspec.Struct, frozen=True):
 
 
 def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -> str:
-    """Return the words in place of a missing number, from the numbers of samples of the measurements without it."""
+    """Return the words that are shown instead of a missing number.
+
+    ``samples`` contains the number of samples of each measurement without the number.
+    """
     share = percentile(statistic) if metric == "latency" else None
     if share is None or not samples:
         return NOT_STATED
@@ -259,7 +262,7 @@ def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, SeriesNumber
 def measured_in(
     all_tests: Mapping[SeriesKey, SeriesNumbers], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
 ) -> dict[SeriesKey, SeriesNumbers] | None:
-    """Return the groups of one test, chosen from the groups of all tests, so that both share the values that are computed only once.
+    """Return the groups of one test. They are taken from the groups of all tests, so that the properties of a group are computed only once.
 
     Return ``None`` if the runs of a group have numbers of several tests, because then only a part of the group may belong to the test.
 
@@ -345,9 +348,9 @@ def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultR
 
 
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
-    """Return how often each statistic of a metric should be stated in all runs together, and how many runs state at least one statistic.
+    """Return how many values of each statistic all runs together should state, and how many runs state any statistic.
 
-    Each run should state every statistic as often as the one that it states most often.
+    All statistics belong to one metric. In each run, every statistic should have as many values as the statistic with the most values in this run.
     """
     most: dict[str, int] = {}
     before: list[str] = []

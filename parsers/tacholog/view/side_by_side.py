@@ -153,7 +153,10 @@ class MachineTable(msgspec.Struct, frozen=True):
         return [statistic for statistic in STATISTICS if statistic.pair in present and instead.get(statistic.pair) not in present]
 
     def sizes(self) -> list[int]:
-        """Return the usual sizes, and up to seven other sizes that many rows have: at least a third as many as have the most frequent size."""
+        """Return the usual sizes, and up to seven other sizes that many rows have.
+
+        A size is in many rows if it is in at least a third as many rows as the most frequent size.
+        """
         counts = Counter(size for row in self.rows for size in {size for statistic in STATISTICS for size in row.cells(statistic)})
         most = sorted(size for size, count in counts.items() if _PART_OF_ROWS * count >= max(counts.values()))
         if len(most) > _MOST_SIZES:

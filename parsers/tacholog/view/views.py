@@ -152,7 +152,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _all_tests(self) -> View | None:
-        """The view from which this view was made, if this view contains only one of its tests; else ``None``."""
+        """The view of all tests from which this view of one test was made; ``None`` if this is no view of one test."""
         return None
 
     @cached_property
@@ -246,7 +246,7 @@ def view_of(data: Dataset) -> View:
 
 
 def rig_series(view: View, runs: Iterable[RunRow]) -> list[Series]:
-    """Return the series of perftest's transport ``null``, which show what perftest itself costs, from the sessions of these runs."""
+    """Return the series of perftest's transport ``null`` from the sessions of these runs. They show what perftest itself costs."""
     sessions = {(run.host, run.session) for run in runs if run.session is not None}
     rig = view.only(Selection(transport="null", test="latency"))
     return rig.only_runs(run.run for run in rig.runs.values() if (run.host, run.session) in sessions).series()

@@ -119,7 +119,7 @@ class CellTable(NamedTuple):
 def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
     """Return one element for each value of a column: the result of ``value_of`` for this value, or ``unknown`` if the value is missing."""
     values: NDArray[Any] = np.array([*map(value_of, column.categories.tolist()), unknown])
-    return values.take(column.codes)  # a missing value has the code -1, which selects the last element
+    return values.take(column.codes)  # a missing value has the code -1, so it gets the last element: ``unknown``
 
 
 def upper_of_two(metric: pd.Categorical) -> Integers:
@@ -170,7 +170,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     for name in policy.across:
         if name in columns:
             mixed |= columns[name].codes != columns[name].codes[source][cell]
-    for name, column in columns.items():  # one column after the other, so that there are never two copies of all columns
+    for name, column in columns.items():  # columns are replaced one by one, which needs less memory than a copy of all columns
         columns[name] = column[source]
     upper = upper_of_two(columns["metric"])
     value, value_run, first, count = _one_value_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
@@ -204,8 +204,8 @@ def _short_runs(cell: Integers, row: Integers, run: Integers, samples: Floats, s
 
     A number is left out only if at least ``least_runs`` runs remain in the cell.
 
-    If too few runs remain in one cell of a row, no run of this row is left out. Otherwise the runs with enough samples of one side would be compared
-    with all runs of the other side.
+    If too few runs remain in one cell of a row, no run of this row is left out. Otherwise only the runs with enough samples would remain on one side,
+    and all runs on the other side.
     """
     needed = by_word(statistic, lambda word: samples_needed(word) or 0, 0)
     is_short: Flags = samples < needed  # false if the number of samples is unknown (NaN)
@@ -228,11 +228,11 @@ def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
 
 
 def run_sets(cells: CellTable, codes: Integers) -> Integers:
-    """Return a number for the set of runs of each cell: cells have the same number if their runs have the same ``codes``."""
+    """Return a number for each cell. Two cells have the same number if they contain the same runs. ``codes`` identify the runs."""
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
     totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][cells.value_run])])
     first, count = cells.first, cells.runs
-    sums: Integers = totals[first + count] - totals[first]  # the sum of one random number for each run
+    sums: Integers = totals[first + count] - totals[first]  # each run has a random number; a cell gets the sum over its runs
     return sums
 
 
@@ -314,7 +314,7 @@ def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
         return wanted
 
     def any_of(where: Flags) -> Flags:
-        """Return a flag for each cell: whether ``where`` is true for at least one cell of its setting."""
+        """Return a flag for each cell: whether ``where`` is true for any cell with the same setting."""
         return np.bincount(setting, where)[setting] > 0
 
     latency, mean = metric == "latency", statistic == "mean"
@@ -479,9 +479,9 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     """Pair the cells of both sides. This is an outer join, so no cell is lost.
 
     Cells of one row under equal conditions are pairs. If each side has only one remaining cell of a row, these two cells are paired too. The first
-    step requires an equal workload: only the machine or the tool may differ. The next steps accept any other conditions, then another participant,
-    and then differences in fields that one side never states. These pairs are judged later, and the comparison names their differences. A cell
-    without a partner was removed or added.
+    step requires an equal workload: only the machine or the tool may differ. The second step accepts any other conditions. Later steps also accept
+    another participant, and differences in fields that one side never states. The conditions of all pairs are judged later, and the comparison names
+    their differences. A cell without a partner was removed or added.
 
     Args:
         cells: the numbers of both sides.
@@ -502,7 +502,7 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
 
 
 def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
-    """Return codes for the cells that ignore some fields: cells that differ only in these fields have the same code.
+    """Return several codes for each cell. Each code ignores some fields: cells that differ only in these fields have the same code.
 
     The ignored fields are the participant, the fields that only one side states, or both.
     """
@@ -522,9 +522,9 @@ def _of_one_side(cells: CellTable, name: str) -> bool:
 
 
 def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """Return the codes. If one side states no data path, cells with a data path other than ``copy`` get unique codes, and so no partner.
+    """Return the codes of the cells, changed if one side states no data path.
 
-    A log that states no data path measured copies.
+    A log that states no data path measured copies. So cells with any other data path must not get a partner: each of them gets a unique code.
     """
     if "data_path" not in silent:
         return codes
@@ -533,7 +533,10 @@ def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Intege
 
 
 def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
-    """Return pairs of cells with equal values in these columns, in the order of the old cells. Other cells of a side must not have these values."""
+    """Return pairs of an old and a new cell with equal values in these columns, in the order of the old cells.
+
+    A pair is left out if a side has several cells with these values.
+    """
     codes = groups(columns, len(olds))
     count = int(codes.max(initial=-1)) + 1
     is_alone = (np.bincount(codes[olds], minlength=count) == 1) & (np.bincount(codes[news], minlength=count) == 1)

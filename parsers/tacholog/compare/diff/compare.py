@@ -198,7 +198,7 @@ def _sides_without_figures(comparison: Comparison) -> tuple[ComparisonWarning, .
 
 
 def _sides_without_direction(old: Dataset, new: Dataset) -> tuple[ComparisonWarning, ...]:
-    """Return a warning about the sides whose metrics all have no better direction, such as the offered rate."""
+    """Return a warning if a side has only metrics without a better direction, such as the offered rate."""
     metrics = {name: {str(metric): None for metric in side.results["metric"].unique()} for name, side in (("old", old), ("new", new))}
     undirected = [name for name, side_metrics in metrics.items() if side_metrics and all(METRICS[metric].better is None for metric in side_metrics)]
     which = "" if not undirected else "both" if len(undirected) > 1 else undirected[0]
@@ -227,8 +227,8 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
 def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
     """Return hints about fields that the user may name with ``--across``.
 
-    If no row is on both sides, the hint names a field without which some rows would be. If all rows differ in fields of the configuration, it names
-    these fields.
+    If no row is on both sides, the hint names one field: if this field were ignored, some rows would be on both sides. If rows are on both sides, but
+    all of them differ in fields of the configuration, the hint names these fields.
     """
     if both := [row for row in comparison.rows if row.old and row.new]:
         return _configuration_hint(both) if all(row.verdict == "not_comparable" for row in both) else ()
@@ -469,9 +469,9 @@ def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
 
     - 3: a row is worse (``worse``), was measured worse or better (``differs``), or is too noisy or has too few pairs (``inconclusive``).
       Rows that ``known.toml`` acknowledges do not count.
-    - 4: nothing was compared (a comparison of runs with themselves does not count), or no row of a gate was compared. With ``worse`` or
-      ``inconclusive``, the code is also 4 if no row was tested, because 0 would mean that the tests detected nothing. With ``differs`` alone, a
-      verdict on whether the measurements of a row differ is enough.
+    - 4: no row was compared, or no row of a gate. Rows that compare runs with themselves do not count as compared. With ``worse`` or
+      ``inconclusive``, the code is also 4 if no row was tested, because 0 would mean that the tests detected nothing. With ``differs`` alone, the
+      code is 4 only if no row was tested and no row has a verdict on whether its measurements differ.
     - 5: numbers contradict each other, are impossible, or were measured while more than 1 % was lost (``implausible``).
     """
     implausible = any(

@@ -78,8 +78,8 @@ def are_controls(cells: CellTable, cell: Integers) -> Flags:
 def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> HostChange | None:
     """Judge the controls; return ``None`` if no control can be judged.
 
-    Only medians, means and rates are judged, because high percentiles vary too much. The sides of controls need not take turns: if the controls moved
-    with time, the host changed with time.
+    Only medians, means and rates are judged, because high percentiles vary too much. Controls are judged even if their sides did not take turns: if
+    controls change with time, the host changed with time.
 
     Args:
         controls: the results of the controls.
@@ -96,9 +96,9 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
 
 
 def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
-    """Return the range that contains the shifts of ``rows`` more controls with probability 95 %. The probability is that for all of them together.
+    """Return the range that contains the shifts of ``rows`` more controls, all of them together, with a probability of 95 %.
 
-    It is infinite if there is only one control, because one control shows no scatter.
+    The range is infinite if there is only one control, because one control shows no scatter.
     """
     count = len(shift)
     if count < _LEAST:
@@ -149,9 +149,9 @@ def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
 
 
 class _RunValues(NamedTuple):
-    """The values of each row, by the number of the run (or session).
+    """The values of each row. The key of each value is the number of its run (or session).
 
-    ``olds`` and ``news`` are the numbers of runs of the two sides. The runs of the old side have the lowest numbers.
+    The old side has ``olds`` runs, and the new side has ``news`` runs. The runs of the old side have the lowest numbers.
     """
 
     olds: int
@@ -204,12 +204,13 @@ def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlL
 
 
 def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
-    """Return the mean of the rows of each set of runs: an array with a mean for each run, and an array with the numbers of these runs.
+    """Return means over rows that have the same runs.
 
-    Only rows with the same runs are averaged. Both arrays have the shape (1, runs).
+    Each element is for one set of runs that several rows have. It consists of two arrays of the shape (1, runs): the mean over the rows for each run,
+    and the numbers of the runs.
 
-    Each row is divided so that the sum of its squares is 1. So all rows have the same weight, even noisy rows. This sum does not change if runs are
-    exchanged between the sides.
+    Before, each row is divided by a factor, so that the sum of its squares is 1. So all rows have the same weight, even noisy rows. This sum does not
+    change if runs are exchanged between the sides.
     """
     size = np.sqrt((values**2).sum(axis=1, keepdims=True))
     scaled = np.divide(values, size, out=np.zeros_like(values), where=size > 0)

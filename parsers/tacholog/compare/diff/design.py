@@ -14,7 +14,7 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import DesignKind, RunOrder
 from tacholog.runs.moments import instant
 
-MOST_AHEAD = 0.25  # With this lead, a sudden change of the machine's speed changes the difference of the sides by at most a quarter.
+MOST_AHEAD = 0.25  # With at most this lead, a sudden change of the machine's speed changes the difference of the sides by at most a quarter.
 _BY_CHANCE = 0.05
 
 
@@ -49,7 +49,7 @@ def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
 
 
 def hopeless(runs: Sequence[RunOrder]) -> str | None:
-    """Return the reason why no number of further runs in the same layout can give a verdict; ``None`` if there is no such reason.
+    """Return the reason why further runs in the same layout cannot give a verdict, however many they are; ``None`` if there is no such reason.
 
     This is less strict than `lay_out`, because a few runs cannot show whether the sides take turns. The reasons are: all runs of one side were made
     before those of the other side, or no run states its time.

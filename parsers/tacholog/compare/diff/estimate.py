@@ -69,7 +69,7 @@ class Estimates(NamedTuple):
     def paired(self) -> Flags:
         """Whether each row is compared in pairs."""
         kinds = np.array([*(design.kind == "paired" for design in self.designs), False])
-        paired: Flags = kinds[self.design]  # A row without a design has the index -1, which selects the last element: False.
+        paired: Flags = kinds[self.design]  # A row without a design has the index -1, so it gets the last element: False.
         return paired
 
 
@@ -122,7 +122,7 @@ def estimate(
     """
     estimates = no_estimates(*_designs(cells, pairs, wanted, runs))
     numbers = _pair_numbers(estimates.designs)
-    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # last: for rows without a design (index -1)
+    confounded = np.array([*(design.kind == "confounded" for design in estimates.designs), True])  # index -1 (no design) gets True
     for batch in _batches(cells, pairs, estimates, ~confounded[estimates.design]):
         _test(batch, estimates, threshold[batch.rows], scale)
         if batch.paired:
@@ -226,7 +226,7 @@ def _median_of_runs(values: Floats, upper: Integers) -> Floats:
 
 
 def _joined(batches: Sequence[_Batch]) -> Iterator[_Batch]:
-    """Yield the rows of these batches in batches of limited size, so that the statistics do not need too much memory."""
+    """Join these batches, and yield their rows in new batches of limited size, so that the statistics do not need too much memory."""
     rows, old, new, half_old, half_new = (np.concatenate([batch[index] for batch in batches]) for index in range(5))
     columns = old.shape[1] * max(new.shape[1], 1)
     step = max(1, _MOST_ELEMENTS // columns)
@@ -252,7 +252,7 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
 
 
 def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """Return the range of each value in which the true value is, because values are rounded; ``None`` if all values are exact."""
+    """Return, for each rounded value, the range that contains the true value; ``None`` if all values are exact."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))

@@ -71,7 +71,7 @@ def lossy(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[CellPairs
     shares, counts = (_rows_with(cells, pairs, name) for name in (LOSS, _COUNT))
     setting = cells.groups(("system", *SETTING, *SIZE, *cells.labels))[pairs.either]
     counts = counts[~np.isin(setting[counts], setting[shares])]
-    most = np.append(np.nan_to_num(reduced_values(cells, np.maximum)), 0.0)  # a missing side has the index -1, which selects the last element: 0
+    most = np.append(np.nan_to_num(reduced_values(cells, np.maximum)), 0.0)  # a missing side has the index -1, so it gets the last element: 0
     lost, counted = (rows[np.maximum(most[pairs.old[rows]], most[pairs.new[rows]]) > 0] for rows in (shares, counts))
     return pairs.part(lost), len(shares) - len(lost) + len(counts) - len(counted), len(counted)
 

@@ -49,12 +49,15 @@ from tacholog.schema.metrics import METRICS, median_run
 from tacholog.schema.records import BOUNDS
 
 _REASON_ALONE = {reason: (reason,) if reason else () for reason in REASONS}
-_FAR_APART = 1_000_000  # sizes that differ by this number of bytes: to move them takes 10 µs at 100 GB/s, which each printed latency shows
+_FAR_APART = 1_000_000  # a difference of sizes, in bytes: to move so many takes 10 µs at 100 GB/s, so each printed latency shows it
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", *DIFFERS, "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
 def comparison_rows(arrays: RowArrays, policy: Policy, runs: Sequence[RunOrder]) -> tuple[ComparisonRow, ...]:
-    """Return the rows, sorted by verdict, then by size of the effect, then by name. Of rows that differ without a test, worse rows are first."""
+    """Return the rows, sorted by verdict, then by size of the effect, then by name.
+
+    Of the rows that differ without a test, all worse rows come before all better rows, whatever their effects.
+    """
     effect = _effect(arrays)
     has_effect = np.isin(arrays.verdict, [CODE[verdict] for verdict in _BY_EFFECT])
     to_better = (arrays.verdict == CODE["unreplicated_diff"]) & (np.where(arrays.lower_is_better, effect, -effect) < 0)
@@ -119,7 +122,7 @@ def untested_rows(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[U
 
 
 def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
-    """Return summaries of series of single values that differ only in the message size."""
+    """Return a summary of each curve. The rows of a curve have a single value on each side, and differ only in the message size."""
     cells, pairs = arrays.cells, arrays.pairs
     is_single = (np.isin(arrays.verdict, [CODE["unreplicated_diff"], CODE["unreplicated_same"]]) | arrays.out_of_turn) & arrays.by_value
     exact = (cells.bound[pairs.old] == 0) & (cells.bound[pairs.new] == 0)
@@ -138,7 +141,10 @@ def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
 
 
 def _flat(arrays: RowArrays, key: RowKey, rows: Integers) -> tuple[float | None, float | None]:
-    """Return one latency for each side, if all sizes have this latency although larger messages should take longer. Otherwise ``None``."""
+    """Return the flat latency of each side, which is the same for all sizes; ``None`` for a side whose latencies differ.
+
+    Both are ``None`` if the sizes differ too little: then the same latency for all of them is nothing unusual.
+    """
     cells = [side[rows] for side in arrays.pairs]
     sizes = [size for size in arrays.cells.column("payload_bytes", cells[0]) if size is not None]
     if key.metric != "latency" or max(sizes, default=0) - min(sizes, default=0) < _FAR_APART:

@@ -85,7 +85,7 @@ class RowArrays(NamedTuple):
 
     @property
     def out_of_turn(self) -> Flags:
-        """Whether the verdict of each row only states that the measurements differ, or do not, whatever the cause."""
+        """Whether the verdict of each row states only whether the measurements differ, and nothing about the cause."""
         return np.isin(self.verdict, [CODE[verdict] for verdict in OUT_OF_TURN])
 
     @property
@@ -149,7 +149,10 @@ def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Fla
 def _same_build(
     cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
 ) -> tuple[Floats, Floats, Integers, Floats]:
-    """Return the bands of one build: those of pairs, those of single values, the sources of the latter, and those of the medians of two sessions.
+    """Return the bands of one build, in four arrays.
+
+    The arrays contain the bands of pairs, the bands of single values, the sources of the bands of single values, and the bands of the medians of two
+    sessions.
 
     An unknown band of two sessions is 0. If too few sessions were measured, the measured band of single values is used only if it is wider than the
     assumed band.
@@ -181,7 +184,7 @@ def _rounding(cells: CellTable, side: Integers) -> Floats:
 
 
 def bounds(cells: CellTable, pairs: CellPairs) -> tuple[Floats, Floats]:
-    """Return the interval of the ratio new over old that rounding and bounds allow, as logarithms."""
+    """Return the smallest and the largest possible true ratio new over old, as logarithms. Values are known only up to rounding and bounds."""
     (old_low, old_high), (new_low, new_high) = (_ends(cells, side) for side in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low)
@@ -276,7 +279,7 @@ def _decide_by_value(rows: RowArrays) -> None:
 
 
 def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
-    """Mark published series with the same values on both sides as one measurement: two measurements never agree in all values."""
+    """Mark a published series as one measurement if it has the same values on both sides. Two measurements never agree in all values."""
     series = (
         ("system", *SETTING, *rows.cells.labels, "metric", "statistic"),
         ("system", "test", "metric"),

@@ -124,10 +124,10 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
 
 
 def _by_session(runs: Sequence[_RunValue]) -> dict[str, float]:
-    """Return the median of each session. For an even number of runs, it is the mean of the two middle runs.
+    """Return the median of each session. For an even number of runs, the median is the mean of the two middle runs.
 
-    All other code uses the worse of the two middle runs. Here, this would bias each session of two runs: in
-    simulations, a requirement that was just fulfilled failed in 19 % of the cases.
+    All other code uses the worse of the two middle runs. Here, each session of two runs would then look too bad: in simulations, a requirement that
+    was just fulfilled failed in 19 % of the cases.
     """
     names = sorted({run.session for run in runs if run.session is not None})
     return {name: median(run.value for run in runs if run.session == name) for name in names}
@@ -186,7 +186,8 @@ def judge_relative(
     comparison = compare(*sides, Policy(metrics=metrics), everything=False)
     selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
     compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
-    # One release may have been measured on a second machine too. A row of that machine has no partner. It is left out if it was compared elsewhere.
+    # One release may have been measured on a second machine too. A row of the second machine has no partner. It is left out if the same row of
+    # another machine was compared.
     return tuple(_relative_row(row, limit, host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
 
 
@@ -444,14 +445,14 @@ def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Datase
         fits = remaining & (values == wanted).fillna(value=False).to_numpy(bool)
         if not fits.any():
             return _with(dataset, results[fits]), _hint(name, wanted, values[remaining], is_metric=name == "metric")
-        remaining = fits  # Only flags until here: to select rows of the table for each property would be slow, as it has fifty columns.
+        remaining = fits  # The loop changes only flags: it would be slow to copy rows of the table, because it has fifty columns.
     return _with(dataset, results[remaining]), None
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:
-    """Yield the name, the values and the required value of each required property.
+    """Yield each required property: its name, its values, and the required value.
 
-    The values are one for each run, if the property belongs to runs or labels. They are ``None`` if it is a column of the results.
+    For a label or another property of runs, the values are by run. For a column of the results, they are ``None``.
     """
     runs = dataset.runs.reindex(columns=["run", "labels", *_OF_RUNS]).astype(object)
     columns = runs.where(runs.notna(), None).set_index("run").to_dict()
