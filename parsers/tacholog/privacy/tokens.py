@@ -68,7 +68,7 @@ class HarmlessTokens:
     """Recognises harmless texts quickly: every token of such a text has a shape that is known to be harmless."""
 
     def __init__(self, may_matter: Callable[[str], bool]) -> None:
-        """``may_matter`` is called with the shape of a token. It returns False if no token of this shape is harmful, or part of a harmful text."""
+        """``may_matter`` is called with the shape of a token. It returns whether a text with such a token may have to be replaced."""
         self._may_matter = may_matter
         self._harmless: set[str] = set()
         self._suspicious: set[str] = set()
