@@ -64,7 +64,8 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# The fields with a version: four numbers in them are not an address. The fields with a digest: a digest looks like a secret, but is none.
+# `VERSIONS` are the fields that contain a version: four numbers in such a field are not an address.
+# `_DIGESTS` are the fields that contain a digest: a digest looks like a secret, but is not a secret.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
 # These names become parts of URLs. Links must stay valid, so as little as possible is replaced: only known names and addresses.
@@ -73,8 +74,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
 REPLACED = "replaced"  # This word replaces a redacted text that the field would not accept.
-_LABEL_NAME, _LABEL_VALUE = 64, 200  # the most characters of a label's name and of its value, as in a manifest
-_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # shorter limits, used before a number is appended to the name or to the value
+_LABEL_NAME, _LABEL_VALUE = 64, 200  # A manifest allows at most this many characters in the name and in the value of a label.
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # These limits are shorter: they leave space for a number at the end.
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
@@ -162,9 +163,9 @@ def is_unchanged(text: str, field: str, class_: PrivacyClass, redactor: Redactor
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """Return an open table, given as JSON, in the form that may be shown.
+    """Return the JSON text of an open table in the form that may be shown.
 
-    Different tables have different forms, because tables distinguish runs.
+    If two tables differ, their shown forms differ too, because readers distinguish runs by these tables.
     """
     try:
         entries = msgspec.json.decode(text, type=dict[str, Any])
@@ -213,7 +214,7 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
 
 @lru_cache
 def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the fields of a struct that do not accept every text. Each field comes with its type hint."""
+    """Return the type hint of each field that accepts only some texts, such as words from a list or texts of limited length."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}
 
@@ -241,7 +242,7 @@ def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 -
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
     """Return an entry of an open table in the form that may be shown. An unknown key may be a name itself, so it is masked too.
 
-    ``b.governor`` of an environment is the governor of the machine that the campaign calls ``b``.
+    A key of an environment may begin with a machine of the campaign: ``b.governor`` is the governor of machine ``b``.
     """
     machine, dot, fact = key.partition(".")
     if table == "environment" and dot and fact in OPEN[table]:

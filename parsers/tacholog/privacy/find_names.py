@@ -33,7 +33,8 @@ _KEYS: Mapping[str, Kind] = {
     ),
     **dict.fromkeys(("serial", "serial_number", "serialnumber", "sn", "machine_id", "machineid", "boot_id", "uuid", "asset_tag", "asset"), "secret"),
 }
-# A key whose words show that its value is a secret: `API-KEY`, `PGPASSWORD`, `aws_secret_access_key`, `MYTOKEN`, `pw`. A list is never complete.
+# Matches a key whose value is a secret: `API-KEY`, `PGPASSWORD`, `aws_secret_access_key`, `MYTOKEN`, `pw`. It searches for parts of such keys,
+# because no list of whole keys is complete.
 _SECRET_KEY = re.compile(
     r"passw|passphrase|secret|token|credential|(?:key|pass|auth)s?\d{0,9}(?![a-z])|(?<![a-z])(?:pw|pwd)\d{0,9}(?![a-z])|authoriz|bearer|cookie"
 )
@@ -54,7 +55,7 @@ _ALNUM = re.compile(r"[^\W_]")
 _UNAME = re.compile(r"\s+\S{1,255}\s+[0-9]+\.[0-9]")
 _UNAME_WITHIN = re.compile(r"\s+(?P<host>\S{1,255})\s+[0-9]+\.[0-9]+\.[0-9]")
 _LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # the shape of a serial number, a digest or a key
-_MOST_EXAMINED = 20_000  # the most tokens of one line that are examined
+_MOST_EXAMINED = 20_000  # At most this number of tokens of a line are examined.
 _COMMAND_WORDS = 12  # this number of words after `ssh`, or a similar command, are treated as its arguments
 
 
@@ -101,14 +102,15 @@ class LineContext:
     def __init__(self) -> None:
         self.before: list[str] = []
         self._expected: _Expected | None = None
-        self._key: Kind | None = None  # set if the last word becomes a key when ":" or "=" follows it: the kind of the name after the key
+        # Set if the last word is a key as soon as ":" or "=" follows it. The value is the kind of name that this key announces.
+        self._key: Kind | None = None
         self._tool, self._tool_position = "", 0
         self._host_due = False
         self._position = 0
 
     @property
     def is_idle(self) -> bool:
-        """Whether no name is expected next, as far as the words up to here show."""
+        """Whether the words so far do not announce a name, so that the next word need not be one."""
         return self._expected is None and self._key is None and not self._tool
 
     def skip(self, word: str) -> None:
@@ -143,7 +145,7 @@ class LineContext:
         self.skip(word)
 
     def _announced(self, word: str, after: str) -> _Expected | None:
-        """Return the kind of name that a word announces for the next token. ``after`` is the rest of the line."""
+        """Return the kind of name that must follow this word; ``None`` if no name must follow. ``after`` is the rest of the line."""
         if word in _NAMING_OPTIONS:
             return _Expected(_NAMING_OPTIONS[word])
         if (self._tool in _SHELLS and word == "-l") or (self._tool in _RUNS_AS and word in ("-u", "--user")):
@@ -169,7 +171,10 @@ def _is_uname(after: str, is_at_start: bool) -> bool:
 
 
 def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
-    """Return the span of the announced name in a token, without a port; ``None`` if the token cannot be such a name."""
+    """Return the start and the end of the name in a token. A port after the name is not included.
+
+    ``kind`` is the kind of name that the words before the token announce. Return ``None`` if the token cannot be such a name.
+    """
     if kind in ("secret", "path"):
         return (0, len(word)) if (word and kind == "secret") or "/" in word or "\\" in word else None
     match = _NAMED.match(word)
@@ -205,7 +210,7 @@ def _names_in_token(word: str, before: list[str], token: re.Match[str], line: st
 def _is_peer(word: str, before: list[str], after: str) -> bool:
     """Whether ``HOST:PID`` is another process of ddsperf.
 
-    This is so if the word follows "participant" or "@", or if the size of an answer follows the word.
+    ddsperf prints the word "participant" or "@" before such a process, or prints " size" and a number after it.
     """
     return word.startswith("@") or before[-1:] in (["participant"], ["@"]) or _BEHIND_PEER.match(after) is not None
 
@@ -242,8 +247,8 @@ MAC = re.compile(
     r"(?<![\w:.-])(?:[0-9A-Fa-f]{2}(?:(?:[:-][0-9A-Fa-f]{2}){19}|(?:[:-][0-9A-Fa-f]{2}){7}|(?:[:-][0-9A-Fa-f]{2}){5})"
     r"|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3})(?![\w:-])"
 )
-_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # A GUID of InfiniBand. A pointer has the same form, so it is replaced too.
-# The name that systemd or rdma-core gives to a network card after its address: enx00e04c680123, wlx..., rocex525400c0fe123455.
+_GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # Matches a GUID of InfiniBand, and also a pointer, which has the same form.
+# Matches a name that systemd or rdma-core makes for a network card from the address of the card: enx00e04c680123, wlx..., rocex525400c0fe123455.
 ADDRESS_IN_NAME = re.compile(
     r"(?<![^\W_])(?:en|ib|sl|wl|ww|roce|iw|opa|hfi|usnic)x(?P<address>[0-9a-f]{12}(?:[0-9a-f]{4})?)(?![^\W_])", re.IGNORECASE
 )
@@ -274,7 +279,10 @@ _COMMON = ("/dev/", "/proc/", "/sys/", "/usr/", "/bin/", "/sbin/", "/lib/", "/li
 
 
 class NameSpan(NamedTuple):
-    """The span of a name in a text, and its kind. ``is_other_host``: whether it names another machine than the one that wrote the text."""
+    """The start, the end and the kind of a name in a text.
+
+    ``is_other_host`` is true if the name is that of another machine, and not of the machine that wrote the text.
+    """
 
     start: int
     end: int
@@ -283,7 +291,10 @@ class NameSpan(NamedTuple):
 
 
 def names_by_look(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[NameSpan]:
-    """Yield the names in one token, with spans within the token. ``before`` are the tokens before it on its line."""
+    """Yield the names in one token that are recognised by their form.
+
+    The start and the end of each name are positions in the token. ``before`` are the earlier tokens of the line.
+    """
     if "@" in word:
         for match in _AT.finditer(word):
             yield NameSpan(*match.span("user"), "user")

@@ -42,9 +42,9 @@ def is_public(text: str) -> bool:
 
 
 def masked(text: str, hides: Callable[[str], bool]) -> str:
-    """Return free text in which only the public words are left. One mark replaces all other words that follow each other.
+    """Return free text in which a mark replaces the words that are not public. If such words are adjacent, one mark replaces all of them.
 
-    ``hides`` is asked for each word that is not public. It returns whether this word is masked.
+    ``hides`` is called with each word that is not public. It returns whether this word is replaced.
     """
     out: list[str] = []
     position = 0

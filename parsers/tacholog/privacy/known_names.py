@@ -14,7 +14,7 @@ _EVERYDAY = frozenset(
         *("localhost", "root", "user", "admin", "ubuntu", "debian", "fedora", "runner", "build", "test", "tests", "host", "node", "perf", "vm"),
         *("server", "perftest", "tacholog", "client", "publisher", "subscriber", "latency", "throughput", "pub", "sub", "both", "tcp", "udp"),
         *("shm", "none", "name"),
-        # Words that brokers print: a part of their web address, a standard user, and "have", which follows "user:".
+        # Words that logs of brokers contain: a part of the broker's web address, the default user "guest", and "have" in lines with "user: have".
         *("rabbitmq", "redis", "nats", "kafka", "guest", "have"),
     )
 )
@@ -24,7 +24,10 @@ NameList = list[tuple[str, str, bool]]
 
 
 class Screening:
-    """Finds known names in texts, and recognises texts without names. All runs share it, so that each shape is examined once."""
+    """Finds known names in texts, and recognises texts without names.
+
+    All runs use the same object, so that tokens that differ only in their digits are examined only once.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         """``names`` are the names that are replaced everywhere, in the form of `folded`."""
@@ -46,12 +49,13 @@ class KnownNames:
     """All names that were found in the data until now: machines, with their pseudonyms, and users."""
 
     def __init__(self, privacy: Privacy, hosts: Mapping[str, str]) -> None:
-        """``hosts`` maps the names of machines that manifests and host files state to their pseudonyms."""
+        """``hosts`` has the pseudonym of each machine that a manifest or a host file names. Its keys are the names of the machines."""
         self.privacy = privacy
         self._keep = {folded(word) for word in privacy.keep}
         self.hosts = {folded(plain(name)): pseudonym for name, pseudonym in hosts.items()} if privacy.hosts == "pseudonym" else {}
         self._stated_hosts = frozenset(self.hosts)
-        # The names of each machine in its own logs, by its pseudonym. Many machines are called "vm", so a name alone identifies no machine.
+        # The key is the pseudonym of a machine, the value is the set of names that the machine has in its own logs.
+        # Many machines are called "vm", so a name alone identifies no machine.
         self.own_names: dict[str, set[str]] = {}
         self._full: dict[str, set[str]] = {}  # the short name of a machine, with all full names that begin with it
         self.users: set[str] = set()

@@ -52,7 +52,7 @@ class OriginalLog(NamedTuple):
 
 
 class LineClasses(msgspec.Struct, frozen=True):
-    """The line numbers of each class of lines in a redacted log, as ranges. The withheld lines are ranges, too.
+    """The classes of the lines of a redacted log. ``kinds`` has the ranges of line numbers of each class, ``withheld`` those of the withheld lines.
 
     ``cut`` is the number of lines that are shown only in part. ``prefix`` names the prefix that was removed from each line before it was read.
     """
@@ -153,7 +153,7 @@ class _LineRedactor:
 
 
 def is_withheld(text: str) -> bool:
-    """Whether a line of a redacted log stands for a withheld line."""
+    """Whether this line of a redacted log replaces a line that is withheld."""
     return text in (WITHHELD, _HIDDEN_WITHHELD)
 
 
@@ -183,7 +183,8 @@ def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
     content = msgspec.json.encode(classes)
     there = sha256_of(folder_of_classes, name)
     if there == hashlib.sha256(content).hexdigest():
-        return  # An equal file is not written again: reading is much faster, and each build saves the classes of all logs.
+        # Each build saves the classes of all logs. If the file already has this content, it is not written again, because reading is much faster.
+        return
     path = folder_of_classes / name
     if there is None:
         path.unlink(missing_ok=True)  # There may be a link in place of the file.

@@ -50,7 +50,7 @@ _PARTICIPANT = re.compile(r"(?:sub|pub)\d{1,6}|all")
 
 
 def native_line(text: str, redactor: Redactor) -> str:
-    """Return a known line of a native log without names. A value is redacted according to its key, and all other text is redacted as free text."""
+    """Redact a known line of a native log: a value is redacted according to its key, and all other text as free text."""
     if redactor.harmless_by(_is_native)(text):
         return text
     kind = _KIND.match(text)
@@ -62,7 +62,7 @@ def native_line(text: str, redactor: Redactor) -> str:
 
 
 def _is_native(shape: str) -> bool:
-    """Whether a token of this shape is a pair with a public value, or a public word."""
+    """Whether a token of this shape may be shown: it is a public word, or ``key=value`` with a public value."""
     key, sign, value = shape.partition("=")
     if not sign:
         return is_public(shape)

@@ -37,7 +37,7 @@ class _PublishedRun(NamedTuple):
     """A redacted run.
 
     ``root`` is the folder of its redacted logs, ``manifest`` is its redacted manifest. ``withheld`` has the withheld lines of each shown log.
-    ``unshown`` has the reason why a log is not shown, for each such log.
+    ``unshown`` has the reason for each log that is not shown.
     """
 
     root: Path
@@ -95,7 +95,7 @@ def _rows(table: pd.DataFrame) -> list[Row]:
 def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
     """Collect the names in the lines of all logs and in the strings of all manifests.
 
-    If the key of a string announces a name, the string is also read as ``key=value``.
+    Some keys of a manifest, such as ``user``, show that their value is a name. Such a value is searched together with its key, as ``key=value``.
     """
     names, host = redaction.names, {str(row["run"]): shown_host(str(row["host"]), ids) for row in rows}
     keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, run_logs in logs.items() if run in host for log in run_logs}
@@ -366,7 +366,7 @@ def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
 def _unread(data: Dataset) -> set[str]:
     """Return the names of the host files that could not be read. These names must be redacted, because each is the name of a machine.
 
-    Problems that belong to no run are searched. If such a problem names a TOML file, this is a host file.
+    They are found in the problems of the dataset: if a problem belongs to no run and names a TOML file, the file is a host file.
     """
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}

@@ -25,7 +25,7 @@ _CODE = (
     *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs", "tacholog.visible"),
     *("tacholog.formats.kit", "tacholog.formats.source", "tacholog.formats.source"),
 )
-_AT_ONCE = 4_000_000  # this number of bytes is collected, then written together
+_AT_ONCE = 4_000_000  # When more bytes than this are waiting, they are written together.
 _RUNS_AT_ONCE = 100
 _Value = TypeVar("_Value")
 
@@ -46,7 +46,8 @@ class RedactedRun(msgspec.Struct, frozen=True):
 
     Attributes:
         logs: the redacted logs by their names.
-        manifest: the redacted manifest as JSON. The redacted labels of different runs must differ, so they may change in the next build.
+        manifest: the redacted manifest as JSON. Its labels may be redacted in another way in the next build, because they must differ from the
+            redacted labels of other runs.
         numbers: the numbers that replace names in the logs and in the manifest. Further names in the tables get the next numbers.
         without_results: the logs without results, according to the manifest.
         has_labels: whether the manifest has labels.

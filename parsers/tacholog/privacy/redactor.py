@@ -41,13 +41,13 @@ class Redactor:
         return self._numbers
 
     def continue_from(self, numbers: dict[str, dict[str, int]]) -> None:
-        """Continue the numbering of texts that were redacted earlier."""
+        """Use the numbers that earlier texts of this run gave to their names. New names get the next numbers."""
         self._numbers = numbers
 
     def variant(self, text: str) -> int:
-        """Return the number of a masked text. A text has the same number in all runs.
+        """Return a number for a text that is masked. The same text has the same number in all runs.
 
-        A hash could show that a guess of the text is right. A number cannot.
+        The number is not a hash: with a hash, a reader could guess the text and check the guess.
         """
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 

@@ -68,7 +68,7 @@ class HarmlessTokens:
     """Recognises harmless texts quickly: every token of such a text has a shape that is known to be harmless."""
 
     def __init__(self, may_matter: Callable[[str], bool]) -> None:
-        """``may_matter`` takes the shape of a token. It returns whether such a token may belong to a text that must be replaced."""
+        """``may_matter`` is called with the shape of a token. It returns whether a text with such a token may have to be replaced."""
         self._may_matter = may_matter
         self._harmless: set[str] = set()
         self._suspicious: set[str] = set()
@@ -98,7 +98,8 @@ class WordFinder:
 
     def __init__(self, words: Iterable[str]) -> None:
         """``words`` must be folded. Each word must contain a letter or a digit."""
-        # The names, by their first group of letters and digits. Each comes with the number of signs before this group. Longer names are first.
+        # The key is the first group of letters and digits of a name. The value lists the names that begin with this group, the longest name first,
+        # each with the number of signs before the group.
         self._by_first_piece: dict[str, list[tuple[str, int]]] = {}
         for word in sorted(words, key=lambda word: (-len(word), word)):
             if piece := PIECE.search(word):

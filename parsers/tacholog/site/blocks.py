@@ -69,7 +69,7 @@ _FILES = (
     (CITATION, "how to cite this site"),
     (DESCRIPTION, "what the data are, for search engines (Schema.org)"),
 )
-# The limits of a page. Each script and each card has some ten to a hundred elements.
+# A page shows at most this many scripts and cards directly, because each of them has 10 to 100 HTML elements.
 _MOST_SCRIPTS = 10
 _MOST_CARDS = 4
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` in the content are escaped as well
@@ -143,8 +143,8 @@ def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: 
 def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
     """Return the results of a test in sentences.
 
-    For ``loss``, return one line on the largest loss of a test, or nothing if no rate has the mark for loss. For ``acknowledgements``, return what an
-    acknowledgement of the broker means, or nothing if the test has none.
+    Two values of ``test`` are not tests. ``loss`` returns one line on the largest loss; nothing if no number has the mark for loss.
+    ``acknowledgements`` returns a text that explains what an acknowledgement of the broker means; nothing if the test has no acknowledgements.
 
     Raises:
         TachologError: there are no sentences on the test.
@@ -189,7 +189,10 @@ def _drawn(page: Page, figure: Figure | None, anchor: str) -> Html:
 
 
 def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Describe the runs of the first numbers on a page: a line for each set of runs, then the remarks that all these runs have."""
+    """Return a description of the runs with the best evidence, whose numbers the page shows first.
+
+    It has one line for each set of runs, then a sentence on the load of the system, then the remarks that apply to all these runs.
+    """
     part, best_evidence = page.part(wanted), page.best(wanted).evidence
     lines = evidence_words.evidence_lines(best_evidence, part, page.documents)
     return lines + loaded(page, wanted) + evidence_words.evidence_remarks(best_evidence, part)
@@ -201,15 +204,15 @@ def loaded(page: Page, wanted: Selection = EVERYTHING, metric: str | None = None
 
 
 def rig_cost(page: Page, wanted: Selection = EVERYTHING) -> Html:
-    """Return a sentence: how much of each round trip perftest itself took. Return nothing if this was not measured.
+    """Return a sentence that states how much time of each round trip perftest itself took; nothing if this was not measured.
 
-    The sessions are those of the runs whose numbers the page shows first.
+    Only the runs whose numbers the page shows first are considered, and the runs of the same sessions.
     """
     return rig_cost_of(page, page.best(wanted).only(page.part(wanted)).runs.values())
 
 
 def rig_cost_of(page: Page, runs: Iterable[RunRow]) -> Html:
-    """Return a sentence: how much of each round trip perftest itself took, in the sessions of these runs. Return nothing if this was not measured."""
+    """Return a sentence that states how much time of each round trip perftest itself took in the sessions of these runs; nothing if not measured."""
     return rig_cost_words(rig_series(page.data.view, runs), page.links)
 
 
@@ -229,7 +232,7 @@ def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] 
 
 
 def scripts(page: Page, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
-    """Return scripts that repeat the runs, folded if there are several. Runs with the same script share it."""
+    """Return the scripts that repeat the runs. Runs with equal scripts have one common script. If there are several scripts, each is folded."""
     part = page.part(wanted)
     part = page.best(wanted).only(part) if best else part
     scripts_by_body: dict[str, tuple[str, str]] = {}
@@ -315,7 +318,7 @@ def doubts(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHI
 
 
 def machines(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
-    """Return, for each machine, a figure of all systems, and the transports that lead for each kind of message."""
+    """Return a section for each machine: a figure with all systems, and the best transports for each kind of message."""
     return _or_none(page, wanted, lambda part: machines_at_home(part, pages, page.links, f"{page.anchor('', wanted)}-machines", page.documents))
 
 
@@ -329,7 +332,10 @@ def compare(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTH
 
 
 def systems_side_by_side(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING, document: str = SIDE_BY_SIDE) -> Html:
-    """Return the part of the tables of all machines that the page ``document`` shows. If no other page shows the rest, it is folded here."""
+    """Return the tables of all machines, limited to the sizes or statistics that the page ``document`` shows.
+
+    If the site has no pages for the other sizes or statistics, they are shown here, folded.
+    """
 
     def make(part: View) -> Html:
         compared, anchor = side_by_side_of(part, pages), page.anchor("", wanted) or "beside"
@@ -353,9 +359,10 @@ def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Htm
 
 
 def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
-    """Return a list of older releases and further series. The page loads an item when a reader opens it. Each item also has a separate page.
+    """Return a list of the older releases, and of the series that the page does not show first.
 
-    ``title`` is the title of this page. The titles of the separate pages begin with it.
+    The page loads the content of an item when a reader opens the item. The same content also has a page of its own.
+    ``title`` is the title of this page. The titles of those pages begin with it.
     """
     part = page.part(wanted)
     items = [_portion(page, part, portion, wanted, title, has_anchors=number < _WITH_ANCHORS) for number, portion in enumerate(portions(part)[1:])]
@@ -365,7 +372,7 @@ def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
 def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title: str, *, has_anchors: bool) -> Html:
     words = f"release {portion.title}" if portion.is_release else portion.title
     name = page.part_name(words)
-    # The names of the parts of `1-RC` and `1-rc` would be equal, so one of them gets a number.
+    # The parts of the releases `1-RC` and `1-rc` would have equal names, so one of the names gets a number.
     numbered = name.removeprefix(page.own_part_name(slug(words)))
     suffix = f"{slug(portion.title)}-{numbered}" if numbered else slug(portion.title)
     content = portion_html(part, portion, wanted, page.links, suffix, page.table_part(part_of(name, RUNS)), page.number(wanted))
@@ -378,7 +385,7 @@ def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title:
 
 
 def _rest_of_runs(page: Page, portion_name: str) -> MoveRowsOut | None:
-    """Return a function that shortens a list of runs: it moves the last runs to a part of the page that has a separate page.
+    """Return a function that shortens a list of runs. It moves the last runs to a part of the page, which a reader can open as a page of its own.
 
     Return ``None`` if the project stores no parts.
     """

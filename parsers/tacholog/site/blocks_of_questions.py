@@ -36,7 +36,7 @@ def answer_loaded(_page: Page, asked: AskedQuestion) -> Html:
 
 
 def answer_rig_cost(page: Page, asked: AskedQuestion) -> Html:
-    """Return how much of each round trip perftest itself took, in the sessions of the answer; nothing if it was not measured."""
+    """Return a sentence that states how much time of each round trip perftest itself took in the sessions of the answer; nothing if not measured."""
     return rig_cost_of(page, [result.run for cell in asked.answer.cells.values() for result in cell.results])
 
 
@@ -70,7 +70,10 @@ def answer_tests(_page: Page, asked: AskedQuestion) -> Html:
 
 
 def answer_notes(_page: Page, asked: AskedQuestion) -> Html:
-    """Return what the answer leaves out: values of fields that a reader may choose, other differing fields, and cases without a number."""
+    """Return a list of what the answer does not show.
+
+    These are the other values of a field, with links to their pages; other fields in which the numbers differ; and cases without a number.
+    """
     notes = []
     for choice, alternatives in asked.alternatives:
         links = [tag("a", other.words, href=f"doc:{other.document}") for other in alternatives]
@@ -97,7 +100,8 @@ def question_as_toml(_page: Page, asked: AskedQuestion) -> Html:
     lines += [f"by = [{', '.join(map(_quoted, question.by))}]"] if question.by else []
     lines += [f"metric = {_quoted(question.metric)}"]
     lines += [f"where = {{ {', '.join(f'{_quoted(name)} = {_quoted(value)}' for name, value in question.where.items())} }}"] if question.where else []
-    return code(drawn("\n".join(lines)), "none")  # without colours: coloured code has an element for each word, which would split a hostile text
+    # The code has no colours: coloured code has an element for each word, and a text that looks like markup must not be split into several elements.
+    return code(drawn("\n".join(lines)), "none")
 
 
 def question_as_command(_page: Page, asked: AskedQuestion) -> Html:

@@ -39,12 +39,12 @@ class SiteData:
         """Create the data of a site. ``folder`` contains the dataset ``data``, and ``view`` is a view of it."""
         self.folder, self.data, self.view = folder, data, view
         self.documents: frozenset[str] = frozenset()  # the pages of the site, if Tacholog builds it
-        self.feeds: Mapping[str, str] = {}  # their titles, by their files
+        self.feeds: Mapping[str, str] = {}  # the title of each feed, by its file
         self._comparisons: dict[tuple[object, ...], Comparison] = {}
 
     @cached_property
     def renamed(self) -> Dataset:
-        """The dataset with current names."""
+        """The dataset with old names replaced by the current names, which the file of renames states."""
         return renamed(self.data, find_renames([self.folder]))
 
     def comparison(self, which: tuple[str | None, str, str], policy: Policy | None = None, labels: Labels = ()) -> Comparison:
@@ -76,7 +76,7 @@ class SiteData:
 
     @cached_property
     def judged(self) -> list[JudgedRelease]:
-        """The verdicts on the requirements, for the newest releases of each system, the oldest release first."""
+        """The verdicts on the requirements for the newest releases of each system. The oldest of these releases comes first."""
         file, data = self.requirements, self.renamed
         if file is None:
             return []
@@ -193,6 +193,6 @@ def kept_requirements(folder: Path) -> RequirementFile | None:
 
 
 def releases_of_site(data: Dataset) -> Base:
-    """Return a function that relative requirements use: it returns the runs of a release, or no runs if the site lacks this release."""
+    """Return a function that returns the runs of a release; no runs if the site lacks the release. Requirements relative to a release call it."""
     there = {str(name) for name in data.runs["release"].dropna()}
     return lambda name: of_release(data, name) if name in there else of_runs(data, ())

@@ -84,7 +84,7 @@ def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, f
 
 
 def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, column: str, numbered_files: Iterable[tuple[str, int]]) -> None:
-    """Write files by their names. Each file contains the rows that have one value of a column."""
+    """Write a file for each name and number in ``numbered_files``. The file contains the rows that have this number in ``column``."""
     digests = files.digests(column)
     for name, number in numbered_files:
         if not former.has(name, digests[(number,)]):
@@ -92,7 +92,10 @@ def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, co
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
-    """Return an index for each row, and a list. The values of the row are in this list, at this index. Each combination of values is listed once."""
+    """Return an array of indexes, and a list of all different combinations of values of these fields.
+
+    The array has one element for each row: the index of its combination in the list.
+    """
     import pandas as pd
 
     codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
@@ -100,7 +103,10 @@ def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64
 
 
 def download_links(view: View, system: str | None, transport: str | None, file: str | None = None) -> Html:
-    """Return links to the downloads: of one page, if its file or its system and transport are stated, otherwise of the whole site."""
+    """Return links to the downloads of the whole site, or the link to the file of one page.
+
+    The page is selected by ``file``, or by ``system`` and ``transport`` together.
+    """
     named = file or (csv_name(system, transport) if system and transport else None)
     if named:
         return tag("p", "The numbers of this page: ", tag("a", "CSV (gzip)", href=f"root:{named}", download=True), class_="tl-download")
@@ -139,7 +145,7 @@ def _link(file: ReleaseFile) -> Html:
 
 
 def all_downloads() -> Html:
-    """Return a paragraph with links to the downloads. It is for pages that are about something else."""
+    """Return a paragraph with links to the downloads of the whole site. Pages whose main subject is not the downloads show it."""
     parquet_link = tag("a", "Parquet", href=f"root:{ALL}", download=True)
     return tag(
         "p",

@@ -53,8 +53,9 @@ CITATION, DESCRIPTION = "CITATION.cff", "dataset.jsonld"
 _FILES = ((ALL, "application/vnd.apache.parquet"), (LATEST, "application/json"))
 RELEASES_FEED, CHANGES_FEED = "releases.atom", "changes.atom"
 _ATOM = "http://www.w3.org/2005/Atom"
-_COMPARISONS, _CHANGES = 10, 50  # the largest number of entries; each release needs a comparison
-_Moments = Mapping[tuple[str, str], str]  # by system and release: the start of the last run
+# The feeds have at most this many entries. The first limit is low, because each entry needs the comparison of two releases.
+_COMPARISONS, _CHANGES = 10, 50
+_Moments = Mapping[tuple[str, str], str]  # The key is a system and a release, the value is the start of the last run of this release.
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "https://tacholog.invalid/feed")
 
 
@@ -92,7 +93,10 @@ class LatestRequirement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """The content of the file. Fields may be added. If a field is changed or removed, ``schema`` gets another number."""
+    """The content of ``results/latest.json``.
+
+    Later versions may add fields. If a version changes or removes a field, the number in ``schema`` changes.
+    """
 
     schema_: Literal["latest/1"] = "latest/1"
     generated_by: str
@@ -101,7 +105,7 @@ class Latest(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
 
 
 def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes]:
-    """Return the file, and the badges of the requirements, if there are any, by their paths in the site."""
+    """Return ``results/latest.json``, and a badge for each requirement. The keys are the paths of the files in the site."""
     chosen = newest(data)
     files: dict[str, bytes] = {}
     requirements: list[LatestRequirement] = []
@@ -151,7 +155,7 @@ def _row(row: RowValue) -> LatestRow:
 
 
 def citation_files(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, str]:
-    """Return both files by their names."""
+    """Return the citation file and the description for search engines. The keys are the names of the files."""
     there = list(runs)
     described = json.dumps(description(there, settings), ensure_ascii=False, indent=1)
     return {CITATION: _citation(_last_day(there), _systems(there), settings), DESCRIPTION: f"{described}\n"}
@@ -286,7 +290,10 @@ def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[Fee
 
 
 def _change_entry(system: str, history: SystemHistory, change: HistoryChange, moment_and_page: tuple[str, str]) -> FeedEntry:
-    """Return the entry of a change. Its id contains only the kind and the time of the change, so it stays when later releases change the size."""
+    """Return the feed entry of a change.
+
+    Its id does not contain the size of the change, so the id stays the same if later releases lead to another size.
+    """
     moment, page = moment_and_page
     before, release = history.releases[change.before], history.releases[change.release]
     row = {name: value for name, value in msgspec.to_builtins(change.line.key).items() if name != "system"}

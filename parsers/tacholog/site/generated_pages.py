@@ -103,7 +103,7 @@ _FRAME = f"{LOGS}/frame"
 _ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-# Several blanks are matched from the first one on. No match starts later among them, so they are scanned only once.
+# A match starts only at the first of several blanks, and not at a later one. So each group of blanks is scanned only once.
 _BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
@@ -332,9 +332,9 @@ def _to(section: Heading) -> Html:
 
 
 class PageFrame:
-    """A page without content, as the text before the content and the text after it.
+    """A page without content: the text before the place of the content, and the text after it.
 
-    Its links are those of a page in a folder at the top of the site.
+    Its links are relative, and are correct for a page that is one folder below the root of the site.
     """
 
     def __init__(self, page: Path) -> None:

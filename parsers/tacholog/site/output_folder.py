@@ -60,7 +60,7 @@ def only_one_build(work: Path) -> Iterator[None]:
 
 
 def not_there(*paths: Path) -> list[Path]:
-    """Return those of these paths and of their parent folders that do not exist yet. The deepest path is first."""
+    """Return the paths that do not exist yet, among these paths and all their parent folders. The deepest path is first."""
     missing = {path for wanted in paths for path in (wanted, *wanted.parents) if not path.exists()}
     return sorted(missing, key=lambda path: len(path.parts), reverse=True)
 

@@ -98,14 +98,18 @@ class Page:
     def part(self, wanted: Selection) -> View:
         """Return the part of the data that is selected.
 
-        The selection also gets a number here, even if it is not used. So all pages give the same numbers to the selections.
+        This also assigns a number to the selection, even if no caller needs the number. Otherwise, the numbers of later selections would depend on
+        the callers.
         """
         view = self.data.view.only(wanted)
         self.number(wanted)
         return view
 
     def number(self, wanted: Selection) -> int:
-        """Return the number of a selection. It distinguishes the ids of selections that otherwise have the same name in ids."""
+        """Return the number of a selection: 1, unless another selection is written in the same way in ids.
+
+        The number keeps the ids of such selections different.
+        """
         return self._numbers.number(wanted)
 
     def anchor(self, subject: str, wanted: Selection) -> str:
@@ -122,11 +126,14 @@ class Page:
         return Links(self.links.logs, numbers_anchor(str(test), others, self.number(wanted)) if stands_beside else None)
 
     def best(self, wanted: Selection) -> Portion:
-        """Return the best evidence of a selection, for all tests. A page begins with it."""
+        """Return the portion of a selection with the best evidence, for all tests. A page shows this portion first."""
         return portions(self.data.view.only(msgspec.structs.replace(wanted, test=None)))[0]
 
     def series(self, part: View, wanted: Selection, test: str, *, best: bool) -> list[Series]:
-        """Return the series of a test that the page shows. Each series has the same colour as among all series."""
+        """Return the series of a test that the page shows; with ``best``, only those with the best evidence.
+
+        The colour of a series does not depend on ``best``.
+        """
         return self.best(wanted).series_of(test, part.series()) if best else part.series()
 
     # Parts
@@ -251,8 +258,8 @@ def part_of(name: str, part: str) -> str:
 class LoadedPart(msgspec.Struct):
     """A part of a page that is loaded later.
 
-    ``name`` is the suffix of its name. ``pieces`` has its pieces of HTML, each by the id of the element into which it is put. ``title`` is the title
-    of its separate page; empty if it has none.
+    ``name`` is the last part of its name. ``pieces`` contains its HTML: each key is the id of an element of the page, and the value is put into this
+    element. ``title`` is the title of the part's own page; it is empty if the part has no page of its own.
     """
 
     name: str

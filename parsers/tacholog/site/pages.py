@@ -39,8 +39,8 @@ from tacholog.view.side_by_side import DOCUMENT as SIDE_BY_SIDE
 from tacholog.view.views import TESTS, Selection, View, marked_of
 from tacholog.visible import drawn
 
-_FORMER_ANCHOR = "fastest-by-size-one-machine-after-the-other"  # Up to version 0.4, this was the anchor of the page with medians by size.
-# The pages that a site always or sometimes has: their titles, and whether a list of headings stands next to the page.
+_FORMER_ANCHOR = "fastest-by-size-one-machine-after-the-other"  # The page with medians by size had this anchor up to version 0.4.
+# Each entry describes a page: its title, and whether a list of its headings stands next to it. A site does not always have all these pages.
 _TITLES = {
     "systems": ("Systems and transports", False),
     "compare": ("Compare", False),
@@ -111,7 +111,7 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
 def _side_by_side_pages(view: View, shared: dict[str, Any], of_search: str) -> Iterator[SitePage]:
     """Yield a page for each size, and a page for each statistic.
 
-    The first size and the first statistic have fixed addresses. Only the first page of all has search words.
+    The pages of the first size and of the first statistic have fixed addresses. Only the first of all these pages has search words.
     """
     for each in side_by_side_of(view, shared["pages"]).slices:
         is_first = each.document == SIDE_BY_SIDE
@@ -352,7 +352,10 @@ def _links(group: PageGroup) -> list[dict[str, str]]:
 
 
 def _again(view: View) -> dict[str, Any]:
-    """Return whether any page has a script, and the systems whose runs `tacholog bench` can repeat, because our own tool measured them."""
+    """Return the values for the text on how to repeat measurements.
+
+    These are whether any run has commands for a script, and the systems that our own tool measured, because `tacholog bench` can repeat their runs.
+    """
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
     manifests = _short_manifests(view)
     ours = {
@@ -428,7 +431,10 @@ def _made_diff_pages(view: View) -> Iterator[SitePage]:
 
 
 def _order_notes(view: View) -> dict[str, str]:
-    """Return a sentence for each system whose own releases are ordered by their names: a wrong order turns better into worse."""
+    """Return a warning for each system whose own releases are ordered by their names, because start times are missing.
+
+    If this order is wrong, an improvement is shown as a regression.
+    """
     by_name = newest_by_name((run.system, run.release, run.start_time) for run in view.runs.values() if not run.published)
     return {
         system: f"The releases of {system} are in the order of their names, because no run of {undated} has a start time. "

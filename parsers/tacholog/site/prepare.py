@@ -93,7 +93,7 @@ def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: boo
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
-    """Copy the bands of builds from the folders of runs to the folder of the dataset. The comparisons on the pages read them there.
+    """Copy the files with bands from the folders of runs to the folder of the dataset. Comparisons on pages read these files there.
 
     Return a message for each file that cannot be copied, because it is not a regular file.
     """
@@ -137,10 +137,10 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
 
 
 def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
-    """Return a flag for each run: whether it belongs to this campaign. If a release is stated too, the run must also belong to this release.
+    """Return a flag for each run: true if the run is left out. This is so if it belongs to this campaign and, if a release is stated, to the release.
 
     Raises:
-        UnreadableInput: no run does.
+        UnreadableInput: no run belongs to them.
     """
     campaign = what if isinstance(what, str) else what.campaign
     _refuse_unknown("campaigns_left_out: no run of the campaign", [campaign], runs["campaign"])

@@ -19,7 +19,7 @@ from tacholog.view.views import View
 
 #: The page that lists all questions.
 DOCUMENT = "questions"
-# Pages of results answer these questions: each entry is a subject and an axis.
+# Pages of results already answer the questions with these subjects and axes. Each entry is a subject and its axis.
 _TRANSPORT_BY_SIZE = (("system", "payload_bytes"), ("transport", "payload_bytes"))
 _MOST_CHOICES = 3  # the number of fields for which a reader can choose another value
 _MOST_VALUES = 5  # the number of values that are offered for each field
@@ -34,9 +34,11 @@ class Alternative(NamedTuple):
 
 
 class AskedQuestion(NamedTuple):
-    """A question of a site: its title, its answer, its page, and, for each chosen value, the pages that show the other values.
+    """A question of a site: its page, its title and its answer.
 
-    ``is_listed``: whether the list of questions contains it. Otherwise another question links to it.
+    If the answer uses only one value of a field, ``alternatives`` has links to the pages that show the other values.
+    ``is_chosen`` is true if a rule chose the question from the data, because ``site.toml`` states no questions.
+    ``is_listed`` is true if the list of questions contains it. Otherwise, another question links to it.
     """
 
     document: str
@@ -74,7 +76,7 @@ def _asked(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
 
 
 def _of_data(questions: Sequence[Question]) -> list[Question]:
-    """Return the chosen questions that no other page answers. A question about releases is left out if there is another question."""
+    """Return the questions that no page of results answers. Questions about releases are left out if there are other questions."""
     others = [each for each in questions if (each.subject, each.over) not in _TRANSPORT_BY_SIZE]
     return [each for each in others if each.subject != "release"] or others
 
@@ -105,10 +107,10 @@ def _with_alternatives(
 
 
 def _further(question: Question, choice: ChosenValue) -> Iterator[tuple[str, Question]]:
-    """Yield further questions about a field, each with the words of its link.
+    """Yield the questions that show other values of a field, each with the words of its link.
 
-    The first shows the metric over the field, and the second has a panel for each value of the field. Then each other value of the field has a
-    question.
+    The first question shows the metric over the field, if the field is a number. The second question has a panel for each value of the field, if
+    there are few values. Each other question is the original question for another value of the field.
     """
     field = choice.field
     if field.kind == "number" and len({*field.values} - {None}) > 1:

@@ -190,7 +190,10 @@ def _pair_order(pair: tuple[str, str]) -> tuple[object, ...]:
 
 
 def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str]], document: str) -> tuple[PagePart, ...]:
-    """Return the parts of a page, in the same order as the blocks of the page. The order matters, because both number the selections."""
+    """Return the parts of a page, in the order of the blocks of the page.
+
+    This function and the blocks both assign numbers to selections. If the order is the same, the numbers are the same.
+    """
     numbers = SelectionNumbers()
     selections = [msgspec.structs.replace(selection_of(fields, values), system=system, transport=transport) for system, transport in pairs]
     return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _NO_PROGRAM = re.compile(r"case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while|[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
-# The script has a variable for the duration, and for nothing else: a first try may be shorter.
+# Only the duration is a variable of the script, so that a reader can try the script for a shorter time first.
 _SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
 # Programs whose output has a format in Tacholog, and the servers of some of them. Other programs get a warning, because they may do anything.
 _KNOWN = re.compile(
@@ -62,12 +62,12 @@ def words_of(argv: Sequence[str]) -> str:
     duration = _duration_at(argv) if is_ours else None
     words = ["perftest", *argv[1:]] if is_ours and argv[0] == FLOOR else argv
     quoted = [f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(words)]
-    # With two quotes before it, the shell takes any word as the name of a program.
+    # The shell does not recognise a reserved word or an assignment after two quotes ('').
     return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)
 
 
 def is_perftest(argv: Sequence[str]) -> bool:
-    """Whether a command runs our own perftest, also as a control."""
+    """Whether a command runs our own perftest. This includes the build of perftest that is measured as a control."""
     return bool(argv) and PurePath(argv[0]).name in {"perftest", FLOOR}
 
 

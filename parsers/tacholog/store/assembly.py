@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _CLOCK_ERROR = ("clock_error", "max")
 _LARGE_CLOCK_ERROR = 0.1  # Above this share of a latency, the error of the clocks is large.
-# The format of logs about the used resources. Such a log states no conditions. Its records get the conditions that the results of the run share.
+# The format of logs about used resources. These logs state no conditions, so their records get the conditions that all results of the run share.
 _RESOURCES = "resources"
 #: A function that reports progress while a run is read. It is called with the index of the run, the name of the log, and the number of bytes of text
 #: that are read next.
@@ -74,8 +74,8 @@ class RunTask(msgspec.Struct, frozen=True):
         """Open a file of the run.
 
         Raises:
-            UnreadableInput: it cannot be opened.
-            OSError: it cannot be opened.
+            UnreadableInput: there is no such file, or it must not be opened.
+            OSError: the system cannot open it.
         """
         if self.contents is None:
             return open_named(Path(self.folder), name, self.named_by_user)

@@ -97,7 +97,7 @@ class Cache:
         Args:
             kind: the kind of the values.
             entries: the values, by their keys.
-            part: the name of the part to which the values refer. As long as the values are stored, `clean` does not delete this part.
+            part: the name of the part to which the values refer. `clean` deletes this part only after the values have been deleted.
         """
         rows = [(key, part, _stored(kind, key, value)) for key, value in entries.items()]
         if rows:

@@ -32,7 +32,7 @@ NOT_STATED = -1  # A valid integer in a column is never negative.
 class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """All values of a record except its lines, its sizes, its samples and its numbers. Many records have the same shape.
 
-    ``conditions`` are those of the record itself, of its run in the log, and of the manifest.
+    ``conditions`` contains the conditions that the log states for the record, those that it states for the run, and those of the manifest.
     """
 
     scope: Scope
@@ -58,7 +58,8 @@ class NumberArrays(NamedTuple):
 
     If no separate line is known for a number, its ``value_line`` is `NOT_STATED`.
 
-    ``record`` is an index in the columns of records, ``name`` in the list of names, ``bound`` in `BOUNDS`. ``marks`` are bits of `MARK_BITS`.
+    Three arrays contain indexes: ``record`` of the arrays of records, ``name`` of the list of names, ``bound`` of `BOUNDS`. Each element of ``marks``
+    is a sum of bits of `MARK_BITS`.
     """
 
     record: Integers
@@ -80,8 +81,9 @@ class Columns(msgspec.Struct):
     Attributes:
         shapes: the shapes. The column ``shape`` of the records contains indexes of this list.
         names: the names. The column ``name`` of the numbers contains indexes of this list.
-        record_words: the 6 columns of the records. The records are in the order of the results.
-        number_words: the 7 columns of the numbers. The numbers of the first record come first. Floats are stored as integers with the same bits.
+        record_words: one array of 64-bit integers with the 6 columns of the records. The records are in the order of the results.
+        number_words: the same for the 7 columns of the numbers. The numbers of the first record come first. A float is stored as the integer with
+            the same bits.
     """
 
     shapes: list[Shape]

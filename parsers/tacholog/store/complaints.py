@@ -1,4 +1,4 @@
-"""The problems of a dataset as lines of text, and copies of logs."""
+"""Write the problems of a dataset as lines of text, and find copied logs."""
 
 from __future__ import annotations
 

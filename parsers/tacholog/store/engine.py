@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 #: The type of a column of each kind. If all words of a column are known in advance, its type is an ENUM, which is several times as fast as texts.
 TYPES: Mapping[Kind, str] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "true or false": "BOOLEAN", "list": "BIGINT"}
-_MEMORY = "1GB"  # the limit for memory; without it, DuckDB takes up to 80 % of the memory of the machine
-# The limit for dictionaries is for columns with many different numbers: a dictionary would take time and make the file larger. A column of an ENUM
-# always has a dictionary.
+_MEMORY = "1GB"  # The limit for memory. Without it, DuckDB takes up to 80 % of the memory of the machine.
+# A column with more different values than this limit gets no dictionary, because a dictionary would take time and make the file larger. A column
+# of an ENUM always has a dictionary.
 PARQUET = "FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 1000"
 _OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
@@ -90,9 +90,9 @@ def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values:
 
 
 def opened_parquet(stream: BinaryIO, path: Path) -> str:
-    """Return the SQL expression that reads an open Parquet file. This file is read, even if its path now leads to another file.
+    """Return the SQL expression that reads a Parquet file that is already open.
 
-    On Windows, no path leads to an open file, so the file is opened again.
+    DuckDB reads the open file, even if another file has replaced it at ``path``. On Windows, this is not possible, so DuckDB opens ``path`` again.
     """
     folder = Path("/dev/fd")
     return f"read_parquet({text(str(folder / str(stream.fileno()) if folder.is_dir() else path))})"

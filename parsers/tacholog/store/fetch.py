@@ -28,10 +28,12 @@ from tacholog.store.pool import Pool, PoolLost, Work
 
 SENT_BYTES = 1 << 20  # If the files of a run have more bytes in total, they are not sent to another machine.
 _AT_ONCE = 1000  # the number of runs that are looked up together
-_CHUNK_RUNS = 32, 256  # The smallest and the largest number of runs in a chunk, so that each process reads several chunks.
+# A chunk has a limit for its number of runs. The limit is between these numbers, and is chosen so that each process reads several chunks.
+_CHUNK_RUNS = 32, 256
 _CHUNKS_OF_PROCESS = 2
-_CHUNK_BYTES = 1 << 21, 1 << 24  # The same limits for the size of the logs. Writing the part of a chunk takes time, even for few numbers.
-_PATIENCE_S = 300.0  # The time limit for any log, because the machine may be busy.
+# The same for the bytes of logs in a chunk. Chunks must not be too small, because each chunk makes a part, which takes time to write.
+_CHUNK_BYTES = 1 << 21, 1 << 24
+_PATIENCE_S = 300.0  # The time limit for reading even the smallest log. It is long, because the machine may be busy.
 _LEAST_BYTES_PER_S = 100_000.0  # Large logs get additional time, in proportion to their size.
 _ATTEMPTS = 2  # the number of attempts to read a run alone
 
@@ -92,7 +94,7 @@ class RunFetcher:
         """Prepare to fetch runs.
 
         Args:
-            work: reads the logs of runs that are in no part, and has the cache.
+            work: the cache, and the pools that read logs. They read the logs of the runs that the cache does not contain.
             limits: the limits for the size of a log.
         """
         self.used = [work.parts]  # The folders with parts. New parts are written to the last folder.

@@ -258,7 +258,7 @@ def saved_runs(folder: Path) -> pd.DataFrame:
 
 
 def read_table(folder: Path, table: str, without: Collection[str] = (), *, wanted: bool = True) -> pd.DataFrame:
-    """Read a saved table. If ``wanted`` is false, only its columns are read, without rows.
+    """Return a saved table. If ``wanted`` is false, the returned table has all columns, but no rows.
 
     Raises:
         UnreadableInput: the file is not a saved table, or a bin of a distribution does not have three numbers.
@@ -307,7 +307,7 @@ def _read_column(name: str, type_: str | None, words: Mapping[str, list[str]]) -
 
 
 def _text(name: str) -> str:
-    """Return the expression that reads a column of words. A file contains marks as lists."""
+    """Return the SQL expression that reads a column as texts. The marks of a number are a list in the file, and are joined to one text."""
     return f"coalesce(array_to_string({quoted(name)}, ' '), '')" if name == "marks" else quoted(name)
 
 

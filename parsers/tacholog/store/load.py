@@ -263,7 +263,10 @@ def _load_folder_of_logs(path: Path, work: Work | None) -> Dataset:
 
 
 def with_hosts_above(dataset: Dataset, path: Path) -> Dataset:
-    """Return the dataset, completed by the hosts that folders above this folder describe: ``data/rti/x`` gets the hosts of ``data/hosts``."""
+    """Return the dataset with the hosts that it lacks, if a folder above this folder describes them.
+
+    For example, ``data/rti/x`` gets hosts from ``data/hosts``.
+    """
     hosts = dict(dataset.hosts)
     for host in sorted(set(dataset.runs["host"].dropna()) - hosts.keys()):
         name = f"{HOSTS_FOLDER}/{host}.toml"

@@ -80,7 +80,10 @@ def _no_columns() -> Columns:
 
 
 class _LogColumns(ColumnBuilder):
-    """Makes the columns of a log, completed by its manifest. ``columns`` exist when the log was read to its end."""
+    """Makes the columns of a log, and adds the values that only the manifest states.
+
+    ``columns`` exists only after the whole log was read.
+    """
 
     columns: Columns
 

@@ -240,7 +240,7 @@ class Contents(NamedTuple):
         runs: the number of runs of each part.
         columns: the columns that at least one part has.
         words: the words of each column of words.
-        everywhere: the columns that have only one word, which is the same in all rows of all parts. Each comes with this word.
+        everywhere: the columns that contain the same word in all rows of all parts, each with this word.
     """
 
     runs: Mapping[str, int]

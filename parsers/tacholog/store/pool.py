@@ -124,7 +124,7 @@ class Cluster:
         try:
             self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
-        except (OSError, ValueError) as error:  # TimeoutError is an OSError.
+        except (OSError, ValueError) as error:  # A TimeoutError is an OSError too, so it is handled here.
             raise TachologError(f"--cluster {address}: no scheduler of a Dask cluster with workers answers there: {error}") from error
         self._address, self._warn = address, warn
         self._lock = threading.Lock()
@@ -161,7 +161,7 @@ class Cluster:
             # If the scheduler is lost, all tasks that waited for it are cancelled. It is not queried then, because that takes long.
             is_lost = type(raised).__name__.endswith("CancelledError") or not self._has_workers()
             error = PoolLost(str(raised)) if is_lost else raised
-        with self._lock:  # the future is only removed here, because if its result is lost, `_give_up` completes it
+        with self._lock:  # The future is removed only now. Until now, `_give_up` could complete it.
             if self._waiting.pop(answer, None) is None:
                 return
         if error is None:
@@ -212,7 +212,7 @@ def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
             signal.alarm(0)
 
 
-_WORTH_PROCESSES = 300, 10_000_000  # A number of logs, and of bytes. Reading that many takes about as long as starting processes.
+_WORTH_PROCESSES = 300, 10_000_000  # Limits for the number and the bytes of logs: reading fewer logs takes less time than starting processes.
 
 
 class LogCount(msgspec.Struct):

@@ -26,12 +26,13 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LOSS_LIMIT = 0.01
-TIMEOUT_NS = (99.9e6, 100.2e6)  # The tool stops waiting for an answer after 200 ms. As a half round trip, this is 100 ms, plus a small delay.
+TIMEOUT_NS = (99.9e6, 100.2e6)  # The tool waits at most 200 ms for an answer, then prints half of this time as a latency: 100 ms plus a small delay.
 OWN_LOAD = 2  # The load average may still include the publisher and the subscriber of the previous run, which may both have used a whole CPU.
 DELIVERY_MARGIN = 1.05  # Rounding changes the figures by at most 2 %, so a difference of 5 % has another cause.
 NO_MEMORY_BIT_PER_S = 1e12  # above this goodput, no bytes were moved: even one core reads memory at less than half of this rate
-STEPS_OF_CLOCK = 10  # If a latency has fewer steps of the clock, one step is more than 10 % of it.
-GROWTH = 2  # at the largest size, the median is this many times the median at the smallest size if bytes are copied; noise causes a smaller ratio
+STEPS_OF_CLOCK = 10  # A latency of fewer steps of the clock is not exact: one step is more than 10 % of it.
+# If the median at the largest size is at least this many times the median at the smallest size, bytes are copied. Noise causes a smaller ratio.
+GROWTH = 2
 MIDDLES = ("p50", "mean", "typical", "min")
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 _MAIN_METRICS = ("latency", "goodput", "message_rate", "sustained_rate")
@@ -213,7 +214,7 @@ def _undersampled(table: _RuleTable) -> None:
     fewest = float(np.fmin.reduce(samples, initial=np.inf))
     for statistic in percentiles:
         share = 1 - float(statistic[1:]) / 100
-        if fewest * share < enough:  # if not, all records have enough samples for this percentile
+        if fewest * share < enough:  # Otherwise, all records have enough samples for this percentile, and none is marked.
             positions = table.positions("latency", statistic)
             table.mark_positions("undersampled", positions[samples[table.numbers.record[positions]] * share < enough])
 

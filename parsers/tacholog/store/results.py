@@ -148,8 +148,8 @@ def _are_several(releases: Sequence[tuple[str | None, str | None]]) -> bool:
     return len(systems) > len({*systems})
 
 
-# Collects the numbers that a release of a system publishes under the same conditions, as a list. If another release has an equal list, it repeats
-# these numbers.
+# The query makes a list of the numbers that a release of a system publishes under the same conditions. If another release has an equal list, it
+# repeats these numbers.
 _REPEATED = f"""
 WITH releases AS (
     SELECT "group", label, {SETTING}, metric, statistic, bool_and(bound <> '=') AS are_bounds, list(DISTINCT figure ORDER BY figure) AS figures
@@ -191,7 +191,7 @@ class Store:
         self.runs = [
             {**run.record.run, "run": run.listed.run, "root": str(run.listed.folder), "manifest": run.listed.manifest_json.decode()} for run in runs
         ]
-        self._stored, self._parts = runs, fetching.used  # As long as this reference exists, temporary parts are not deleted.
+        self._stored, self._parts = runs, fetching.used  # This reference prevents temporary parts from being deleted.
 
     @staticmethod
     def problems_of(run: StoredRun) -> list[Row]:

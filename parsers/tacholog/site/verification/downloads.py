@@ -70,7 +70,7 @@ def offered_table(site: Path) -> pd.DataFrame:
 
 
 def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
-    """Return the logs whose numbers have the mark for altered logs in the table of a site, each with the count of these numbers.
+    """Return each log with numbers that have this mark in the table of a site: its run, its name, and the count of these numbers.
 
     Raises:
         UnreadableInput: the table cannot be read.
@@ -222,9 +222,9 @@ class _LatestRows(msgspec.Struct, frozen=True):
 
 
 def _kept_from_older(site: Path) -> tuple[set[str], list[Mismatch]]:
-    """Return the files at the root of a published site that belong only to older versions, and problems.
+    """Return the files of numbers that a published site keeps from older versions, and the problems found.
 
-    These files keep their addresses, but no page of the newest version shows their rows.
+    These files are at the root of the site, so that old links to them work. No page of the newest version shows their rows.
     """
     versions = [path for path in (site / VERSIONS).glob("*") if path.is_dir() and not path.is_symlink()]
     if not versions:

@@ -55,7 +55,7 @@ def verify_data(root: Path, progress: Progress = lambda _log, _count: None) -> R
     Raises:
         UnreadableInput: there is no such folder.
     """
-    data = with_hosts_above(load([root], work=Work(cache=Cache(None), text_read=progress)), root)  # without results from the cache
+    data = with_hosts_above(load([root], work=Work(cache=Cache(None), text_read=progress)), root)  # The cache is not used.
     wrong = data.problems[data.problems["kind"].isin(_WRONG)].to_dict("records")
     findings = [Mismatch(place="/".join(filter(None, (str(row["run"]), str(row["log"])))), reason=str(row["reason"])) for row in wrong]
     return Receipt(

@@ -149,9 +149,9 @@ def _changed(site: Path) -> tuple[list[Mismatch], list[str]]:
 
 
 def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[str, str], list[Mismatch]]:
-    """Read the offered logs of these runs again. Return the dataset, the runs, and the problems.
+    """Read the offered logs of these runs again. Return the dataset, the names of the runs, and the problems.
 
-    In the dataset, each run has a number as its name. The second value has the original name of each run, by its number.
+    In the dataset, the name of each run is a number. The second returned value maps this number to the original name of the run.
     """
     names, missing = {}, []
     for number, run in enumerate(runs):
@@ -175,7 +175,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
 
 
 def _unpacked(site: Path, document: str, target: Path) -> str | None:
-    """Write the text of a log, to which its page links, to a file. Return the problem, if there is one."""
+    """Find the text of a log through the link on its page, and write the text to a file. Return the problem; ``None`` if there is none."""
     page = f"{document}.html"
     if not is_there(site, page):
         return "the page of this log, which leads to its text, is not there"
@@ -292,7 +292,7 @@ class _Cell:
 
 
 class _Links(HTMLParser):
-    """Collects the links of a page by cell. The text of a link ends at the end of the link."""
+    """Collects the links of each cell of a page, with their texts. Only links to a line of a log are collected."""
 
     def __init__(self) -> None:
         super().__init__()
