@@ -119,7 +119,7 @@ class Connection:
         self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
         os.set_blocking(self._stdin.fileno(), False)  # a beat must never wait for the host
         self._error_reader = self._thread(self._read_errors)
-        self._reader = self._thread(self._read_answers)  # started last, because before it ends, it waits for the other thread
+        self._reader = self._thread(self._read_answers)  # started last: at its end, this thread waits for the other thread
         try:
             self._open()
         except BaseException:
@@ -132,7 +132,8 @@ class Connection:
         return thread
 
     def _start(self, destination: str) -> subprocess.Popen[bytes]:
-        # All login shells, also csh and fish, understand this command: the quoted text has no quotation mark, exclamation mark, backslash or newline.
+        # The user's login shell may be any shell, even csh or fish. All of them understand this command, because its quoted text contains no single
+        # quotation mark, exclamation mark, backslash or newline.
         script = self._script()
         command = f"sh -c 'echo {self._mark} connected; eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
         return subprocess.Popen(
@@ -203,13 +204,13 @@ class Connection:
             self._lose(f"no answer within {timeout_s:g} s")
         self._is_waiting = False
         if answer is None:
-            self._answers.put(None)  # wakes the thread of the next request, which fails too
+            self._answers.put(None)  # wakes the next thread that waits for an answer; its request fails too
             raise ConnectionLost(self.reason)
         return answer
 
     @property
     def reason(self) -> str:
-        """Why the connection is lost, for a message."""
+        """Return the reason why the connection is lost, for a message."""
         return f"host {self._name}: {self._reason or 'the connection is closed'}"
 
     def close(self) -> None:
@@ -222,7 +223,7 @@ class Connection:
         self._ssh.wait()
         self._reader.join(_STREAM_END_TIMEOUT_S)
         for thread, stream in ((self._reader, self._stdout), (self._error_reader, self._stderr)):
-            # If the thread still runs, another program still uses the stream. For example, ssh may have started the master of a shared connection.
+            # If the thread still runs, the stream stays open, because another program uses it, such as an ssh process that shares its connection.
             if not thread.is_alive():
                 stream.close()
 
