@@ -128,7 +128,7 @@ class _Records:
         self.one_way_line: int | None = None
         self.violations: dict[str, str] = {}
         self._path, self._manifest_conditions = path, stated_conditions(manifest)
-        self._lines: dict[tuple[int, bool, bool, Record], int] = {}  # The first line of a group of records that are judged in the same way.
+        self._lines: dict[tuple[int, bool, bool, Record], int] = {}  # records with an equal key are judged once; the value is their first line
 
     def add(self, event: Event, record: Record) -> None:
         """Take one record."""
