@@ -214,8 +214,8 @@ class SustainedRate(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         run: the name of the variant that searches (``perftest --test sustain``), such as ``sustain-{transport}``.
-        share: the share of the found rate that is used. The found rate is that of the first repetition of ``run``. The used rate is rounded down to
-            two digits. All repetitions use it.
+        share: the share of the found rate that these runs use. The found rate is that of the first repetition of ``run``. The used rate is rounded
+            down to two digits, and is the same for all repetitions.
     """
 
     run: str

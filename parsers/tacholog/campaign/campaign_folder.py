@@ -294,6 +294,9 @@ def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> t
 
 
 def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
-    """Return the SHA-256 of each measured program of runs with a single command, by its name in the commands."""
+    """Return the SHA-256 of each measured program, by its name in the commands.
+
+    Only runs with a single command are considered.
+    """
     measured = {measured_program(run.command) for run in runs if run.command}
     return {program: sha256(find_program(program, tools)) for program in sorted(measured)}

@@ -57,7 +57,7 @@ class _Failure(Exception):
     Attributes:
         name: the process that caused the failure.
         reason: the description of the failure.
-        quote: the words before the quoted line: the message about the failure quotes a line that the process printed. If this text is empty, no line
+        quote: the words before the quoted line. The message about the failure quotes a line that the process printed. If ``quote`` is empty, no line
             is quoted.
     """
 
@@ -290,10 +290,10 @@ def _missing(ready: ReadyCondition) -> str:
 
 
 def quoted_line(folder: Path, files: Sequence[str]) -> str:
-    """Return the output line that best explains a failure, with words before this line.
+    """Return the output line that best explains a failure, after an introduction such as "it printed:".
 
-    The line is taken from the first file that is not empty. The first line that names an error is chosen, or else the last line. If the output is a
-    help text, no line is quoted, because its last line only describes an option.
+    The line is taken from the first file that is not empty. It is the first line that names an error. If there is none, it is the last line. If the
+    output is a help text, no line is quoted, because its last line only describes an option.
     """
     for name in files:
         with contextlib.suppress(OSError):

@@ -49,7 +49,7 @@ HEAD = "process resources log=resources/1"
 
 
 class _MeasuredRun(NamedTuple):
-    """The outcome of a run, and the state of its machines before and after it."""
+    """A run that was measured: how it ended, and the state of its machines before and after it."""
 
     outcome: Outcome
     environment: Mapping[str, str]

@@ -5,8 +5,7 @@ order.
 
 For each variant of the campaign, a run of one side directly follows a run of the other side. The side of the first run is random, but in two
 successive pairs, each side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and
-no result is
-used while the pairs run.
+no result is used while the pairs run.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Pairs(NamedTuple):
 
     @property
     def sides(self) -> tuple[Path, Path]:
-        """The folders of the old and of the new side."""
+        """Return the folder of the old side, and the folder of the new side."""
         return self.folder / SIDES[0], self.folder / SIDES[1]
 
     def tasks(self) -> list[Task]:

@@ -64,12 +64,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
     Attributes:
         host: the id of this machine.
-        programs: the SHA-256 of each measured program, by its name in the commands, or by ``HOST:NAME`` if the program is on a host with its own
-            files (see `tacholog.campaign.hosts.program_key`).
+        programs: the SHA-256 of each measured program, by its name in the commands. The name is ``HOST:NAME`` if the program is on another host, or
+            runs behind a prefix (see `tacholog.campaign.hosts.program_key`).
         versions: the version of each program, by the same names, if the runs have processes.
         system_version: the version of the system; absent if it is the version of the tool.
         hosts: the hosts of the campaign, by their names.
-        host_ids: the id of each host, which is the name of its host file, by the name of the host.
+        host_ids: the id of each host, by the name of the host. The id is also the name of the host file.
         shares_release: whether other campaigns of this tool were started together with this campaign, under the same release. Each campaign then has
             a separate subfolder in the folder of the release.
     """

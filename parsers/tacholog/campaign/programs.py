@@ -261,10 +261,10 @@ def _after_valgrind(words: Sequence[str]) -> int:
 
 
 def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
-    """Return the path of perftest, by its name.
+    """Return a dictionary with the path of perftest; the key is ``perftest``.
 
     It is the first existing file of: ``perftest`` (from the command line), ``$TACHOLOG_PERFTEST``, the build in the checkout, the build in the
-    current folder. If no file exists, the result is empty, and `find_program` searches the PATH.
+    current folder. If none of these files exists, the dictionary is empty, and `find_program` searches the PATH.
 
     Raises:
         TachologError: ``perftest`` or ``$TACHOLOG_PERFTEST`` is not an executable file.

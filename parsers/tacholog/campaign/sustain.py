@@ -31,7 +31,7 @@ _LARGEST_STEP = 1e6
 RATE, SECONDS = "%rate%", "%seconds%"
 # A tool must send at least this share of the requested rate. Its count of messages may be wrong by this number.
 _LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2
-_OVERHEAD_S = 60.0  # the additional time for the start and the end of a tool
+_OVERHEAD_S = 60.0  # added to the time limit of a trial, for the start and the end of the tool
 _QUOTED_LINES, _QUOTED_CHARACTERS = 2, 200  # a message quotes this number of lines from the start and from the end of the output of a failed tool
 _BARE = re.compile(r"[A-Za-z0-9_.:/+,%@-]+", re.ASCII)
 _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
@@ -40,8 +40,8 @@ _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\
 class SearchPlan(NamedTuple):
     """The range and the parameters of a search. Rates are in messages per second, durations in seconds, and shares are fractions of 1.
 
-    ``hidden_ratio``: how far above the capacity of the system the rate may be if a short trial passes, as a share. Such a trial may pass because a
-    queue grows slowly.
+    A short trial may pass at a rate above the capacity of the system, because a queue grows slowly. ``hidden_ratio`` is the largest possible excess
+    of this rate over the capacity, as a share.
     """
 
     least_per_s: float = 1000.0
@@ -65,7 +65,7 @@ class TrialOrder(NamedTuple):
 class TrialTimes(NamedTuple):
     """The total durations of the trials at one rate, in seconds.
 
-    There are four sums: of full-length and of short trials, each for the trials that passed and for the trials that missed the goal.
+    There are four sums: for full-length trials and for short trials, and each of these for passed trials and for trials that missed the goal.
     """
 
     full_passed_s: float = 0.0
@@ -77,7 +77,7 @@ class TrialTimes(NamedTuple):
 class SearchResult(NamedTuple):
     """The result of a search: a lower bound and an upper bound of the sustained rate, and ``passed_above``.
 
-    ``passed_above`` is the number of rates far above the upper bound at which the goal was kept.
+    ``passed_above`` is the number of rates that kept the goal, although they are well above the upper bound.
     """
 
     outcome: Outcome

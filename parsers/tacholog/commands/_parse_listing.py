@@ -218,7 +218,10 @@ def _names_of_facts(facts: Facts) -> str:
 
 
 class LineListing:
-    """A listing of every line with its class (``--explain``). The class of a chatter line that states facts is "fact"."""
+    """A listing of all lines, each with its class (``--explain``).
+
+    If a chatter line states facts, its class is shown as "fact".
+    """
 
     def __init__(self) -> None:
         """Create a listing without collected records."""

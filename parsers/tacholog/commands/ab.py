@@ -243,9 +243,9 @@ def _confirmation_words(begun: Pairs) -> str:
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
-    """Return the smallest detectable change, as a share. It is infinite if no change can be detected.
+    """Return the smallest detectable change, as a share. Return infinity if no change can be detected.
 
-    A change is detectable if a comparison finds it in four cases of five. One row changes, among ``rows`` rows.
+    A change is detectable if a comparison finds it in four cases of five. It is assumed that only one of ``rows`` rows changes.
     """
     import numpy as np
 
@@ -259,7 +259,7 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
     """Return how many pairs are needed to detect a change; ``None`` if more than `MOST_PAIRS` are needed.
 
-    The change must be found in four cases of five. One row changes, among ``rows`` rows.
+    The change must be found in four cases of five. It is assumed that only one of ``rows`` rows changes.
     """
     from tacholog.compare.power import pairs_for
 

@@ -71,7 +71,10 @@ def stated_conditions(manifest: Manifest) -> StatedConditions:
 
 
 def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
-    """Return the record with the message size from the manifest if the log states no size. Then the numbers get a mark."""
+    """Return the record. If the log states no message size, the record gets the size from the manifest.
+
+    In this case, its numbers get a mark.
+    """
     if record.payload_bytes is not None or conditions.payload_bytes is None or record.scope == "resources":
         return record
     numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "size_from_manifest")) for number in record.numbers)
@@ -126,7 +129,8 @@ def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | No
         measured: the size and the conditions of every result, except results of scope ``resources``.
 
     Returns:
-        The JSON object. It is ``{}`` if no option is left. If the manifest states no options, the settings are not known, and the result is ``None``.
+        The JSON object. It is ``{}`` if no option is left. If the manifest states neither options nor such hosts, the settings are not known, and the
+        result is ``None``.
     """
     results = list(measured)
     differing = {}

@@ -95,7 +95,7 @@ def read_log(
     limits: ReadingLimits | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> LogHead:
-    """Read a log that a manifest lists. If it cannot be read, the head says so, and has one problem.
+    """Read a log that a manifest lists, and return its head. If the log cannot be read, the head is marked as lost, and has one problem.
 
     Args:
         stream: the opened log.

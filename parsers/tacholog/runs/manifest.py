@@ -332,7 +332,7 @@ class ListedFolder(NamedTuple):
     others: list[str]
 
     def names(self) -> list[str]:
-        """Return all names, sorted."""
+        """Return the names in both lists as one sorted list."""
         return sorted((*self.files, *self.others))
 
 

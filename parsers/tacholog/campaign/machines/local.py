@@ -315,7 +315,10 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether this text has been completed since the last call. The beginning of the text may have been written before that call."""
+        """Whether the process has written this text completely since the last call.
+
+        The beginning of the text may have been written before the last call.
+        """
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()

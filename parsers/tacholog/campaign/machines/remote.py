@@ -343,7 +343,7 @@ class RemoteMachine:
         return self._read_facts("all").environment()
 
     def moment(self) -> Moment:
-        """Return the properties that change from second to second; none if the connection is lost."""
+        """Return the properties that change from second to second. If the connection is lost, return no property."""
         try:
             return self._read_facts("moment").moment()
         except TachologError:  # the connection is lost or the disk is full; the run fails with a message
@@ -430,7 +430,7 @@ class RemoteMachine:
         return str(self._next_number)
 
     def _take_event(self, words: list[str]) -> None:
-        """Process an event that the host reports. This runs in the thread of the connection."""
+        """Handle an event that the host reports. This runs in the thread of the connection."""
         match words:
             case ["started", number, pid] if number in self._running:
                 self._running[number].note_start(pid)

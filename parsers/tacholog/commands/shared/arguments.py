@@ -71,7 +71,10 @@ def complete_release(ctx: click.Context, _param: click.Parameter, incomplete: st
 
 
 def known_roots() -> tuple[Path, ...]:
-    """Return the folders of `defaults`, else the ``data/`` of the checkout and the campaigns in ``build/runs/``, the newest campaign first."""
+    """Return the folders that `defaults` names.
+
+    If it names none, return ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest campaign first.
+    """
     from tacholog.campaign.campaign_folder import campaign_folders
 
     if folders := defaults().folders():

@@ -86,7 +86,7 @@ class Progress:
         """Create the display. Nothing has been read yet."""
         self._read_bytes, self._runs, self._log = 0, "", ""
         self._lock = threading.Lock()  # Several threads call this object: there is one thread for each process that reads logs.
-        self._began: tuple[float, int] | None = None  # when the first runs were finished, and how many runs this were
+        self._began: tuple[float, int] | None = None  # when the first runs were finished, and how many there were
         self._shown_s = 0.0
         terminal.status("looking for runs")
 
@@ -99,7 +99,7 @@ class Progress:
         self._show()
 
     def __call__(self, log: str, count: int) -> None:
-        """Add bytes of the text of a log."""
+        """Note that ``count`` further bytes of the text of a log were read."""
         with self._lock:
             self._read_bytes += count
             is_new, self._log = log != self._log, log

@@ -189,7 +189,10 @@ def _option(name: str, value: object) -> object:
 
 
 def _scalar(text: str) -> object:
-    """Convert a text that looks like a number or a truth value, because options are compared with values in logs, which have types."""
+    """Return a number or a truth value if the text looks like one. Otherwise return the text unchanged.
+
+    Options are compared with values in logs, so they need the same types.
+    """
     if text in ("true", "false"):
         return text == "true"
     return next((kind(text) for pattern, kind in _NUMBERS if pattern.fullmatch(text)), text)

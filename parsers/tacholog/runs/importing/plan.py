@@ -57,7 +57,7 @@ class Decisions(NamedTuple):
 
 
 def existing_runs(data: Path | None) -> ExistingRuns:
-    """Read the manifests of a data folder, which need not exist."""
+    """Read the manifests of a data folder. If the folder does not exist, the result is empty."""
     manifests: dict[str, Manifest | None] = {}
     variants: dict[str, list[str]] = defaultdict(list)
     contents: dict[tuple[str, ...], list[str]] = defaultdict(list)

@@ -246,7 +246,7 @@ def _plain(path: str) -> str:
 
 
 def _as_one_field(names: Sequence[str], depth: int, *, is_file: bool) -> str:
-    """Return the names of one column as one piece of a pattern."""
+    """Return a pattern for the names of one column: the name if all names are equal, otherwise a single field."""
     texts = tuple(dict.fromkeys(names))
     return _literal(texts[0]) if len(texts) == 1 else f"{{{_text_name(texts, depth, is_file=is_file)}}}"
 
