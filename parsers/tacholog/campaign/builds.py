@@ -105,8 +105,8 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path], ann
 def _replaced_program(campaign: Campaign, template: Sequence[str]) -> str:
     """Return the name of the program that a template replaces.
 
-    If the campaign runs the program that the template names, it is this program. Otherwise it is the program that measures: the program of the first
-    process that ends by itself and has results.
+    If the campaign runs a program that the template names, this program is replaced. Otherwise the program of the main process is replaced: of the
+    first process that ends by itself and has results.
     """
     named = {PurePath(word).name for word in template}
     measuring = [block.command or main_process(block.processes).command for block in campaign.runs]

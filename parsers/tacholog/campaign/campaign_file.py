@@ -90,12 +90,12 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     @property
     def log_file(self) -> str:
-        """The file for its standard output."""
+        """Return the name of the file for the standard output of the process."""
         return self.log or f"{self.name}.log"
 
     @property
     def errors_file(self) -> str:
-        """The file for its standard error."""
+        """Return the name of the file for the standard error of the process."""
         return errors_file(self.log_file)
 
 
@@ -214,8 +214,8 @@ class SustainedRate(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         run: the name of the variant that searches (``perftest --test sustain``), such as ``sustain-{transport}``.
-        share: the rate is this share of the rate that the first repetition of ``run`` found. It is rounded down to two digits, and all repetitions
-            use it.
+        share: the share of the found rate that these runs use. The found rate is that of the first repetition of ``run``. The used rate is rounded
+            down to two digits, and is the same for all repetitions.
     """
 
     run: str
@@ -321,9 +321,9 @@ def read_campaign(path: Path) -> Campaign:
 
 
 def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
-    """Return the block, completed from the campaign.
+    """Return the block, with the values that it takes from the campaign.
 
-    The block gets the command of the campaign if it has no command, and the options of the campaign. Its arguments are appended to its command.
+    These values are the options of the campaign, and its command if the block has no command. The arguments of the block are appended to the command.
     """
     if block.processes and block.arguments:
         raise UnreadableInput(f"block {block.name!r}: arguments needs a command; add the words to the commands of its processes")
@@ -335,7 +335,7 @@ def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
 
 @contextmanager
 def path_in_errors(path: Path) -> Iterator[None]:
-    """Prefix the path of the campaign file to errors that are raised inside.
+    """Add the path of the campaign file to the message of each `UnreadableInput` error inside the ``with`` block.
 
     Raises:
         UnreadableInput: the error, with the path.

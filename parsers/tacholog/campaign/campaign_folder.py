@@ -42,7 +42,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
         output: the folder of all campaigns. The campaign gets a new subfolder ``<name>-<time>``.
         tools: the path of each program, by its name in commands (their first word).
         release: the label under which the results will be compared.
-        shares_release: whether the user also starts other campaigns of the same tool for this release.
+        shares_release: whether other campaigns of the same tool are started together with this campaign, for the same release.
     """
     campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
@@ -205,7 +205,10 @@ def _is_empty(log: Path) -> bool:
 
 
 def _hint(run: PlannedRun, log: str) -> str:
-    """Return advice for a log without results: perhaps the log should have none. Return an empty text if only this log can have results."""
+    """Return advice for a log without results: how to state that the log should have no results.
+
+    Return an empty text if no other log of the run can have results.
+    """
     if sum(process.results for process in run.processes) <= 1:
         return ""
     return f"; if {log} should have no results, add results = false to its process"
@@ -291,6 +294,9 @@ def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> t
 
 
 def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
-    """Return the SHA-256 of each measured program of runs with a single command, by its name in the commands."""
+    """Return the SHA-256 of each measured program, by its name in the commands.
+
+    Only runs with a single command are considered.
+    """
     measured = {measured_program(run.command) for run in runs if run.command}
     return {program: sha256(find_program(program, tools)) for program in sorted(measured)}

@@ -57,7 +57,8 @@ class _Failure(Exception):
     Attributes:
         name: the process that caused the failure.
         reason: the description of the failure.
-        quote: the message about the failure quotes a line of the process after these words. If they are empty, the message quotes no line.
+        quote: the words before the quoted line. The message about the failure quotes a line that the process printed. If ``quote`` is empty, no line
+            is quoted.
     """
 
     def __init__(self, name: str, reason: str, quote: str = "") -> None:
@@ -92,8 +93,8 @@ class _Execution:
         self._deadline_s = deadline_s
         self._begin = time.monotonic()
         self._running: dict[str, RunningProcess] = {}
-        # How each process ended; ``None`` if it still ran at the last `_poll`. Only `_poll` writes here. So if a process ends later, the next sleep
-        # returns at once.
+        # How each process ended; ``None`` if it still ran at the last `_poll`. Only `_poll` changes this. So if a process ends after a `_poll`, the
+        # next `_sleep` returns immediately.
         self._ends: dict[str, ProcessEnd | None] = {}
         self._started: dict[str, float] = {}
         self._ended: dict[str, ProcessEnd] = {}
@@ -117,7 +118,7 @@ class _Execution:
         """Stop the processes that still run, collect all logs, and return the result of the run."""
         line = ""
         if failure is not None:
-            line = self._quoted(failure)  # it is read before the processes are stopped, because many programs print another line then
+            line = self._quoted(failure)  # the line is read first, because many programs print another line when they are stopped
             self.stop_all()
         later_failure = self.collect_all() or self._late_end() or self._left_behind()
         failure = failure or later_failure
@@ -190,9 +191,9 @@ class _Execution:
         return next((name for name, end in self._ends.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
 
     def _limits(self) -> dict[str, tuple[float, str]]:
-        """Return a time and a reason for each process that may still fail.
+        """Return the time limit of each process that may still fail, with the reason for the failure.
 
-        If the process has not changed its state by this time, the run fails for this reason.
+        If a process still has the same state when its limit is reached, the run fails for this reason.
         """
         limits = {}
         last_end = self._begin + self._deadline_s
@@ -289,10 +290,10 @@ def _missing(ready: ReadyCondition) -> str:
 
 
 def quoted_line(folder: Path, files: Sequence[str]) -> str:
-    """Return the output line that best explains a failure, with words before this line.
+    """Return the output line that best explains a failure, after an introduction such as "it printed:".
 
-    The line is taken from the first file that is not empty. The first line that names an error is chosen, or else the last line. If the output is a
-    help text, no line is quoted, because its last line only describes an option.
+    The line is taken from the first file that is not empty. It is the first line that names an error. If there is none, it is the last line. If the
+    output is a help text, no line is quoted, because its last line only describes an option.
     """
     for name in files:
         with contextlib.suppress(OSError):

@@ -42,7 +42,10 @@ def has_floor(campaign: Campaign) -> bool:
 
 
 def with_floor(campaign: Campaign, tools: Mapping[str, Path]) -> Campaign:
-    """Return the campaign, with floor runs if it needs them. Without the program for floor runs in ``tools``, none are added."""
+    """Return the campaign, with floor runs if it needs them.
+
+    If ``tools`` does not contain the program for floor runs, none are added.
+    """
     return msgspec.structs.replace(campaign, runs=(*campaign.runs, _BLOCK)) if FLOOR in tools and has_floor(campaign) else campaign
 
 

@@ -67,14 +67,14 @@ class Gap(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """The text to add to the campaign file."""
+        """Return the text that the user can add to the campaign file to close the gap."""
         if self.condition == VERSION:
             return 'version_command = ["TOOL", "--version"], or tool_version = "...",'
         return f"conditions = {{ {self.condition} = {_example(self.condition)} }}"
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The allowed values of the condition; empty if the schema has no list of its values."""
+        """Return the allowed values of the condition. The result is empty if the schema has no list of allowed values."""
         column = CONDITIONS.get(self.condition)
         return column.allowed if column else ()
 
@@ -134,9 +134,9 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield each missing condition: rows of this test need it, and nothing states it.
+    """Yield each condition that rows of this test need, and that nothing states.
 
-    Each condition comes with a flag (whether the gap is certain), and with the rows that need the condition.
+    Each condition comes with a flag and with the rows that need it. The flag says whether the gap is certain.
     """
     conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
@@ -168,7 +168,7 @@ def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
 
 
 def _without_weaker(gaps: Sequence[Gap]) -> list[Gap]:
-    """Return the gaps. Leave out an uncertain gap if the same gap is certain in another log."""
+    """Return all gaps, except uncertain gaps that are certain in another log."""
     certain = {(gap.condition, gap.rows) for gap in gaps if gap.is_certain}
     return [gap for gap in gaps if gap.is_certain or (gap.condition, gap.rows) not in certain]
 

@@ -151,5 +151,8 @@ def describe_hosts(hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) ->
 
 
 def _unused_id(name: str, described: Mapping[str, Host]) -> str:
-    """Return an id that no other machine has. A number is appended if another machine has the same properties, because its id is the same."""
+    """Return an id that no other machine has.
+
+    Machines with the same properties have the same id. So a number is appended to the id of the second machine, and of each further one.
+    """
     return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(described) + 2))) if candidate not in described)

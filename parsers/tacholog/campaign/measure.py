@@ -43,13 +43,13 @@ from tacholog.schema.records import Record, Side, Test
 _ERRORS = "stderr.txt"  # the file for the standard error, if a run is one command
 _REPEATED = "Measured again from the start: the first try was interrupted, or others used too much of the machine."  # only public words
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
-#: The option for the rate that a search found.
+#: The name of the option that records the rate found by a search.
 RATE_OPTION = "rate_per_s"
 HEAD = "process resources log=resources/1"
 
 
 class _MeasuredRun(NamedTuple):
-    """The outcome of a run, and the state of its machines before and after it."""
+    """A run that was measured: how it ended, and the state of its machines before and after it."""
 
     outcome: Outcome
     environment: Mapping[str, str]
@@ -113,9 +113,9 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
 
 
 def with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
-    """Return the run with its rate, if its rate depends on a search. If the search has found no rate, the run is unchanged.
+    """Return the run with its rate, if its rate depends on a search. If the search found no rate, return the run unchanged.
 
-    All repetitions have the rate of the first repetition, even if the search was repeated later.
+    All repetitions get the rate that the first repetition of the search found.
     """
     if run.sustained is None:
         return run
@@ -145,7 +145,7 @@ def _sustained_rate(folder: Path, payload_bytes: object) -> float | None:
 
 
 def _doubts(processes: tuple[Process, ...]) -> list[str]:
-    """Return a warning for each command whose measured program is unknown."""
+    """Return a warning for each command whose measured program is not known."""
     doubts = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
     return [
         f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
@@ -204,9 +204,9 @@ def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -
 
 
 def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
-    """Return the processor time that the processes used on each machine, by the name of the machine.
+    """Return the processor time that the processes used, by the name of their machine.
 
-    It is ``None`` if the time of any process on this machine is not known.
+    The time of a machine is ``None`` if the time of any of its processes is not known.
     """
     used: dict[str, float | None] = {}
     for step in steps:

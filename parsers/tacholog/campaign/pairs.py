@@ -3,9 +3,9 @@
 The folder of such a comparison contains ``ab.toml`` and one campaign for each side, in ``old/`` and ``new/``. All runs of both sides have one common
 order.
 
-For each variant of the campaign, a run of one side directly follows a run of the other side. The first side is random, but in each two successive
-pairs, each side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and no result is
-used while the pairs run.
+For each variant of the campaign, a run of one side directly follows a run of the other side. The side of the first run is random, but in two
+successive pairs, each side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and
+no result is used while the pairs run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Pairs(NamedTuple):
 
     @property
     def sides(self) -> tuple[Path, Path]:
-        """The folders of the old and of the new side."""
+        """Return the folder of the old side, and the folder of the new side."""
         return self.folder / SIDES[0], self.folder / SIDES[1]
 
     def tasks(self) -> list[Task]:
@@ -91,9 +91,9 @@ class Pairs(NamedTuple):
 def schedule_pairs(
     campaigns: tuple[Campaign, Campaign], seed: int, listed: Collection[str] | None = None
 ) -> tuple[tuple[PlannedRun, ...], tuple[PlannedRun, ...]]:
-    """Return the runs of the old side and of the new side, in one common order.
+    """Return the runs of the old side, and the runs of the new side. Both are numbered in one common order.
 
-    With the same seed, more repetitions only add runs at the end of this order.
+    If the number of repetitions grows and the seed stays the same, the new runs are added at the end of this order.
 
     Args:
         campaigns: the campaigns of the old and the new side.
@@ -273,7 +273,7 @@ def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
 
 
 def _as_started(begun: Pairs) -> tuple[Build, Build]:
-    """Return both builds. If the comparison was started without floor runs, remove the program for these runs.
+    """Return both builds, without the program for floor runs if the comparison was started without floor runs.
 
     So the added pairs measure the same variants as the earlier pairs.
     """
@@ -289,7 +289,7 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"]
     Args:
         begun: the comparison.
         what: the kind of event.
-        planned: the new numbers of pairs and of runs, if they change.
+        planned: the new values of the record, if the numbers of pairs and runs change.
     """
     record = msgspec.structs.replace(begun.record, **planned)
     event = PlanEvent(what=what, time=f"{utc_now():%Y-%m-%dT%H:%M:%SZ}", runs_done=begun.record.runs - len(begun.tasks()), pairs=record.pairs)
@@ -324,13 +324,13 @@ def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
 
 
 def _runs_again(first: Pairs, variants: Collection[str]) -> list[tuple[PlannedRun, ...]]:
-    """Return the repeated runs of these variants and of the controls: those of the old side, then those of the new side.
+    """Return the runs that measure these variants and the controls again: first the runs of the old side, then the runs of the new side.
 
     In each new pair, the sides have the opposite order of the first pair. If a rate depends on a search, the rate of the first pairs is used, because
     another rate would give another row.
     """
     chosen = [[run for run in plan.runs if run.variant in variants or label_name(CONTROL) in run.labels] for plan in first.plans]
-    order = sorted(run.order_index for runs in chosen for run in runs)  # in this order, the two runs of a pair follow each other
+    order = sorted(run.order_index for runs in chosen for run in runs)  # in this order, the second run of a pair directly follows the first
     index_of = {index: (position ^ 1) + 1 for position, index in enumerate(order)}
     sides = []
     for folder, runs in zip(first.sides, chosen, strict=True):

@@ -55,7 +55,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     @property
     def variant(self) -> str:
-        """The name of its variant."""
+        """Return the name of the variant to which the run belongs."""
         return self.folder.rpartition("/")[0]
 
 
@@ -64,12 +64,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
     Attributes:
         host: the id of this machine.
-        programs: the SHA-256 of each measured program, by its name in the commands, or by ``HOST:NAME`` if the program is on a host with its own
-            files (see `tacholog.campaign.hosts.program_key`).
+        programs: the SHA-256 of each measured program, by its name in the commands. The name is ``HOST:NAME`` if the program is on another host, or
+            runs behind a prefix (see `tacholog.campaign.hosts.program_key`).
         versions: the version of each program, by the same names, if the runs have processes.
         system_version: the version of the system; absent if it is the version of the tool.
         hosts: the hosts of the campaign, by their names.
-        host_ids: the id of each host, which is the name of its host file, by the name of the host.
+        host_ids: the id of each host, by the name of the host. The id is also the name of the host file.
         shares_release: whether other campaigns of this tool were started together with this campaign, under the same release. Each campaign then has
             a separate subfolder in the folder of the release.
     """
@@ -166,9 +166,9 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
 
 
 def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
-    """Yield each variant of each block: the block, the values of its ``vary`` lists, and a name.
+    """Yield each variant: its block, the values of its ``vary`` lists, and the name that the program of ``only_if_listed`` must list.
 
-    ``only_if_listed`` keeps the variant only if its program lists this name. The name is ``None`` if the campaign has no ``only_if_listed``.
+    If the program does not list this name, the variant is left out. The name is ``None`` if the campaign has no ``only_if_listed``.
     """
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
@@ -180,7 +180,7 @@ def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], 
 
 
 def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Random) -> Values:
-    """Return the options. The lists with these names get a new random order."""
+    """Return the options, with a new random order of the lists that have these names."""
     for name in names:
         values = options.get(name)
         if not isinstance(values, list):
@@ -240,9 +240,10 @@ def _labels(labels: Mapping[str, str], values: Values) -> dict[str, str]:
 
 
 def _seconds(options: Values) -> tuple[float, float]:
-    """Return the expected and the longest duration of a run with these options.
+    """Return the expected and the longest duration of a run with these options, in seconds.
 
-    perftest ends its warm-up after 30 s even if the results are not steady by then.
+    Without the option ``warmup_s``, the longest duration contains a warm-up of 30 s. After this time, perftest ends its warm-up even if the results
+    are not steady.
     """
     sizes = options.get("sizes_bytes")
     count = len(sizes) if isinstance(sizes, list) else 1

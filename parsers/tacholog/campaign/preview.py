@@ -28,7 +28,7 @@ class ProgramOnHost(NamedTuple):
         host: the name of its host, if the host is reached over ssh; ``None`` for this machine.
         path: its file; ``None`` if the file was not found, or if its host is reached over ssh.
         checksum: the SHA-256 of the file.
-        measured: the wrappers before the program. If the measured program is not known, also the reason.
+        measured: the position of the program in its command, the wrappers before it, and the reason if it is not known.
     """
 
     name: str
@@ -143,10 +143,10 @@ def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> ListedNames | None
 
 
 def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, str]:
-    """Return the names that variants need and that the program does not list. Each name comes with the line in which the program mentions it.
+    """Return the names that variants need and that the program does not list. Each name comes with a line of the program's output.
 
-    The line is empty if the program does not mention the name. A line about a library, such as zeromq, is also used for each transport of this
-    library, such as zeromq-tcp.
+    This line mentions the name. It is empty if no line mentions the name. A line about a library, such as zeromq, is also used for each transport of
+    this library, such as zeromq-tcp.
     """
     if listed is None:
         return {}

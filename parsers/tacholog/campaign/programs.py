@@ -188,7 +188,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
 def _after(name: str, words: Sequence[str]) -> int | str | None:
     """Return the number of words between a wrapper and its program.
 
-    If this number is unknown, return the reason. If ``name`` is not a wrapper, return ``None``.
+    Return the reason, as a text, if this number is not known. Return ``None`` if ``name`` is not a wrapper.
     """
     special: Mapping[str, Callable[[Sequence[str]], int | str]] = {"ip": _after_ip, "perf": _after_perf, "valgrind": _after_valgrind}
     if name in special:
@@ -234,7 +234,10 @@ def _option(wrapper: Wrapper, word: str) -> int | None:
 
 
 def _after_ip(words: Sequence[str]) -> int | str:
-    """``ip [OPTIONS] netns exec NAME PROGRAM``, also with ``vrf`` instead of ``netns``. ``ip`` accepts abbreviations, such as ``ip net e``."""
+    """Return the result of `_after` for ``ip [OPTIONS] netns exec NAME PROGRAM``, also with ``vrf`` instead of ``netns``.
+
+    ``ip`` accepts abbreviations, such as ``ip net e``.
+    """
     position, is_in_all = 0, False
     while position < len(words) and words[position].startswith("-"):
         is_in_all = is_in_all or words[position] in ("-a", "-all", "--all")
@@ -245,7 +248,7 @@ def _after_ip(words: Sequence[str]) -> int | str:
 
 
 def _after_perf(words: Sequence[str]) -> int | str:
-    """Only ``perf stat`` and ``perf record`` are supported."""
+    """Return the result of `_after` for ``perf stat`` and ``perf record``. Other subcommands are not supported."""
     grammar = {"stat": _PERF_STAT, "record": _PERF_RECORD}.get(words[0] if words else "")
     if grammar is None:
         return "only 'perf stat' and 'perf record' are known to run a program"
@@ -258,10 +261,10 @@ def _after_valgrind(words: Sequence[str]) -> int:
 
 
 def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
-    """Return the path of perftest, by its name.
+    """Return a dictionary with the path of perftest; the key is ``perftest``.
 
     It is the first existing file of: ``perftest`` (from the command line), ``$TACHOLOG_PERFTEST``, the build in the checkout, the build in the
-    current folder. If no file exists, the result is empty, and `find_program` searches the PATH.
+    current folder. If none of these files exists, the dictionary is empty, and `find_program` searches the PATH.
 
     Raises:
         TachologError: ``perftest`` or ``$TACHOLOG_PERFTEST`` is not an executable file.
@@ -313,9 +316,9 @@ def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> st
 
 
 class ListedNames(NamedTuple):
-    """The names that a program lists, and the words that it mentions.
+    """The names that a program lists, and the other words in its output.
 
-    A line without a blank at its start lists a name: its first word. ``others`` contains the words of all other lines, each with its line.
+    A line that does not begin with a blank lists a name: its first word. ``others`` contains each word of the other lines, with its line.
     """
 
     names: frozenset[str]

@@ -29,19 +29,19 @@ _LARGEST_STEP = 1e6
 #: These words in the command stand for the rate and the duration of a trial. They have no braces, because a campaign file would replace {rate}
 #: itself.
 RATE, SECONDS = "%rate%", "%seconds%"
-# The smallest share of the rate that a tool must send, and the number of messages by which its count may be wrong.
+# A tool must send at least this share of the requested rate. Its count of messages may be wrong by this number.
 _LEAST_SENT_SHARE, _COUNT_ERROR = 0.999, 2
-_OVERHEAD_S = 60.0  # the additional time for the start and the end of a tool
+_OVERHEAD_S = 60.0  # added to the time limit of a trial, for the start and the end of the tool
 _QUOTED_LINES, _QUOTED_CHARACTERS = 2, 200  # a message quotes this number of lines from the start and from the end of the output of a failed tool
 _BARE = re.compile(r"[A-Za-z0-9_.:/+,%@-]+", re.ASCII)
 _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
 
 
 class SearchPlan(NamedTuple):
-    """The range of the search and its parameters: rates in messages per second, durations of trials in seconds, shares of 1.
+    """The range and the parameters of a search. Rates are in messages per second, durations in seconds, and shares are fractions of 1.
 
-    ``hidden_ratio``: a short trial may pass at a rate above the capacity of the system, because a queue grows slowly. This is the largest possible
-    excess, as a share.
+    A short trial may pass at a rate above the capacity of the system, because a queue grows slowly. ``hidden_ratio`` is the largest possible excess
+    of this rate over the capacity, as a share.
     """
 
     least_per_s: float = 1000.0
@@ -63,7 +63,10 @@ class TrialOrder(NamedTuple):
 
 
 class TrialTimes(NamedTuple):
-    """The total durations of the trials at one rate, in seconds: of full-length and short trials, which passed or missed the goal."""
+    """The total durations of the trials at one rate, in seconds.
+
+    There are four sums: for full-length trials and for short trials, and each of these for passed trials and for trials that missed the goal.
+    """
 
     full_passed_s: float = 0.0
     full_missed_s: float = 0.0
@@ -72,9 +75,9 @@ class TrialTimes(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The result of a search: the lower bound, the upper bound, and ``passed_above``.
+    """The result of a search: a lower bound and an upper bound of the sustained rate, and ``passed_above``.
 
-    ``passed_above`` is the number of rates that kept the goal although they are well above the upper bound.
+    ``passed_above`` is the number of rates that kept the goal, although they are well above the upper bound.
     """
 
     outcome: Outcome
@@ -86,9 +89,9 @@ class SearchResult(NamedTuple):
 
 
 def classify(tried: TrialTimes, duration_sum_s: float, exceed_ratio: float) -> Bound:
-    """Return whether a rate is a lower or an upper bound, or undecided: the load classification of RFC 9971.
+    """Return whether a rate is a lower bound, an upper bound, or undecided, by the load classification of RFC 9971.
 
-    A rate needs trials of ``duration_sum_s`` in total.
+    A rate is decided by trials of ``duration_sum_s`` in total.
     """
     outweighed_s = tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) if exceed_ratio < 1 else 0.0
     missed_s = tried.full_missed_s + max(0.0, tried.short_missed_s - outweighed_s)
@@ -129,7 +132,7 @@ class SustainSearch:
         return None if confirming is None else TrialOrder(confirming, plan.full_s, is_full_length=True)
 
     def add(self, trial: TrialOrder, *, passed: bool) -> None:
-        """Add the outcome of the last trial."""
+        """Add the result of a trial: whether it passed. It belongs to the trial that `next` returned last."""
         tried = self._rates.get(trial.rate_per_s, TrialTimes())
         name = f"{'full' if trial.is_full_length else 'short'}_{'passed' if passed else 'missed'}_s"
         self._rates[trial.rate_per_s] = tried._replace(**{name: getattr(tried, name) + trial.duration_s})
@@ -147,7 +150,7 @@ class SustainSearch:
     def _bound_of(self, tried: TrialTimes, *, is_full_length: bool) -> Bound:
         """Return whether a rate is a lower bound of the sustained rate, an upper bound, or undecided.
 
-        If ``is_full_length`` is false, one short trial is enough. Then full-length trials count like short trials.
+        If ``is_full_length`` is true, only full-length trials count. If it is false, all trials count, and the duration of one short trial is enough.
         """
         plan = self._plan
         if is_full_length:
@@ -156,9 +159,9 @@ class SustainSearch:
         return classify(both, plan.short_s, plan.exceed_ratio)
 
     def _bounds(self, *, is_full_length: bool) -> tuple[float | None, float | None]:
-        """Return two bounds of the sustained rate: a lower bound, then an upper bound.
+        """Return a lower bound and an upper bound of the sustained rate. A bound is ``None`` if it is not known.
 
-        The upper bound is the lowest known upper bound. The lower bound is the highest known lower bound below it.
+        The upper bound is the lowest rate that is an upper bound. The lower bound is the highest rate below it that is a lower bound.
         """
         lower: float | None = None
         for rate, tried in sorted(self._rates.items()):
@@ -200,7 +203,7 @@ class SustainSearch:
         return plan.least_per_s if short_lower is None else short_lower
 
     def _step(self, bound: Bound) -> float:
-        """Return the factor between the last rate and the next rate, outside of the known rates.
+        """Return the factor from the last rate to the next rate. It is used if the next rate is above or below all known rates.
 
         The first step has the width ``width_ratio``. Each further step is twice as wide.
         """
@@ -297,7 +300,7 @@ class ToolOutput(NamedTuple):
 
     @property
     def excerpt(self) -> str:
-        """The first and the last lines of the output, joined.
+        """Return the first and the last lines of the output as one text.
 
         Both are needed: some tools print an error and then their help, and other tools print the error at the end.
         """

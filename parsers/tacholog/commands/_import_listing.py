@@ -36,7 +36,7 @@ _SIZES_SHOWN = 4
 _LARGEST_READ = 4 << 20  # in bytes; larger logs are not read to make a suggestion
 _UNCHANGED = "nothing was changed: edit run.toml, or remove them and import again"
 _HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
-#: The ways to state a condition that a comparison needs, by the code of the condition in comparisons.
+#: How the user can state a missing condition. The key is the code of the condition in comparisons.
 _REMEDIES: Mapping[str, str] = {
     "batching": "--set batch_bytes=BYTES (0 if batching was off)",
     "qos": "--set reliability=VALUE (reliable or best-effort)",
@@ -54,7 +54,7 @@ _REMEDIES: Mapping[str, str] = {
     "message size": "{payload_bytes} in the pattern if the paths state it, or --set payload_bytes=BYTES if all logs have the same size",
     "machine": "--set host=NAME, or {host} in the pattern; describe the machine in hosts/NAME.toml (tacholog host describes this machine)",
 }
-#: The condition that each code stands for.
+#: The name of the condition that belongs to each code.
 FIELDS: Mapping[str, str] = {code: name for name, code in CODES.items() if name in CONDITIONS}
 _MACHINE = ("cpu_model", "cores_smt", "memory", "nic", "mtu", "host")
 
@@ -213,9 +213,9 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _measured(kinds: Iterable[tuple[KindOfRecord, int | None]]) -> str:
-    """Return the measured tests and sizes as words, such as ``latency (64, 1024 bytes)``.
+    """Return the measured tests and sizes as text, such as ``latency (64, 1024 bytes)``.
 
-    ``kinds`` are the kinds of records. Each comes with the size that its path or rule states.
+    ``kinds`` contains kinds of records, each with the size that its path or rule states.
     """
     sizes: dict[str, set[int]] = defaultdict(set)
     for kind, stated_size in kinds:
@@ -231,7 +231,7 @@ def _size_words(sizes: Sequence[int]) -> str:
 
 
 def _show_order(plan: ImportPlan) -> None:
-    """Print how repetitions were numbered if their paths do not state the numbers."""
+    """Print the order in which repetitions were numbered, if the paths do not state their numbers."""
     none_stated = "no path states a repetition: {} were numbered in the order of "
     for order, words in (
         ("start time", f"{none_stated}the start times in the logs"),
@@ -249,7 +249,7 @@ def _show_order(plan: ImportPlan) -> None:
 
 
 def _show_present(plan: ImportPlan) -> None:
-    """Print the runs that are already present under another name or with other fields."""
+    """Print the runs that are already in the data folder, but under another name or with other fields."""
     renamed = [folder for run, folder in plan.decisions.present if folder != run_folder(run)]
     if renamed:
         _say(f"{counted(len(renamed), 'run')} already there under another name: {_some(renamed, verbose=False)}; {_UNCHANGED}")
@@ -276,7 +276,10 @@ def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
-    """Print the logs that contain the same results as another log of their run. Without a rule, the results of both logs count."""
+    """Print the logs that contain the same results as another log of their run.
+
+    The results of both logs are used, unless a rule excludes one of them.
+    """
     duplicates = []
     for run in runs:
         rows: dict[object, str] = {}
@@ -369,7 +372,7 @@ def _unknown(
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print the number of files in the other groups."""
+    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print how many files the other groups have."""
     groups = _grouped(pairs)
     yield from groups if verbose else groups[:_REASONS_SHOWN]
     if len(groups) > _REASONS_SHOWN and not verbose:
@@ -385,6 +388,6 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 
 def _some(names: Sequence[str], verbose: bool) -> str:
-    """Return the first names in words, and how many more names there are. With ``verbose``, return all names."""
+    """Return the first names as text, and the number of the other names. With ``verbose``, return all names."""
     listed = names if verbose else names[:_NAMED]
     return ", ".join(listed) + (f" and {len(names) - len(listed)} more" if len(names) > len(listed) else "")

@@ -34,7 +34,7 @@ CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resoluti
 
 
 def kind_of(record: Record) -> str:
-    """Return the name under which a record is counted. It is the test for a summary of a test. For any other record, it is the scope."""
+    """Return the name under which a record is counted: its test if it is the summary of a test, otherwise its scope."""
     return record.test if record.scope == "summary" else record.scope
 
 
@@ -119,7 +119,7 @@ def _csv_conditions(conditions: Conditions, others: Conditions) -> str:
 
 
 def _csv_number(number: Number) -> str:
-    """Return the cells of a number. They contain only words of the schema and numbers, which need no quotes."""
+    """Return the cells of a number, joined by commas. No cell needs quotation marks: the cells contain only words of the schema and numbers."""
     value = (number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution)
     return ",".join(["" if cell is None else str(cell) for cell in (*value, " ".join(number.marks))])
 
@@ -141,7 +141,7 @@ class TableListing:
         """Create a listing without collected records."""
         self._waiting: dict[tuple[str, str | None, str, str], list[tuple[int, Record, Conditions]]] = {}
         self._count = 0
-        self._left_out: dict[str, Counter[str]] = {}  # for each log: how many numbers of each metric have no column
+        self._left_out: dict[str, Counter[str]] = {}  # for each log, the metrics without a column, each with its count of numbers
 
     def wants(self, record: Record) -> bool:
         """Whether the record is the summary of a whole measurement."""
@@ -195,7 +195,10 @@ class TableListing:
 
 
 def _shape_of(record: Record) -> str | None:
-    """Return the table that shows a record: the table of its test, `_OFFERED` or `_ACKNOWLEDGED`. Return ``None`` if no table shows its numbers."""
+    """Return the key of the table that shows a record. Return ``None`` if no table shows its numbers.
+
+    The key is the name of its test, `_OFFERED` or `_ACKNOWLEDGED`.
+    """
     metrics = {number.metric for number in record.numbers}
     if metrics & _TABLE_METRICS:
         return record.test
@@ -215,7 +218,10 @@ def _names_of_facts(facts: Facts) -> str:
 
 
 class LineListing:
-    """A listing of every line with its class (``--explain``). The class of a chatter line that states facts is "fact"."""
+    """A listing of all lines, each with its class (``--explain``).
+
+    If a chatter line states facts, its class is shown as "fact".
+    """
 
     def __init__(self) -> None:
         """Create a listing without collected records."""
@@ -290,7 +296,7 @@ def _rate(record: Record, metric: str, scale: float) -> str:
 
 
 def _is_sum(record: Record, shape: str) -> bool:
-    """Whether the table shows the sum of a record's rates, because the record has no mean rate."""
+    """Whether the table shows the sum of a record's rates. It does so if the record has a sum, but no mean."""
     metrics = _METRICS_SHOWN.get(shape, _OF_RATES)
     return any(record.number(metric, "sum") and not record.number(metric, "mean") for metric in metrics)
 
@@ -325,7 +331,10 @@ def _object(context: LogContext, event: Event, record: Record) -> dict[str, Any]
 
 
 def _qualifiers(record: Record) -> dict[str, Any]:
-    """Return bounds, resolutions and marks by the names of the numbers. A number without bound, resolution or mark is left out."""
+    """Return the bounds, the resolutions and the marks of a record's numbers, each by the name of the number.
+
+    A number without a bound is left out of the bounds. The same holds for resolutions and marks.
+    """
     qualifiers = {
         "bounds": {number.key: number.bound for number in record.numbers if number.bound != "="},
         "resolutions": {number.key: number.resolution for number in record.numbers if number.resolution},
@@ -347,7 +356,7 @@ class LogComplaints:
     """
 
     def __init__(self, log: str, limit: int) -> None:
-        """Create the object. ``limit`` is the largest number of printed lines. It is 0 if the listing prints all lines anyway."""
+        """Create an object that prints at most ``limit`` lines. ``limit`` is 0 if the listing prints all lines anyway."""
         self._log = log
         self._limit = limit
         self.count = 0
@@ -397,7 +406,7 @@ class Totals:
         self._rows.append((log, format_name, str(account.records), *map(str, counts), ending))
 
     def print(self, each: bool) -> None:
-        """Print the totals: with ``each``, a line for each log; otherwise only the sums, on standard error."""
+        """Print a line for each log if ``each`` is true. Then print the sums over all logs on standard error."""
         if not self._rows:
             return
         header = ("log", "format", "records", "record lines", "chatter", "broken", "unknown", "lines", "run")

@@ -185,7 +185,7 @@ def ab(
 
 
 def _own_campaigns(old: str, new: str, campaign: Path | None) -> tuple[Path, Path] | None:
-    """Return the campaign files of both sides; ``None`` if the sides are programs.
+    """Return the campaign files of both sides, if the user named campaigns. Return ``None`` if the user named programs.
 
     Raises:
         TachologError: only one side is a campaign, or a third campaign is named.
@@ -208,7 +208,10 @@ def _default_campaign() -> Path:
 
 
 def _suggested(begun: Pairs, change: float, output: Path, data: Path) -> int | None:
-    """Return the number of pairs needed to detect a change of a single row; ``None`` if no number of pairs is sufficient."""
+    """Return how many pairs are needed to detect this change if only one row changes.
+
+    Return ``None`` if no number of pairs is sufficient.
+    """
     return pairs_to_detect(change, _noise(begun, output, data)[0], max(_rows(begun), 1))
 
 
@@ -232,7 +235,7 @@ def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = N
 
 
 def _confirmation_words(begun: Pairs) -> str:
-    """Return a line of text: what --confirm can cost at most."""
+    """Return a line of text about --confirm: how many more runs it needs at most, and how long they take."""
     seconds = sum(run.expected_s for plan in begun.plans for run in plan.runs)
     again = f"the variants of rows that look worse or better are measured again in {counted(begun.record.pairs, 'new pair')}"
     most = f"at most {begun.record.runs} more runs, about {duration(seconds)}"
@@ -240,9 +243,9 @@ def _confirmation_words(begun: Pairs) -> str:
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
-    """Return the smallest detectable change, as a share. It is infinite if no change can be detected.
+    """Return the smallest detectable change, as a share. Return infinity if no change can be detected.
 
-    A change is detectable if a comparison finds it in four cases of five. One row changes, among ``rows`` rows.
+    A change is detectable if a comparison finds it in four cases of five. It is assumed that only one of ``rows`` rows changes.
     """
     import numpy as np
 
@@ -256,7 +259,7 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
     """Return how many pairs are needed to detect a change; ``None`` if more than `MOST_PAIRS` are needed.
 
-    The change must be found in four cases of five. One row changes, among ``rows`` rows.
+    The change must be found in four cases of five. It is assumed that only one of ``rows`` rows changes.
     """
     from tacholog.compare.power import pairs_for
 
@@ -280,7 +283,8 @@ def detect_words(change: float, noise: float, rows: int) -> str:
 def change_words(alone: float, among: float, rows: int) -> str:
     """Return a sentence with the smallest change that can be detected.
 
-    ``alone`` is this change in a single row, ``among`` is this change in one row of ``rows``. With few pairs, ``among`` is infinite.
+    ``alone`` is the smallest detectable change if the comparison has only one row. ``among`` is the smallest detectable change if it has ``rows``
+    rows. With few pairs, ``among`` is infinite.
     """
     from tacholog.compare.power import runs_needed
     from tacholog.render.diff.words import percent
@@ -308,7 +312,10 @@ def _checksums(plan: Plan) -> str:
 
 
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
-    """Return the noise for the plan, and its source: the median over the rows measured on this machine, or else an assumption."""
+    """Return the noise that the plan assumes, and its source.
+
+    It is the median over the rows that were measured on this machine. If there are none, it is an assumption.
+    """
     from tacholog.compare.bands import FOLDER, noise, same_build
 
     files = [folder / FOLDER / f"{begun.plans[0].host}.csv" for folder in (output, data)]
@@ -319,9 +326,9 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
 
 
 def _rows(begun: Pairs) -> int:
-    """Return the number of rows that will be tested.
+    """Return the number of rows that the comparison will test.
 
-    It is computed from the campaign: each variant has one rate or some percentiles for each size.
+    It is computed from the campaign: for each size, each variant has one rate or some percentiles.
     """
     measured = (run for run in begun.plans[0].runs if run.repetition == 1 and label_name(CONTROL) not in run.labels)
     return sum(_sizes(run) * _statistics(run) for run in measured)
@@ -406,7 +413,7 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...], gaps: Sequence[
         begun: the measured pairs.
         data: the folder for publication.
         across: the fields in which the sides may differ.
-        gaps: the known gaps of the campaign. ``None`` if rows that look worse or better are not measured again.
+        gaps: the known gaps of the campaign, if rows that look worse or better are measured again; otherwise ``None``.
     """
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare

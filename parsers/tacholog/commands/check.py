@@ -48,7 +48,10 @@ def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
 
 
 def _not_read(folder: Path, runs: set[Path]) -> Iterator[str]:
-    """Yield a line for each file that belongs to no run. Without these lines, a folder with a missing run.toml would look correct."""
+    """Yield a line for each file that may be a log but belongs to no run.
+
+    Without these lines, a folder with a missing run.toml would look correct.
+    """
     from tacholog.compare import bands
 
     if not runs:

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50, "comment": 0}
 FAIL_ON = ("worse", "differs", "inconclusive", "implausible")
-_DATA = ("json", "html")  # formats that programs read
+_DATA = ("json", "html")  # formats that are made for programs, not for people
 FORMATS = ("text", "markdown", "json", "html", "github", "comment")
 
 
@@ -227,9 +227,10 @@ def diff(
 
 
 def known_regressions(file: Path | None, roots: Sequence[Path] = ()) -> list[tuple[str, KnownRegression]]:
-    """Read the known regressions from the stated file.
+    """Read the known regressions from the file that the user named.
 
-    If no file is stated, ``known.toml`` is read: from the current folder, or else from the data. If there is no such file, the result is empty.
+    If the user named no file, ``known.toml`` in the current folder is read, or else ``known.toml`` in the data. If neither exists, the result is
+    empty.
     """
     from tacholog.compare.acknowledged import FILE, read_known
 
@@ -373,14 +374,17 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """Return further folders that may contain the band of a build, besides the folders of the runs: the data, and the folder of ``tacholog ab``."""
+    """Return the folders that may contain the band of a build, in addition to the folders of the compared runs.
+
+    These are the data folders and the folder of ``tacholog ab``.
+    """
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 
 
 def rendered(output: str, report: Comparison, only: tuple[str, ...] = (), limit: int | None = None) -> str:
-    """Return the comparison in one of `FORMATS`.
+    """Return the comparison as text in one of `FORMATS`.
 
-    At most ``limit`` rows of each verdict are shown. Each format has a default limit.
+    At most ``limit`` rows of each verdict are shown. Without ``limit``, each format has a default limit.
     """
     from tacholog.render.diff import text as diff_text
 

@@ -114,7 +114,7 @@ def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind
 
 @contextmanager
 def _written(store: Store, kind: FileKind) -> Iterator[BinaryIO]:
-    """Write all numbers into a temporary file, and open it."""
+    """Write all numbers into a temporary file, and yield this file, opened for reading."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results"
         store.results.write(kind, path)

@@ -64,6 +64,6 @@ def _paragraph(module: Format) -> Iterator[str]:
 
 
 def _wrapped(head: str, text: str, columns: int) -> list[str]:
-    """Return the lines of a text after a heading. Further lines are indented to the beginning of the text."""
+    """Return the lines of a wrapped text. The first line begins with ``head``. All other lines are indented to the same column."""
     lines = textwrap.wrap(" ".join(text.split()), columns, initial_indent=head, subsequent_indent=" " * len(head))
     return lines or [head.rstrip()]

@@ -114,7 +114,7 @@ def noise(*, campaign: Path | None, perftest: Path | None, minutes: float, outpu
 
 
 def _pairs(planned: Campaign, path: Path, tools: dict[str, Path], minutes: float) -> int:
-    """Return how many pairs fit into this time, at least as many as a verdict needs."""
+    """Return the number of pairs that fit into this time, but at least the number that a verdict needs."""
     repetition = preview(msgspec.structs.replace(planned, repetitions=1), path.stem, tools).plan.runs
     return max(MIN_RUNS, int(60 * minutes / (2 * sum(run.expected_s for run in repetition))))
 

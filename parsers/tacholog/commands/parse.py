@@ -71,7 +71,7 @@ def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: 
 
 
 def _failure(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> str | None:
-    """Read one log. Return the reason if it could not be read."""
+    """Read one log. Return the reason if it could not be read; otherwise ``None``."""
     try:
         _parse_one(path, log_format, listing, totals)
     except UnreadableInput as error:
@@ -80,7 +80,10 @@ def _failure(path: str, log_format: str | None, listing: Listing | None, totals:
 
 
 def _logs(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield each log, and each folder that contains no logs or cannot be listed, with the reason."""
+    """Yield the path of each log with ``None``.
+
+    Yield a folder with a reason if it contains no logs or cannot be listed.
+    """
     for path in paths:
         if path == STANDARD_INPUT or not Path(path).is_dir():
             yield path, None
@@ -166,9 +169,9 @@ def _context(path: str, scan: Scan, manifest: Manifest | None, run: int) -> LogC
 
 
 def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:
-    """Return the event. If the log does not state the size, the side or the participant, the values of the manifest are added.
+    """Return the event, with values from the manifest if its record lacks them.
 
-    The site adds the same values.
+    These values are the size, the side and the participant. The site adds the same values.
     """
     if manifest is None or not isinstance(event.what, Record):
         return event

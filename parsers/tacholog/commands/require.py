@@ -136,9 +136,9 @@ def _default_file(roots: Sequence[Path]) -> Path:
 
 
 def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
-    """Return a function that finds the runs of a baseline by its name.
+    """Return a function that returns the runs of a baseline. Its argument is the name of the baseline.
 
-    It searches the runs that were read. If none of them has this release, it searches like ``tacholog diff``.
+    If the runs that were read include this release, they are used. Otherwise the baseline is searched for as in ``tacholog diff``.
     """
     from tacholog.compare.sides import find, of_release
 

@@ -99,7 +99,7 @@ def check_runs(
 
 
 class _CheckedLog(NamedTuple):
-    """A log of a run, and what was found in it."""
+    """A log of a run, and the results of reading it."""
 
     entry: LogFile
     head: LogHead
@@ -128,7 +128,7 @@ class _Records:
         self.one_way_line: int | None = None
         self.violations: dict[str, str] = {}
         self._path, self._manifest_conditions = path, stated_conditions(manifest)
-        self._lines: dict[tuple[int, bool, bool, Record], int] = {}  # The first line of a group of records that are judged in the same way.
+        self._lines: dict[tuple[int, bool, bool, Record], int] = {}  # records with an equal key are judged once; the value is their first line
 
     def add(self, event: Event, record: Record) -> None:
         """Take one record."""
@@ -151,7 +151,7 @@ class _Records:
         """Take a histogram. There is no rule for histograms."""
 
     def complete(self, head: LogHead, account: Account) -> None:
-        """Judge the records with the conditions of their runs, which are known only now."""
+        """Judge the records together with the conditions of their runs. All conditions are known only at the end of the log."""
         module = format_named(head.format) if head.format else None
         defined = tuple(getattr(module, "DEFINITIONS", ()))
         conflicts: list[tuple[int, list[Contradiction]]] = []
@@ -215,9 +215,9 @@ def _problems_of_run(run: str, folder: RunFolder, manifest: Manifest, logs: Sequ
 
 
 def _violated(table: str, values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield a sentence for each value that is too small, with the name of its column.
+    """Yield each value that is below the limit of its column: the name of the column, and a sentence about the value.
 
-    No other rule needs a check, because the code that makes records and manifests enforces all of them.
+    No other rule needs a check, because the code that makes records and manifests enforces all other rules.
     """
     for name, column in TABLES[table].items():
         value = values.get(name)

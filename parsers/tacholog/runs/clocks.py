@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(?:\.[0-9]{1,12})?(?:[eE][+-]?[0-9]{1,3})
 
 
 class NoWitness(Exception):
-    """The error of the clocks is not known. The message states the reason."""
+    """Raised if the error of the clocks is not known. The message states the reason."""
 
 
 class _Report(NamedTuple):

@@ -22,7 +22,8 @@ from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__
-#: The condition for which an option stands, if both have different names. An option with the name of a condition always stands for this condition.
+#: Options that stand for a condition with another name: from the name of the option to the name of the condition. An option that has the name of a
+#: condition always stands for this condition.
 CONDITION_OF_OPTION = {
     "touch": "payload_touched",
     "duration_s": "planned_duration_s",
@@ -35,8 +36,8 @@ SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
 # An option does not change the measurement if its name has one of these words. Such an option identifies the run, or names its files or endpoints.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
-_ON = " on"  # a process that did not run on the host of the run has the key "NAME on"
-_NEVER_COMPARED = ("definition",)  # only the format states it, never a manifest
+_ON = " on"  # for a process NAME on another host than that of the run, the key is "NAME on"
+_NEVER_COMPARED = ("definition",)  # a format states the definition; a manifest never does
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -52,7 +53,10 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 def stated_conditions(manifest: Manifest) -> StatedConditions:
-    """Return the conditions that a manifest states: its ``[conditions]``, completed by options that stand for other conditions."""
+    """Return the conditions that a manifest states.
+
+    A condition comes from ``[conditions]``. If it is missing there, it comes from an option that stands for it.
+    """
     from_options: dict[str, Any] = {}
     for name, value in manifest.options.items():
         field = CONDITION_OF_OPTION.get(name, name)
@@ -61,13 +65,16 @@ def stated_conditions(manifest: Manifest) -> StatedConditions:
         try:
             from_options[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
-            continue  # the value is not possible for this condition, so the option means something else; it still distinguishes the run
+            continue  # the condition cannot have this value, so the option means something else; it still distinguishes the run
     in_conditions = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
     return StatedConditions(**{**from_options, **in_conditions})
 
 
 def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
-    """Return the record with the message size from the manifest if the log states no size. Then the numbers get a mark."""
+    """Return the record. If the log states no message size, the record gets the size from the manifest.
+
+    In this case, its numbers get a mark.
+    """
     if record.payload_bytes is not None or conditions.payload_bytes is None or record.scope == "resources":
         return record
     numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "size_from_manifest")) for number in record.numbers)
@@ -75,7 +82,7 @@ def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
 
 
 def with_stated_side(record: Record, log: LogFile) -> Record:
-    """Return the record, completed by the side and the participant that the manifest states for its log. What the log itself states has priority.
+    """Return the record. If it lacks the side or the participant, it gets the value that the manifest states for its log.
 
     Without side and participant, the results of two publishers of one run would count as two values of one result.
     """
@@ -114,16 +121,16 @@ def first_contradictions(conflicts: Iterable[tuple[int, Iterable[Contradiction]]
 def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
     """Return the options that distinguish this run from other runs, as a JSON object. An option is left out if the results state it as a condition.
 
-    If a process did not run on the host of the run, the object also contains the host of this process. With a server on another machine, the
-    measurement is a different one.
+    The object also contains the host of each process that did not run on the host of the run, because the measurement depends on the hosts of its
+    processes.
 
     Args:
         manifest: the manifest of the run.
         measured: the size and the conditions of every result, except results of scope ``resources``.
 
     Returns:
-        The JSON object. It is ``{}`` if the conditions cover all options. The result is ``None`` if the manifest states no options, because then the
-            settings are not known.
+        The JSON object. It is ``{}`` if no option is left. If the manifest states neither options nor such hosts, the settings are not known, and the
+        result is ``None``.
     """
     results = list(measured)
     differing = {}
@@ -142,7 +149,10 @@ def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | No
 
 
 def is_of_machine(option: str) -> bool:
-    """Whether an entry of `distinguishing_options` names the host of a process; otherwise it is an option."""
+    """Whether an entry of `distinguishing_options` is the host of a process.
+
+    Any other entry is an option.
+    """
     return option.endswith(_ON)
 
 
@@ -160,8 +170,8 @@ def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tu
         soft: conditions that may differ between the compared sides.
 
     Returns:
-        First, the options that must be equal on both sides, as JSON. Second, the options that stand for a soft condition: their values, by their
-        names.
+        The options that must be equal on both sides, as JSON, and the other options, which stand for a soft condition: a dictionary from names to
+        values.
     """
     options: dict[str, Any] = json.loads(text) if text else {}
     may_differ = {name: value for name, value in options.items() if CONDITION_OF_OPTION.get(name, name) in soft}

@@ -119,7 +119,7 @@ def _kinds(limits: Limits | None) -> tuple[tuple[str, float | None, str], ...]:
 
 
 def limit_words(limits: Limits) -> str:
-    """Return the limits in words: ``steal 2 %, load of others 0.5``."""
+    """Return the limits as text, such as ``steal 2 %, load of others 0.5``."""
     return ", ".join(words.format(limit) for _, limit, words in _kinds(limits) if limit is not None)
 
 

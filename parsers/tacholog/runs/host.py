@@ -44,7 +44,10 @@ def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Ho
 
 
 def _printed_here(root: Path) -> Properties:
-    """Return the properties that only programs and system calls of this machine provide; no property if the files are a copy from another machine."""
+    """Return the properties that only programs and system calls of this machine provide.
+
+    If the files are a copy from another machine, return no property.
+    """
     if root != ROOT:
         return {}
     file_system = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - the size of shared memory
@@ -60,8 +63,8 @@ def _printed_here(root: Path) -> Properties:
 def stated_host(environment: Properties) -> dict[str, Host]:
     """Return the machine that a log describes. Its id is made from the whole description. The result is empty if the log describes no machine.
 
-    The number of processors is only added to the name of the machine. It is not a property, because a host file also states sockets and cores. The
-    log does not state these, so the property would look different.
+    The number of processors is only added to the name of the machine. It is not a property, because host files state it together with the numbers of
+    sockets and cores, which the log does not state.
 
     Args:
         environment: the environment that the log states, with the keys of `tacholog.schema.records.ENVIRONMENT`.
@@ -231,7 +234,7 @@ def _network(root: Path) -> Properties:
 
 
 def _interface(folder: Path) -> str | None:
-    """Return a network card in words, ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``, without its addresses."""
+    """Return the description of a network card, such as ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``. It contains no addresses."""
     driver = folder / "device" / "driver"
     speed, duplex, mtu = (_text(folder, name) for name in ("speed", "duplex", "mtu"))
     words = [

@@ -18,7 +18,7 @@ from tacholog.visible import one_form
 
 #: The value that selects runs without a label.
 NOT_STATED = "not stated"
-#: The prefix of a label's name where a label is one of several fields.
+#: The prefix that a label's name has if it is used as the name of a field.
 PREFIX = "label."
 #: The label of control runs, whose results no release changes. The value of the label does not matter.
 CONTROL = f"{PREFIX}control"

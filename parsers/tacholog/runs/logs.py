@@ -28,7 +28,7 @@ class LogHead(msgspec.Struct):
         text_sha256: the SHA-256 of the text. If the log is compressed, it differs from ``sha256``.
         lines: the number of lines of each class.
         facts: the facts that the log states about its run.
-        status: how the run ended, if the log states it; ``reason``: why it ended so.
+        status: how the run ended, and ``reason``: why it ended in this way. Both are ``None`` if the log does not state it.
         problems: the rows of ``problems``, without the column ``run``.
         text_bytes: the size of the text. If the log is compressed, the text is larger than the file.
         is_lost: whether the log could not be read. Then a problem states the reason.
@@ -54,7 +54,7 @@ class ReadingLimits(NamedTuple):
     numbers: int
 
     def refusals(self, text_bytes: int, numbers: int) -> list[str]:
-        """Return a reason for each limit that a log exceeds."""
+        """Return a sentence for each limit that a log exceeds."""
         reasons = []
         if text_bytes > self.text_bytes:
             reasons.append(f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read")
@@ -95,7 +95,7 @@ def read_log(
     limits: ReadingLimits | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> LogHead:
-    """Read a log that a manifest lists. If it cannot be read, the head says so, and has one problem.
+    """Read a log that a manifest lists, and return its head. If the log cannot be read, the head is marked as lost, and has one problem.
 
     Args:
         stream: the opened log.
@@ -190,7 +190,7 @@ class _Reader:
         return account
 
     def _before_reading(self, count: int) -> None:
-        """Check the limits and report the progress. The caller then reads ``count`` bytes of text."""
+        """Count the bytes that are read next, check the limits, and report the progress."""
         self.text_bytes += count
         self._check_limits()
         if self._progress:

@@ -264,7 +264,7 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
     return manifest
 
 
-# These names are normalised to one Unicode form; the host is not, because it must equal the name of a file.
+# These names are converted to one normal form of Unicode. The name of the host is not converted, because it must be equal to the name of a file.
 _NAMES = ("system", "release", "tool", "session", "campaign")
 
 
@@ -332,7 +332,7 @@ class ListedFolder(NamedTuple):
     others: list[str]
 
     def names(self) -> list[str]:
-        """Return all names, sorted."""
+        """Return the names in both lists as one sorted list."""
         return sorted((*self.files, *self.others))
 
 
@@ -380,7 +380,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def _may_be_read(entry: os.DirEntry[str]) -> bool:
     """Whether a file can be opened without blocking. This is true for a broken link, so that opening the link reports the error."""
     try:
-        if entry.is_file():  # the listing of the folder already states this, so the system is not asked
+        if entry.is_file():  # the answer is usually known from the listing of the folder, so this needs no system call
             return True
         entry.stat()
     except OSError:
@@ -392,7 +392,7 @@ def as_toml(content: Manifest | Host) -> str:
     """Return a manifest or a host file as the text of its file."""
     fields: dict[str, Any] = msgspec.to_builtins(content)
     if isinstance(content, Manifest):
-        fields = {"schema": content.schema, **fields}  # written even with its default value, because a later version must know it
+        fields = {"schema": content.schema, **fields}  # also written if it is the default: a later version must know the schema
     return tomli_w.dumps(fields, multiline_strings=True)
 
 
@@ -452,7 +452,10 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
 
 
 def _unfit(value: object, depth: int = 0) -> str | None:
-    """Return why a value of a TOML file cannot be used: it is nested too deeply, or needs more than 64 bits. ``None`` if it can be used."""
+    """Return the reason why a value of a TOML file cannot be used; ``None`` if it can be used.
+
+    It cannot be used if it is nested too deeply, or if a number needs more than 64 bits.
+    """
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return f"the whole number {str(value)[:_DIGITS_SHOWN]}... {_TOO_LARGE}" if value.bit_length() < _MOST_BITS else f"a whole number {_TOO_LARGE}"
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -549,7 +552,7 @@ def _struct(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - any ann
 
 
 def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
-    """Yield the types in an annotation, and the words of a ``Literal``."""
+    """Yield each type in an annotation. For a ``Literal``, yield its words."""
     if get_origin(kind) is Literal or not get_args(kind):
         yield from get_args(kind) or (kind,)
         return

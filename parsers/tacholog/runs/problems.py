@@ -24,7 +24,7 @@ CLOCKS = "clocks"  # One-way latencies between machines without reports on their
 COPIED = "copied"  # A log of an own run that is also in another run: one measurement would be counted twice.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
 LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # After a problem of these kinds, the dataset lacks something that the user asked for.
-COINCIDENCE = 3  # If two logs have fewer figures than this, they may be equal by chance. Equal bounds always count as repeated.
+COINCIDENCE = 3  # two results with fewer numbers than this may be equal by chance, unless they are only bounds
 _ALTERED_REASON = re.compile(r"the log's SHA-256 is [0-9a-f]{64}, run\.toml says [0-9a-f]{64}")
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
@@ -119,7 +119,10 @@ def _is_log(folder: Path, name: str) -> bool:
 
 
 def manifest_problems(manifest: Manifest) -> list[Row]:
-    """Return a problem if the ``start_time`` of a manifest is no time; otherwise an empty list. The caller adds the name of the run."""
+    """Return a list with a problem if the ``start_time`` of a manifest is not a valid time. Otherwise the list is empty.
+
+    The problem has no run yet: the caller adds it.
+    """
     if manifest.start_time is None or is_moment(manifest.start_time):
         return []
     reason = f'start_time = {manifest.start_time!r} is not a time such as "2026-01-31T12:00:00Z", and was not used'
@@ -127,7 +130,10 @@ def manifest_problems(manifest: Manifest) -> list[Row]:
 
 
 class LogIdentity(NamedTuple):
-    """A log, the folder of its run, and the SHA-256 of its bytes and of its text. They differ if the log is compressed."""
+    """A log, the folder of its run, and two checksums: the SHA-256 of its bytes and the SHA-256 of its text.
+
+    The checksums differ if the log is compressed.
+    """
 
     run: str
     folder: str
@@ -140,15 +146,16 @@ def copies(logs: Iterable[LogIdentity]) -> Iterator[Row]:
     """Yield a problem for each log that has the same text as a log of an earlier run.
 
     Args:
-        logs: logs of own runs with at least `COINCIDENCE` numbers. The problem names the earlier run, so the name of that run must not be private.
+        logs: logs of own runs with at least `COINCIDENCE` numbers. The names of their runs must not be private, because a problem names the earlier
+            run.
     """
     first: dict[str, LogIdentity] = {}
     for log in logs:
         other = first.setdefault(log.text_sha256, log)
         if other.run != log.run:
-            is_bare = Path(other.folder, other.log) == Path(other.run)  # without a run.toml, a run has the name of its log
+            is_bare = Path(other.folder, other.log) == Path(other.run)  # if there is no run.toml, the run has the name of its log
             name = other.run if is_bare else f"{other.run}/{other.log}"
-            what = "bytes" if log.sha256 == other.sha256 else "text"  # one of the files may be compressed
+            what = "bytes" if log.sha256 == other.sha256 else "text"  # if only the text is equal, a file may be compressed
             reason = f"the same {what} as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
             yield problem(log.run, log.log, 0, COPIED, "", reason)
 
@@ -161,7 +168,7 @@ def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None)
         folders: the folder of each run.
     """
     if not row["run"] or row["kind"] == FORGOTTEN or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
-        return str(row["reason"])  # this reason already names the file or folder, and the key in the file
+        return str(row["reason"])  # the reason already names the file or the folder, and the key if there is one
     path = (folders or {}).get(row["run"], Path(row["run"])) / row["log"]
     line = f":{row['line']}" if row["line"] else ""
     text = f": {row['text']!r}" if row["text"] else ""

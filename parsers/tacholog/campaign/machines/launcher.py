@@ -27,7 +27,7 @@ import sys
 import time
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals. They are reset, because child processes would ignore them too.
+_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these signals, and child processes would inherit this. So they are reset.
 _POLL_S = 0.005
 _KILL_S = 5.0
 
@@ -77,7 +77,7 @@ def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) ->
 def _children() -> list[int]:
     """Return the child processes of this process.
 
-    This process is a subreaper: if a child ends before its own children, they become children of this process. They are returned too.
+    They include orphans. This process is a subreaper: if a child ends before its own children, these become children of this process.
     """
     children, own_pid = [], os.getpid()
     for name in os.listdir("/proc"):  # noqa: PTH208 - as below
@@ -175,7 +175,7 @@ def main() -> None:
         os.write(report, f"failed {refused}\n".encode())
         return
     for number in (_signal.SIGINT, _signal.SIGHUP, _signal.SIGTERM):
-        _signal.signal(number, _signal.SIG_IGN)  # only the end of standard input stops the launcher
+        _signal.signal(number, _signal.SIG_IGN)  # these signals do not stop the launcher; only the end of its standard input does
     os.write(report, b"running\n")
     start_ns = time.monotonic_ns()
     is_over = _wait(pid, 0)

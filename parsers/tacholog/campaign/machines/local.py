@@ -68,9 +68,9 @@ class LocalMachine:
             self._check_prefix()
 
     def _check_prefix(self) -> None:
-        """Refuse a prefix whose commands run on another machine.
+        """Refuse a prefix that runs commands on another machine.
 
-        Such a run would be recorded with the description and the clock of this machine, and both would be wrong.
+        The run would be recorded with the description and the clock of this machine, and both would be wrong.
         """
         boot_id = self.ask(["cat", _BOOT_ID])
         words = " ".join(self._prefix)
@@ -81,7 +81,7 @@ class LocalMachine:
 
     @property
     def name(self) -> str:
-        """Its name in the campaign; empty if this machine has no name there."""
+        """Return the name of this machine in the campaign; an empty text if it has no name there."""
         return self._name
 
     @property
@@ -235,7 +235,7 @@ class LocalProcess:
         return self._reports
 
     def poll(self) -> ProcessEnd | None:
-        """Return the end of the process; ``None`` while it runs."""
+        """Return how the process ended; ``None`` while it runs."""
         self._read_reports(0)
         words = self._report()
         if words[:1] == ["ended"] or self._is_closed:
@@ -258,7 +258,7 @@ class LocalProcess:
             self._launcher.stdin.close()
 
     def collect(self) -> ProcessEnd:
-        """Wait for the end of the process, and return it. Call this after `stop`, or when the process has ended."""
+        """Wait for the end of the process, and return how it ended. Call this after `stop`, or when the process has ended."""
         give_up = time.monotonic() + _END_TIMEOUT_S
         while (ended := self.poll()) is None and time.monotonic() < give_up:
             self._read_reports(max(0.0, give_up - time.monotonic()))
@@ -315,7 +315,10 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether this text has been completed since the last call. The beginning of the text may have been written before that call."""
+        """Whether the process has written this text completely since the last call.
+
+        The beginning of the text may have been written before the last call.
+        """
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()

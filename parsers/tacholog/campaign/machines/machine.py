@@ -57,8 +57,8 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         duration_ns: the time from the start to the end of the process.
         max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel also counted the program that started it.
-        cpu_resolution_ns: the resolution of the processor time, if a shell measured it. Then peak memory and context switches were read before the
-            process ended, so their true values may be higher. ``None`` if the kernel reported all values when the process ended.
+        cpu_resolution_ns: the resolution of the processor time, if a shell measured it. In this case, peak memory and context switches were read
+            before the process ended, so their true values may be higher. ``None`` if the kernel reported all values after the end of the process.
     """
 
     duration_ns: int | None = None

@@ -63,7 +63,10 @@ fi <"$1"
 
 
 def resources_from(words: Sequence[str], duration_ns: int | None) -> Resources:
-    """Return the resources of a process. ``words``: the lines of ``/proc``, the word ``times``, and the output of ``times``."""
+    """Return the resources of a process, from the text that the shell on its host reports.
+
+    ``words`` contains the lines of ``/proc``, then the word ``times``, then the output of ``times``.
+    """
     split = words.index("times") if "times" in words else len(words)
     peak_kib: dict[str, int] = {}
     switches: dict[tuple[str, str], int] = {}
@@ -100,7 +103,7 @@ class RemoteProcess:
     """A process on a host that is reached over ssh."""
 
     def __init__(self, machine: RemoteMachine, connection: Connection, job: Job | None, number: str) -> None:
-        """Create the process, which is started later. ``job`` is ``None`` for a short command that is not part of the run."""
+        """Create the process without starting it. ``job`` is ``None`` for a short command that is not part of the run."""
         self.number = number
         self._machine, self._connection, self._job = machine, connection, job
         self._pid = ""
@@ -147,7 +150,7 @@ class RemoteProcess:
     def is_ready(self, ready: ReadyCondition) -> bool:
         """Whether the process has printed the text, or whether a process listens on the port.
 
-        The host is asked only if it has answered the previous question.
+        The host is asked again only after it has answered the previous question. Until then, the result is false.
         """
         if self._check is not None and not self._check.done():
             return False
@@ -177,7 +180,7 @@ class RemoteProcess:
         return bool(select.select([self], [], [], timeout_s)[0])
 
     def wait_until_ended(self) -> ProcessEnd:
-        """Wait for the end of a process, and return it. A stopped process is killed after `GRACE_S`.
+        """Wait for the end of a process, and return how it ended. A stopped process is killed after `GRACE_S`.
 
         Raises:
             TachologError: the connection is lost, or the process does not end.
@@ -302,7 +305,7 @@ class RemoteMachine:
 
     @property
     def name(self) -> str:
-        """Its name in the campaign."""
+        """Return the name of the host in the campaign."""
         return self._name
 
     @property
@@ -340,7 +343,7 @@ class RemoteMachine:
         return self._read_facts("all").environment()
 
     def moment(self) -> Moment:
-        """Return the properties that change from second to second; none if the connection is lost."""
+        """Return the properties that change from second to second. If the connection is lost, return no property."""
         try:
             return self._read_facts("moment").moment()
         except TachologError:  # the connection is lost or the disk is full; the run fails with a message
@@ -351,7 +354,10 @@ class RemoteMachine:
         return self.exit_code(self.listening(port)) == 0
 
     def listening(self, port: int) -> list[str]:
-        """Return a command that succeeds if the port is in use: by a listening TCP socket (state 0A), or by an unconnected UDP socket (state 07)."""
+        """Return a shell command that succeeds if a socket listens on the port.
+
+        The socket is a listening TCP socket (state 0A) or an unconnected UDP socket (state 07).
+        """
         line = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ (0A|07) "
         return [*self._prefix, "grep", "-s", "-q", "-E", line, *SOCKET_FILES]
 
@@ -424,7 +430,7 @@ class RemoteMachine:
         return str(self._next_number)
 
     def _take_event(self, words: list[str]) -> None:
-        """Process an event that the host reports. This runs in the thread of the connection."""
+        """Handle an event that the host reports. This runs in the thread of the connection."""
         match words:
             case ["started", number, pid] if number in self._running:
                 self._running[number].note_start(pid)

@@ -44,7 +44,7 @@ class HostFacts(msgspec.Struct, frozen=True):
 
     @property
     def boot_id(self) -> str | None:
-        """The kernel's id of the boot. It is only compared, and never published."""
+        """Return the boot id of the kernel. It is only compared, and never published."""
         return self.files.get(_BOOT_ID, "").strip() or None
 
     def describe(self) -> Host:

@@ -33,7 +33,7 @@ _FIRST_BEAT_S = 1.0  # if a process runs longer than this, its resources are sam
 _CONNECT_TIMEOUT_S = 10
 _OPEN_TIMEOUT_S = 40.0  # long enough for the login, and for a slow start of the login shell
 _CLOSE_TIMEOUT_S = 6.0
-_STREAM_END_TIMEOUT_S = 3.0  # after ssh has ended, the rest of its output is awaited this long
+_STREAM_END_TIMEOUT_S = 3.0  # how long the harness waits for the rest of ssh's output after ssh has ended
 _LONGEST_LINE = 2**20  # the largest length of a line of an answer, in bytes; a broken or hostile host must not fill the memory
 _READ_BYTES = 2**13
 _ANSWER_LIMIT_S = 60.0  # the wait for the answer to a request, or for the next part of a chunk, if the host still answers beats
@@ -119,7 +119,7 @@ class Connection:
         self._stdin, self._stdout, self._stderr = (cast("IO[bytes]", stream) for stream in (self._ssh.stdin, self._ssh.stdout, self._ssh.stderr))
         os.set_blocking(self._stdin.fileno(), False)  # a beat must never wait for the host
         self._error_reader = self._thread(self._read_errors)
-        self._reader = self._thread(self._read_answers)  # started last, because before it ends, it waits for the other thread
+        self._reader = self._thread(self._read_answers)  # started last: at its end, this thread waits for the other thread
         try:
             self._open()
         except BaseException:
@@ -132,7 +132,8 @@ class Connection:
         return thread
 
     def _start(self, destination: str) -> subprocess.Popen[bytes]:
-        # All login shells, also csh and fish, understand this command: the quoted text has no quotation mark, exclamation mark, backslash or newline.
+        # The user's login shell may be any shell, even csh or fish. All of them understand this command, because its quoted text contains no single
+        # quotation mark, exclamation mark, backslash or newline.
         script = self._script()
         command = f"sh -c 'echo {self._mark} connected; eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
         return subprocess.Popen(
@@ -203,13 +204,13 @@ class Connection:
             self._lose(f"no answer within {timeout_s:g} s")
         self._is_waiting = False
         if answer is None:
-            self._answers.put(None)  # wakes the thread of the next request, which fails too
+            self._answers.put(None)  # wakes the next thread that waits for an answer; its request fails too
             raise ConnectionLost(self.reason)
         return answer
 
     @property
     def reason(self) -> str:
-        """Why the connection is lost, for a message."""
+        """Return the reason why the connection is lost, for a message."""
         return f"host {self._name}: {self._reason or 'the connection is closed'}"
 
     def close(self) -> None:
@@ -222,7 +223,7 @@ class Connection:
         self._ssh.wait()
         self._reader.join(_STREAM_END_TIMEOUT_S)
         for thread, stream in ((self._reader, self._stdout), (self._error_reader, self._stderr)):
-            # If the thread still runs, another program still uses the stream. For example, ssh may have started the master of a shared connection.
+            # If the thread still runs, the stream stays open, because another program uses it, such as an ssh process that shares its connection.
             if not thread.is_alive():
                 stream.close()
 

@@ -141,7 +141,10 @@ def device_in_table(table: str, address: str) -> str | None:
 
 
 def _may_be_reference(address: str) -> bool:
-    """Whether another host may synchronise its clock to this address. It cannot do this if the address is only valid on one machine or link."""
+    """Whether an address can be the address of another host's clock reference.
+
+    It cannot if the address is only valid on one machine or link.
+    """
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -192,7 +195,7 @@ class ClockReports:
 
 
 def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
-    """Return each machine once, with a prefix for its keys in the environment, such as ``b.``.
+    """Return each machine once, with a prefix such as ``b.`` for its keys in the environment.
 
     The first machine is the host of the run. Its prefix is empty.
     """
@@ -212,7 +215,7 @@ def read_environment(machines: Mapping[str, Machine]) -> dict[str, str]:
 
 
 class ProcessorTimes(NamedTuple):
-    """The processor times so far.
+    """The processor times from the start of each machine until now.
 
     ``machines`` has the times of each machine, by the prefix of its keys. ``harness_s`` is the time of the harness and its children, in seconds.
     """

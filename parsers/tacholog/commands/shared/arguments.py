@@ -47,7 +47,7 @@ class Folder(click.Path):
         self._must_exist, self._may_be_file = exists, or_file
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401 - the signature is click's
-        """Return the path; refuse a file, and a missing folder that must exist."""
+        """Return the path. Refuse a file, and refuse a missing folder if the folder must exist."""
         path = Path(value)
         if path.exists() and not path.is_dir() and not (self._may_be_file and path.is_file()):
             self.fail(f"{value} is a file, not a folder", param, ctx)
@@ -71,7 +71,10 @@ def complete_release(ctx: click.Context, _param: click.Parameter, incomplete: st
 
 
 def known_roots() -> tuple[Path, ...]:
-    """Return the folders of `defaults`, else the ``data/`` of the checkout and the campaigns in ``build/runs/``, the newest campaign first."""
+    """Return the folders that `defaults` names.
+
+    If it names none, return ``data/`` of the checkout, and the campaigns in ``build/runs/``, the newest campaign first.
+    """
     from tacholog.campaign.campaign_folder import campaign_folders
 
     if folders := defaults().folders():
@@ -96,7 +99,7 @@ def reading_options(command: _Command) -> _Command:
 
 
 def work_of(jobs: int | None = None, cluster: str | None = None) -> Work:
-    """Return how the logs are read, according to the options. On a terminal, the progress is shown."""
+    """Return the settings for reading logs: the processes or the cluster that the options state, and a progress display for terminals."""
     from tacholog.commands.shared.messages import Progress
     from tacholog.store.pool import Work, all_cores
 

@@ -83,7 +83,7 @@ def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iter
 
     Args:
         gaps: the gaps of a campaign.
-        stated_by: the words that replace "nothing states it".
+        stated_by: a text that replaces "nothing states it" in the line.
     """
     by_condition: dict[str, list[Gap]] = {}
     for gap in gaps:
@@ -133,7 +133,7 @@ def first_log_words(label: str, report: FirstLogReport, gaps: Sequence[Gap]) -> 
 
 
 def _uncertain_words(gaps: Iterable[Gap]) -> Iterator[str]:
-    """Yield a line for each group of rows, with the conditions that only some logs of the format state."""
+    """Yield a line for each group of rows: the conditions that the rows need, and that only some logs of the format state."""
     by_rows: dict[str, list[Gap]] = {}
     for gap in (gap for gap in gaps if not gap.is_certain):
         by_rows.setdefault(gap.rows, []).append(gap)
@@ -152,7 +152,10 @@ def _variants(alike: Sequence[Gap]) -> tuple[str, ...]:
 
 
 def _choice(gap: Gap) -> str:
-    """Return a text for parentheses after the proposed value: the other allowed values, or what the value means."""
+    """Return the text in parentheses after the proposed value. Return an empty text if there is nothing to add.
+
+    It states the other allowed values, or the meaning of the proposed value.
+    """
     if len(gap.allowed) > 1:
         return " (or " + ", ".join(f'"{word}"' for word in gap.allowed[1:]) + ")"
     return " (0: batching is off)" if gap.condition == "batch_bytes" else ""
@@ -209,7 +212,7 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        """Create an estimate without finished runs."""
+        """Create an estimate that knows no finished runs yet."""
         self._done: dict[Hashable, tuple[float, float]] = {}
 
     def add(self, kind: Hashable, expected_s: float, took_s: float) -> None:
@@ -263,7 +266,7 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
 
 
 class _FirstLogCheck:
-    """Checks the logs of the first good run of each variant for gaps that were not printed before."""
+    """Checks the logs of the first good run of each variant, and reports gaps that were not printed before."""
 
     def __init__(self, announced: Iterable[Gap]) -> None:
         self._printed = {(gap.condition, gap.rows) for gap in announced if gap.is_certain}
@@ -275,7 +278,8 @@ class _FirstLogCheck:
             return []
         self._checked.add(_kind(task))
         report = inspect_run(task.folder, task.run)
-        # The plan may have printed the gap already, but for more rows: for "throughput", while the log shows it for "throughput at max-rate".
+        # The plan may already have printed this gap for more rows. For example, the plan names "throughput", and the log has "throughput at
+        # max-rate".
         new = [gap for gap in report.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._printed]
         self._printed |= {(gap.condition, gap.rows) for gap in new}
         return first_log_words(task.label, report, new)

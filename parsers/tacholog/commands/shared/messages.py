@@ -39,7 +39,8 @@ def print_complaints(per_source: Iterable[Complaints], *, bare: bool = False) ->
 
     Args:
         per_source: the problems of each side or dataset.
-        bare: whether some logs have no run.toml. Then ``tacholog check`` is not recommended, because it does not read such logs.
+        bare: whether some logs have no run.toml. If so, the output does not recommend ``tacholog check``, because this command does not read such
+            logs.
     """
     complaints = list(per_source)
     unread = list(dict.fromkeys(line for complaint in complaints for line in complaint.unread))
@@ -82,10 +83,10 @@ class Progress:
     """Shows the progress of reading logs on a terminal. With ``--verbose``, it prints the name of each log that is read, even without a terminal."""
 
     def __init__(self) -> None:
-        """Start with a progress of zero."""
+        """Create the display. Nothing has been read yet."""
         self._read_bytes, self._runs, self._log = 0, "", ""
-        self._lock = threading.Lock()  # Each process that reads logs has a thread here, which calls this object.
-        self._began: tuple[float, int] | None = None  # the time when the first runs were finished, and the number of these runs
+        self._lock = threading.Lock()  # Several threads call this object: there is one thread for each process that reads logs.
+        self._began: tuple[float, int] | None = None  # when the first runs were finished, and how many there were
         self._shown_s = 0.0
         terminal.status("looking for runs")
 
@@ -98,7 +99,7 @@ class Progress:
         self._show()
 
     def __call__(self, log: str, count: int) -> None:
-        """Add bytes of the text of a log."""
+        """Note that ``count`` further bytes of the text of a log were read."""
         with self._lock:
             self._read_bytes += count
             is_new, self._log = log != self._log, log

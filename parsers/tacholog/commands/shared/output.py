@@ -22,7 +22,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # /dev/stdout and similar entries stay; the output goes to the place to which they lead.
+        # /dev/stdout and similar files are not replaced: the output is written to their target.
         if path.exists() and (not path.is_file() or path.is_symlink()):
             with path.open("wb") as stream:
                 yield stream

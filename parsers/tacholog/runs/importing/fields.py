@@ -20,7 +20,7 @@ from tacholog.visible import is_blank, one_form
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
-#: These fields distinguish the logs of one run. They do not distinguish runs.
+#: These fields distinguish the logs within one run. Two runs never differ only in these fields.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
 #: Fields that distinguish the repetitions of a run.
@@ -91,7 +91,7 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
 
 
 def _typed(name: str, value: object) -> Any:  # noqa: ANN401
-    """Return the value of a field as the manifest holds it, without checking its size."""
+    """Return the value of a field, with the type that it has in the manifest. Its size is not checked."""
     if name in DIGITS or name == "published":
         kind = bool if name == "published" else int
         value = _without_zeros(value) if kind is int else value
@@ -165,7 +165,7 @@ def _size(text: str) -> str:
 
 
 def _wanted(name: str) -> str:
-    """Return, in words, the values that a condition can hold."""
+    """Return a description of the values that a condition can have, for messages."""
     column = STATED_CONDITIONS[name]
     if column.allowed:
         return f"one of {', '.join(column.allowed)}"
@@ -189,7 +189,10 @@ def _option(name: str, value: object) -> object:
 
 
 def _scalar(text: str) -> object:
-    """Convert a text that looks like a number or a truth value, because options are compared with values in logs, which have types."""
+    """Return a number or a truth value if the text looks like one. Otherwise return the text unchanged.
+
+    Options are compared with values in logs, so they need the same types.
+    """
     if text in ("true", "false"):
         return text == "true"
     return next((kind(text) for pattern, kind in _NUMBERS if pattern.fullmatch(text)), text)

@@ -55,7 +55,7 @@ class ImportedLog(NamedTuple):
 
     @property
     def identity(self) -> tuple[str | None, str | None]:
-        """The role and the participant, which distinguish the log from the other logs of its run."""
+        """Return the role and the participant. They distinguish the log from the other logs of its run."""
         return self.fields.role, self.fields.participant
 
 
@@ -175,7 +175,10 @@ def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
 
 
 def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run, as `_runs_of` groups them. Logs are never one run if the user states different start times for them."""
+    """Return the logs of each run, grouped by `_runs_of`. Return ``None`` if `_runs_of` cannot group them.
+
+    If the user states different start times for two logs, the logs belong to different runs.
+    """
     starts: dict[str | None, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         starts[log.fields.values.get(START)].append(log)
@@ -204,7 +207,7 @@ def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
 
 
 def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
-    """Return the roles that have several participants in these runs. Only these roles need a participant."""
+    """Return the roles that have several participants in these runs. Only logs with these roles need a participant in the manifest."""
     participants: dict[str | None, set[str | None]] = defaultdict(set)
     for log in logs:
         participants[log.fields.role].add(log.fields.participant)
@@ -212,7 +215,10 @@ def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
 
 
 def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[ImportedLog]], str]:
-    """Return the runs, and the name of their order: sorted by start time if all start times are known, otherwise in the given order."""
+    """Return the runs in their order, and the name of this order.
+
+    If all start times are known, the runs are sorted by start time. Otherwise they keep their order.
+    """
     starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"
@@ -230,7 +236,10 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
-    """Return the run of these logs; a problem if neither the logs nor the user state one measured system."""
+    """Return the run that these logs form.
+
+    Return a problem if the user does not state the measured system, and the logs name no system or several.
+    """
     logs = sorted(logs, key=lambda log: (log.fields.side or "", log.fields.participant or "", natural(log.path)))
     of_path = logs[0].fields.of_path
     values, overruled = _without_overruled(logs)
@@ -258,9 +267,9 @@ def _file_time(logs: Sequence[ImportedLog]) -> str | None:
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the stated fields of a run, and sentences.
+    """Return the fields that the user states for a run, without those that the logs also state. Also return sentences for messages.
 
-    Fields that the logs state, too, are left out. If a log states another value, a sentence reports this.
+    If a log states another value than the user, a sentence reports this.
 
     Only the start time and the conditions of ``--set`` can be left out, because ``--set`` is for values that the logs do not state.
     """
@@ -291,7 +300,7 @@ def _tool(log: LogSurvey) -> str | None:
 
 
 def _hosts(logs: Sequence[ImportedLog], host_id: str | None) -> dict[str, Host]:
-    """Return the machines that logs describe. If the user states a host, its id is the id of the machine."""
+    """Return the machines that the logs describe, by their ids. If the user states a host, the machine gets this id."""
     hosts: dict[str, Host] = {}
     for log in logs:
         described = stated_host(log.survey.facts.environment)

@@ -42,7 +42,7 @@ class BenchmarkHistory(NamedTuple):
     entries: int
 
     def rules(self, user: Rules) -> Rules:
-        """Return rules that import the logs of this history. ``user`` contains the values of ``--set``."""
+        """Return the rules that import the logs of this history. ``user`` contains the rules that the user states, such as ``--set``."""
         rules = []
         for number, suite in enumerate(self.suites):
             values = {_SUITE: typed(_SUITE, suite)} if len(self.suites) > 1 else {}

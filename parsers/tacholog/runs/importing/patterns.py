@@ -51,7 +51,10 @@ def uncompressed(path: str) -> str:
 
 
 class PatternField(NamedTuple):
-    """A field of a pattern. If a field is ignored, its name is ``*`` or begins with ``_``. ``form`` is the form of a time."""
+    """A field of a pattern. ``form`` is the form of a time; it is empty for other fields.
+
+    A field is ignored if its name is ``*`` or begins with ``_``.
+    """
 
     name: str
     form: str = ""
@@ -89,7 +92,7 @@ class Disagreement(NamedTuple):
 
 
 class _Expression(NamedTuple):
-    """A regular expression for paths, and the field of each of its groups, in the order of the groups."""
+    """A regular expression for paths. ``fields`` has the field of each group of the expression, in the order of the groups."""
 
     regex: re.Pattern[str]
     fields: tuple[PatternField, ...]
@@ -111,7 +114,7 @@ class Pattern(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields that are not ignored, in the order of the pattern. Each name occurs once."""
+        """Return the names of the fields that are not ignored, in the order of the pattern. Each name occurs once."""
         return tuple(dict.fromkeys(field.name for field in self.expressions[-1].fields))
 
     def match(self, path: str) -> dict[str, str] | Disagreement | None:
@@ -143,7 +146,10 @@ def _values(fields: Sequence[PatternField], texts: Sequence[str]) -> dict[str, s
 
 
 def _expression(segments: Iterable[Segment], *, same_again: bool) -> _Expression:
-    """Return the expression of a pattern. With ``same_again``, if a field occurs again in a later folder, it must have the same text there."""
+    """Return the regular expression of a pattern.
+
+    If ``same_again`` is true, a field that occurs in several folders must have the same text in all of them.
+    """
     fields: list[PatternField] = []
     parts: list[str] = []
     for segment in segments:
@@ -252,9 +258,9 @@ def _unclear(first: Token, second: Token) -> str | None:
 
 
 def _unit_behind(name: str, unit: str) -> str:
-    """Return the reason why a pattern must not have a unit after the field of a size.
+    """Return the error message for a pattern in which a unit follows the field of a size.
 
-    The unit would be constant text: 64k would be read as 64 bytes.
+    Such a unit would be constant text, so 64k would be read as 64 bytes.
     """
     if unit in ("KiB", "MiB"):
         return f"{unit} follows {{{name}}}, so the number would be read as bytes; leave out {unit}: the field reads the unit with the number"

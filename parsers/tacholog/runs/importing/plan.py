@@ -20,7 +20,7 @@ from tacholog.runs.importing.survey import NOT_LOGS, LogSurvey, Problem, digest,
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.schema.conditions import StatedConditions
 
-_RUNS_OF_A_TIME = 2  # If there are more runs for each file time, the files were probably copied.
+_RUNS_OF_A_TIME = 2  # If more runs than this have the same file time, on average, the files were probably copied.
 
 # Fields of a manifest that do not identify a run. They may differ between two imports of the same run.
 _OF_LOGS = ("logs", "host", "notes", "start_time", "status", "reason", "environment", "commands", "order_index", "seed", "repetition")
@@ -57,7 +57,7 @@ class Decisions(NamedTuple):
 
 
 def existing_runs(data: Path | None) -> ExistingRuns:
-    """Read the manifests of a data folder, which need not exist."""
+    """Read the manifests of a data folder. If the folder does not exist, the result is empty."""
     manifests: dict[str, Manifest | None] = {}
     variants: dict[str, list[str]] = defaultdict(list)
     contents: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -116,7 +116,10 @@ def run_folder(run: ImportedRun) -> str:
 
 
 def _is_ours(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> bool:
-    """Whether a folder can be used for these runs: it contains no run, or one of these runs, or runs with the same fields."""
+    """Whether a folder can be used for these runs.
+
+    It can be used if it contains no run, one of these runs, or a run with the same fields.
+    """
     present = [existing.manifests[run] for run in existing.variants.get(folder, ())]
     contents = {_content(run.manifest) for run in members}
     ours = _fields(members[0].manifest)
@@ -129,10 +132,10 @@ def _fields(manifest: Manifest) -> dict[str, Any]:
 
 
 def _numbered(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> Iterator[ImportedRun]:
-    """Yield runs with their final numbers.
+    """Yield the runs with their final numbers.
 
-    A number that a path states does not change. All other runs are counted by Tacholog: a run that is already in the data folder keeps its number
-    from there, and a new run gets a number after all other numbers.
+    If a path states a number, this number does not change. Tacholog counts all other runs. If a run is already in the data folder, it keeps its
+    number from there. Any other run gets a number after all existing and stated numbers.
     """
     present = existing.variants.get(folder, [])
     waiting: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -177,9 +180,9 @@ def _add_present(run: ImportedRun, folder: str, manifest: Manifest | None, decis
 
 
 def _completed(run: ImportedRun, manifest: Manifest | None) -> ImportedRun:
-    """Return a run, completed by the start time and the host that somebody added to its ``run.toml`` after the import.
+    """Return a run. If it has no start time or no host, it gets the value in the existing ``run.toml``.
 
-    The values of this import have priority.
+    Somebody may have added such values to the ``run.toml`` after an earlier import.
     """
     since = {name: value for name in ("start_time", "host") if (value := getattr(manifest, name, None)) and not getattr(run.manifest, name)}
     return run._replace(manifest=msgspec.structs.replace(run.manifest, **since))
@@ -245,7 +248,7 @@ class ImportPlan(NamedTuple):
 
     @property
     def runs(self) -> list[ImportedRun]:
-        """All runs that are in the data folder, or will be there after the import."""
+        """Return the runs that will be in the data folder after the import: the new runs, and those that are already there."""
         return [*self.decisions.new, *(run for run, _ in self.decisions.present)]
 
     @property
@@ -349,7 +352,10 @@ def _of_conditions(log: ImportedLog, conditions: StatedConditions) -> Iterator[C
 
 
 def _of_versions(log: LogSurvey, manifest: Manifest) -> Iterator[str]:
-    """Yield the versions that differ. ``6.0`` and ``6.0.1`` do not differ."""
+    """Yield a sentence for each version that the log and its manifest state differently.
+
+    Versions such as ``6.0`` and ``6.0.1`` count as equal, because one of them is only more exact.
+    """
     for name in ("system_version", "tool_version"):
         first, second = getattr(manifest, name), getattr(log.facts, name)
         if first and second and not f"{second}.".startswith(f"{first}.") and not f"{first}.".startswith(f"{second}."):

@@ -82,7 +82,7 @@ class LogFields(NamedTuple):
 
     @property
     def side(self) -> Side | None:
-        """The side that belongs to the role."""
+        """Return the side that belongs to the role."""
         return ROLES[self.role] if self.role else None
 
 

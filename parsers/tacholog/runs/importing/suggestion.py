@@ -42,7 +42,7 @@ _REPETITION_WORDS = (
     *("test", "tests", "run", "runs", "rep", "reps", "repeat", "repetition", "iteration", "iter"),
     *("trial", "round", "try", "attempt", "sample", "pass"),
 )
-#: The field for a number that is next to this word.
+#: From a word to a field: the field of a number that is next to this word.
 _NUMBER_WORDS = {
     **dict.fromkeys(("loss", "lossrate"), "network_loss_percent"),
     **dict.fromkeys(("sub", "subs", "subscribers", "readers"), "subscribers"),
@@ -88,7 +88,7 @@ class Suggestion(NamedTuple):
 
     @property
     def unnamed(self) -> list[str]:
-        """The labels that the user should name."""
+        """Return the labels that have no name yet. The user should name them."""
         return [name for name in self.fields if _UNNAMED.fullmatch(name)]
 
 
@@ -133,9 +133,9 @@ def _shape(text: str) -> str:
 
 
 def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
-    """Return the pattern after one part of the file's name was removed, so that it fits all these paths. The removed part contains a word.
+    """Return the pattern without one part of the file's name, so that the pattern fits all these paths.
 
-    Return ``None`` if no such part exists.
+    The removed part contains a word. Return ``None`` if no such part exists.
     """
     folder, slash, name = pattern.rpartition("/")
     tokens = _PATTERN_TOKEN.findall(name)
@@ -163,7 +163,7 @@ def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
-    except UnreadableInput:  # There is no text between two fields. So each name of a folder or file that differs becomes one field.
+    except UnreadableInput:  # Two fields have no text between them. So each folder name or file name that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
     values_of = _values_of(pattern, paths)
     size = _size_field(pattern, values_of, stated_sizes)
@@ -196,7 +196,7 @@ def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated
     """
     names = list(dict.fromkeys(name for values in values_of.values() for name in values))
     for name in () if "payload_bytes" in names else names:
-        path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # the first path with each number
+        path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # for each number, the first path that has it
         numbers = [int(text) for text in path_of if text.isdecimal()]
         behind = pattern.partition(f"{{{name}}}")[2]
         if not name.startswith(LABEL) or len(numbers) < len(path_of) or UNIT.match(behind):
@@ -232,7 +232,10 @@ def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
 
 
 def _fixed(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Return a word for a role as text. If it is the same in all names, it is constant text; otherwise it is text that differs."""
+    """Return a word for a role as text instead of a role.
+
+    It is constant text if it is the same in all names. Otherwise it is text that differs.
+    """
     return ("literal" if len(part[1]) == 1 else "text", part[1])
 
 
@@ -243,7 +246,7 @@ def _plain(path: str) -> str:
 
 
 def _as_one_field(names: Sequence[str], depth: int, *, is_file: bool) -> str:
-    """Return the names of one column as one piece of a pattern."""
+    """Return a pattern for the names of one column: the name if all names are equal, otherwise a single field."""
     texts = tuple(dict.fromkeys(names))
     return _literal(texts[0]) if len(texts) == 1 else f"{{{_text_name(texts, depth, is_file=is_file)}}}"
 
@@ -295,9 +298,9 @@ def _kind(match: re.Match[str]) -> Kind:
 
 
 class _Draft(NamedTuple):
-    """The common structure of the names of one column: texts, numbers, roles, and at most one text that differs."""
+    """The structure that the names of one column share. It has texts, numbers, roles, and at most one text that differs."""
 
-    parts: list[tuple[str, tuple[str, ...]]]  # The kind of each piece, and its different texts. The kind ``text`` is the piece that differs.
+    parts: list[tuple[str, tuple[str, ...]]]  # For each piece, its kind and its different texts. A piece of the kind ``text`` differs between names.
 
 
 def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
@@ -306,7 +309,8 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
     head = next((index for index in range(shortest) if not _alike([name[index] for name in names])), shortest)
     tail = next((index for index in range(shortest - head) if not _alike([name[-1 - index] for name in names])), shortest - head)
     if head + tail == shortest and any(len(name) > shortest for name in names):
-        # One name is contained in all other names. At least one piece must be left for the text that differs.
+        # The pieces of the shortest name are the beginning and the end of all names. One of them is taken back, so that each name has a piece for the
+        # text that differs.
         head, tail = (head - 1, tail) if head else (head, tail - 1)
     if any(len(name) > head + tail for name in names):
         # A pattern cannot separate a number from the text next to it if both differ, as in Array1k and PointCloud512k. Such pieces are joined.
@@ -341,7 +345,10 @@ def _texts(names: Sequence[Sequence[Piece]]) -> tuple[str, ...]:
 
 
 class _NameColumn(NamedTuple):
-    """The same segment of all names: the separator before it, its text in each name, and its structure."""
+    """A segment at the same position in all names.
+
+    It has the separator before it, its text in each name, and its structure.
+    """
 
     separator: str
     texts: tuple[str, ...]
@@ -349,7 +356,7 @@ class _NameColumn(NamedTuple):
 
     @property
     def is_label(self) -> bool:
-        """Whether the segment is one text that does not show to which field it belongs."""
+        """Whether the segment is a single text, and nothing shows which field the text belongs to."""
         return [kind for kind, _ in self.parts] == ["text"] and _text_name(self.texts, 0, is_file=True) == "label.name"
 
 
@@ -396,7 +403,7 @@ def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...
 
 
 def _alike(pieces: Sequence[Piece]) -> bool:
-    """Whether one piece of a pattern can match these pieces. They are at the same position in all names."""
+    """Whether these pieces can become one piece of a pattern. Each piece comes from another name, at the same position."""
     kinds, texts = {piece.kind for piece in pieces}, {piece.text for piece in pieces}
     return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "day", "number"})
 
@@ -473,7 +480,7 @@ def _is_count(texts: Sequence[str], first: int) -> bool:
 
 
 def _is_count_from_0(draft: _Draft, index: int) -> bool:
-    """Whether these numbers are a count from 0. They must follow a separator and be at the end of the name.
+    """Whether the numbers of this piece count from 0. They must follow a separator and be at the end of the name.
 
     Other numbers may be settings, as in ``loss_0`` and ``nodelay0``. If only 0 and 1 follow a word, as in ``keyed_0`` and ``keyed_1``, they also
     count as a setting.
@@ -525,7 +532,10 @@ def _named_by_word(draft: _Draft, index: int) -> str | None:
 
 
 def _text_named_by_word(draft: _Draft, index: int) -> str | None:
-    """Return the label for a text, named after the word before it. Numbers in the same name must follow such words, too (``rate_10-hist_all``)."""
+    """Return a label for a text. The label has the name of the word before the text, such as ``hist`` in ``rate_10-hist_all``.
+
+    Return ``None`` unless the name also has a number that follows such a word, such as ``rate_10``.
+    """
 
     def key(position: int) -> str:
         return _word(_KEY.search(_literal_before(draft, position)))
@@ -536,7 +546,7 @@ def _text_named_by_word(draft: _Draft, index: int) -> str | None:
 
 
 def _literal_before(draft: _Draft, index: int) -> str:
-    """Return the text between the previous field and a piece."""
+    """Return the constant text directly before a piece."""
     literals = takewhile(lambda part: part[0] == "literal", reversed(draft.parts[:index]))
     return "".join([texts[0] for _, texts in literals][::-1])
 

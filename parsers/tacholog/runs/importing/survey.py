@@ -59,9 +59,9 @@ class KindOfRecord(NamedTuple):
     """Records of a log that differ only in their numbers.
 
     Attributes:
-        record: the first of these records, without its numbers.
-        metrics: the metrics of its numbers.
-        conditions: the conditions of the record itself, completed by ``in_log``.
+        record: what all these records have in common: the first record, without its numbers.
+        metrics: the metrics of all their numbers.
+        conditions: the conditions of the records. If a record does not state a condition, it is taken from ``in_log``.
         in_log: the conditions that the log states for its whole run.
     """
 
@@ -197,7 +197,10 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
 
 
 def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
-    """Return the metrics of each kind of record. A kind is a record without its numbers, together with the index of its run in the log."""
+    """Return the metrics of each kind of record in a log.
+
+    The key is the kind: a record without its numbers, and the index of its run in the log.
+    """
     kinds: dict[tuple[Record, int], frozenset[str]] = {}
     for event in scan.batches():
         record, run = (event.like, len(scan.account.runs)) if isinstance(event, RecordBlock) else (event.what, event.run)

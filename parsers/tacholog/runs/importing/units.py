@@ -15,7 +15,7 @@ _BIT_RATES = {prefix + unit: factor for prefix, factor in _PREFIXES.items() for 
 _RATES = {prefix + unit: factor for prefix, factor in _PREFIXES.items() for unit in ("", "Hz", "/s")} | {"hz": 1}
 _TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the Greek letter
 _SHARES = {"%": 1}
-#: The units that may follow the number of a condition, with their factors.
+#: For each condition, the units that may follow its number. Each unit has a factor.
 UNITS: Mapping[str, Mapping[str, int]] = {
     "network_bandwidth_bit_per_s": _BIT_RATES,
     "link_bit_per_s": _BIT_RATES,
@@ -24,7 +24,7 @@ UNITS: Mapping[str, Mapping[str, int]] = {
     "network_loss_percent": _SHARES,
     "offered_rate_per_s": _RATES,
 }
-#: The allowed forms of such a condition, for messages.
+#: For each of these conditions, examples of its allowed forms, for messages.
 FORMS = {
     "network_bandwidth_bit_per_s": "54000000, 54M or 54Mbit/s",
     "link_bit_per_s": "1000000000, 1G or 1Gbit/s",
