@@ -1,4 +1,4 @@
-"""Labels in a browser: readers filter by labels, an address keeps the choice, and pages split by a label fit a phone."""
+"""Labels in a browser: a reader filters by a label, and the address keeps this choice. A page with a table for each label value fits a phone."""
 
 from __future__ import annotations
 

@@ -104,8 +104,8 @@ def complaints_of(page: Page, screen: str) -> Iterator[str]:
 
 def violations(page: Page, options: dict[str, object] | None = None) -> Iterator[str]:
     """Yield the violations of accessibility rules that axe reports."""
-    # preload: axe must not request style sheets again, because a page opened as a file cannot request them. resultTypes: axe must not list elements
-    # without problems, because this takes longer than the check.
+    # "preload" is off: axe would request the style sheets again, and a page that is opened as a file cannot do this.
+    # "resultTypes" limits the list to violations: a list of all elements without problems would take longer than the check.
     asked = {"preload": False, "resultTypes": ["violations"], **(options or {})}
     for rule in Axe().run(page, options=asked).response["violations"]:
         yield f"{rule['id']}: {rule['nodes'][0]['html'][:200]}"

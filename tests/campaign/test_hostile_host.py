@@ -1,4 +1,6 @@
-"""A host with wrong answers over ssh. Each wrong answer becomes one line of text or an unknown value: no traceback and no endless wait.
+"""A host that sends wrong answers over ssh. A wrong answer gives an error message of one line or an unknown value.
+
+It causes no traceback and no endless wait.
 
 Here, ``ssh`` is a program of the test. It runs the real watchdog in a shell on this machine, and changes one kind of its answers.
 """

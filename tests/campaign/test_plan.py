@@ -139,7 +139,7 @@ vary.transport = ["udp", "zeromq-tcp", "tcp"]
 """
 
 
-def test_variant_is_left_out_if_the_listing_program_does_not_print_it(tmp_path: Path) -> None:
+def test_variant_is_left_out_if_the_program_that_lists_the_variants_does_not_print_it(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + LISTED)
 
     plan = run_tacholog_text("bench", "--no-control", "--plan", "small.toml", cwd=tmp_path)
@@ -192,7 +192,7 @@ def test_middleware_campaign_takes_less_than_an_hour_and_has_enough_repetitions_
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 3600
 
 
-def test_short_middleware_campaign_takes_less_than_150_seconds_and_has_the_settings_of_the_long_one(checkout: Path) -> None:
+def test_short_middleware_campaign_takes_less_than_150_seconds_and_has_the_settings_of_the_full_campaign(checkout: Path) -> None:
     short, long = (read_campaign(checkout / f"bench/campaigns/{name}.toml") for name in ("middleware-quick", "middleware"))
 
     def settings(campaign: Campaign) -> dict[tuple[object, object], tuple[str, ...]]:

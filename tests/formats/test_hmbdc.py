@@ -225,7 +225,7 @@ def test_environment_has_the_commands_machines_and_notes_of_the_performance_samp
     )
 
 
-def test_command_of_a_row_is_kept_even_if_it_is_the_wrong_command() -> None:
+def test_command_of_a_row_is_stored_unchanged_even_if_it_contradicts_the_row() -> None:
     facts = read(LOGS / "perf-sample-14-2.txt").account.facts
 
     assert (

@@ -1,6 +1,6 @@
 """Properties of each format and each of its sample logs: a new format is tested automatically.
 
-The properties that formats of other authors must have too are in `tacholog.formats.testing` and test_every_format.py.
+These tests are only for formats of this project. The tests in `tacholog.formats.testing` and test_every_format.py are for all formats.
 """
 
 from __future__ import annotations
