@@ -142,7 +142,7 @@ _HEIGHT = "document.documentElement.scrollHeight"
 
 
 def _path_of(address: str) -> Path | None:
-    """Return the file of an address; None for content in the page itself (``data:``, ``blob:``)."""
+    """Return the file that an address names; None if the content is in the page itself (``data:``, ``blob:``)."""
     parts = urlsplit(address)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 

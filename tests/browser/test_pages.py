@@ -21,7 +21,7 @@ from tests.browser.shifts import DRAWN, MOST_SHIFT, SHIFTS
 from tacholog.slugs import path_slug
 
 Opener = Callable[..., AbstractContextManager[Page]]
-PARTS = 3  # The number of parts into which all pages are divided; the parts run in parallel.
+PARTS = 3  # The pages are divided into so many parts. The tests of the parts run in parallel.
 MOST_STOPS = 60
 # One page of each kind, for tests of a property that all pages of a kind share.
 KINDS = (

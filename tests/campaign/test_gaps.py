@@ -183,7 +183,7 @@ def test_plan_does_not_report_a_missing_condition_if_the_option_across_names_thi
     assert "reliability: nothing states it" in across.stderr
 
 
-def test_field_that_the_option_across_does_not_accept_is_refused_before_any_run(tmp_path: Path) -> None:
+def test_unknown_field_after_the_option_across_is_refused_before_any_run(tmp_path: Path) -> None:
     done = run_tacholog_text("ab", "cat", "cat", campaign(tmp_path, ""), "--across", "colour", cwd=tmp_path)
 
     assert done.returncode == 2

@@ -262,7 +262,7 @@ def test_placeholders_of_processes_hosts_and_labels_are_replaced(schedule: Sched
         ('"size {payload_bytes}"', '" "', "labels: "),
     ],
 )
-def test_processes_that_cannot_form_a_run_are_refused_with_one_line(schedule: Schedule, old: str, new: str, message: str) -> None:
+def test_invalid_processes_of_a_run_are_refused_in_one_line(schedule: Schedule, old: str, new: str, message: str) -> None:
     assert old in HOSTS + SEVERAL
 
     with pytest.raises(UnreadableInput) as error:

@@ -201,7 +201,7 @@ def two_hosts(folder: Path, prepare: Callable[[TwoHosts], object] = lambda _: No
     """Yield two hosts, and remove them at the end.
 
     Args:
-        folder: for keys and settings.
+        folder: the folder for the keys and the settings of ssh.
         prepare: a function that is called before the hosts start.
         start: the hosts whose sshd is started.
     """

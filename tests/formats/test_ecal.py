@@ -265,7 +265,7 @@ def test_log_of_version_5_10_is_detected_by_the_units_of_its_throughput() -> Non
     assert receiver.number("size_over_latency", "mean") == derived
 
 
-def test_python_receiver_has_a_separate_definition_and_the_python_sender_gives_no_record() -> None:
+def test_log_in_python_gives_only_a_record_of_the_receiver_with_a_separate_definition() -> None:
     log = read(LOGS / "latency-python.log")
 
     (record,) = log.records

@@ -99,7 +99,7 @@ def test_run_in_which_no_ping_was_answered_is_failed() -> None:
     assert log.unknown == []
 
 
-def test_interleaved_output_of_two_threads_loses_only_the_overwritten_values() -> None:
+def test_record_lacks_only_overwritten_values_if_two_threads_interleave_their_output() -> None:
     log = read(LOGS / "interleaved.log")
 
     assert [(record.payload_bytes, record.samples) for record in log.records] == [(None, 299), (16, 299), (None, 299)]

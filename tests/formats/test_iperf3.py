@@ -610,7 +610,7 @@ def test_old_udp_row_that_begins_before_the_last_interval_ended_is_broken() -> N
     assert summaries(log) == []
 
 
-def test_warm_up_rows_in_old_logs_are_not_read_although_times_restart_at_zero_after_the_warm_up() -> None:
+def test_warm_up_rows_in_old_logs_are_not_read_even_if_later_rows_restart_at_time_zero() -> None:
     log = logged("udp-3.1.3-reverse-omit.log")
 
     assert [(record.scope, record.side, values_of(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
@@ -666,7 +666,7 @@ def test_each_row_of_several_streams_in_both_directions_is_read() -> None:
     assert values_of(log.records[5])["messages_sent", "total"] == 78
 
 
-def test_negative_number_of_sent_datagrams_makes_only_figures_of_the_sender_impossible() -> None:
+def test_only_numbers_of_the_sender_are_impossible_if_its_count_of_datagrams_is_negative() -> None:
     log = logged("server-udp-omit.json")
 
     _, interval, both, sent, received, _ = anywhere(log.records)
@@ -967,7 +967,7 @@ def test_debug_output_is_recognised_as_chatter_and_does_not_change_the_status_of
     assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
 
 
-def test_line_with_the_block_size_before_verbose_udp_output_is_recognised_as_chatter() -> None:
+def test_line_about_the_block_size_is_chatter_even_before_verbose_udp_output() -> None:
     text = "Setting UDP block size to 32768\n" + (LOGS / "udp.log").read_text(encoding="utf-8")
 
     log = read_text(text, "iperf3")

@@ -138,7 +138,7 @@ def test_times_of_an_asynchronous_publisher_are_times_of_batches() -> None:
     assert values(latencies)["latency", "max"] == 5_800_260
 
 
-def test_times_of_fetches_are_not_read() -> None:
+def test_times_of_fetch_calls_are_not_read() -> None:
     (record,) = logged("0.4-fetch.log")
 
     assert values(record) == {("message_rate", "mean"): 163925, ("goodput", "mean"): 10 * MEBIBYTE}

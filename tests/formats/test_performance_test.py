@@ -545,7 +545,7 @@ def test_summary_is_computed_from_consecutive_outputs_of_the_full_screen_display
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
 
 
-def test_indented_full_screen_output_with_tables_of_two_loops_is_read() -> None:
+def test_indented_full_screen_output_is_read_if_it_has_a_table_for_each_of_two_loops() -> None:
     loops = """
 publisher loop                                       subscriber loop
 +----------+----------+----------+----------+        +----------+----------+----------+----------+

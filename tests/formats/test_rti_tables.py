@@ -189,7 +189,7 @@ def test_time_of_serialisation_is_kept_if_its_cells_are_complete(cut: str, costs
     assert log.broken == []
 
 
-def test_interval_truncated_in_its_maximum_keeps_its_other_values() -> None:
+def test_interval_keeps_its_other_values_if_its_maximum_is_truncated() -> None:
     text = (LOGS / "printer-3.1-csv-pub.csv").read_text(encoding="utf-8")
     log = read_text(text[: text.index("61,   13.25") + 1], "rti")
 

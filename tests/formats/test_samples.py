@@ -62,7 +62,7 @@ def test_start_time_is_an_iso_time_or_unknown(name: str, path: Path) -> None:
     account = read(path, name).account
 
     for time in filter(None, (facts.start_time for facts in (*account.runs, account.facts))):
-        datetime.fromisoformat(time)  # Raises ValueError for any other text.
+        datetime.fromisoformat(time)  # Raises ValueError if the text is no ISO time.
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)

@@ -1,4 +1,4 @@
-"""Usual changes of a log change no number. These changes are foreign lines, and blanks that an editor adds, removes or replaces by tabs.
+"""The numbers of a log stay the same after usual changes: other programs insert lines, or an editor adds, removes or replaces blanks.
 
 Each sample log of each format is changed at a number of positions and read again. The numbers must be equal to the numbers of the unchanged log.
 """

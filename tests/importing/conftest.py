@@ -39,7 +39,7 @@ def tree(tmp_path: Path) -> Callable[[Tree], Path]:
 
 @pytest.fixture
 def cluster(tree: Callable[[Tree], Path]) -> Path:
-    """Logs of two network plugins with two tests each, from publisher and subscriber."""
+    """Logs of two network plugins and two tests. Each test has logs of publishers and logs of subscribers."""
     number = 0
     files = {}
     for plugin in ("flannel-hostgw-dds-secure-tcp", "hostnetwork-udp"):
