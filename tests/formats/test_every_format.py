@@ -128,7 +128,7 @@ ALLOWED = {
     "nats_bench": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     # The command states size and acks. It may stand before the results of another tool.
     "kafka": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
-    # In a changed log, a list of numbers may be in another document. Without the figures of the delay, a result looks like a result of an old version.
+    # A change may move a list into another document. Without the figures of the delay, a result looks like a result of an old version.
     "openmessaging": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=openmessaging_word),
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.

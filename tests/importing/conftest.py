@@ -39,7 +39,7 @@ def tree(tmp_path: Path) -> Callable[[Tree], Path]:
 
 @pytest.fixture
 def cluster(tree: Callable[[Tree], Path]) -> Path:
-    """Logs of two network plugins and two tests. Each test has logs of publishers and logs of subscribers."""
+    """Logs of two network plugins. Each plugin has two tests, and each test has a log of a publisher and a log of a subscriber."""
     number = 0
     files = {}
     for plugin in ("flannel-hostgw-dds-secure-tcp", "hostnetwork-udp"):
