@@ -29,8 +29,8 @@ from tacholog.store.cache import VARIABLE
 FOLDER = Path(__file__).parent.parent.parent / "build/fuzz/histories"
 CHECK = "check"
 BUILDS = 8
-#: The seeds of the tests. The first seed edits a host file and the path of a run. The second edits conditions and a log (the log
-#: keeps its size and time). #: The third edits the pseudonym key, manifests and the settings of privacy. The fourth edits a setting and all paths.
+#: The seeds of the tests. The first seed edits a host file and the path of a run. The second edits conditions and a log, but not its
+#: size and time. The third edits the pseudonym key, manifests and the settings of privacy. The fourth edits a setting and all paths.
 CHECKED = (57, 161, 184, 323)
 CHECKED_BUILDS = 4
 AGAIN = 0.3  # The share of builds that are repeated.
