@@ -1,4 +1,4 @@
-"""The site of the data in the checkout, which is built once, and the browser that all tests of this folder share."""
+"""Fixtures of the browser tests: a site of the data in the checkout, and a browser. All tests share both."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _offline() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """The site of the data in the checkout and of own runs."""
+    """The site of the data in the checkout, with the additional runs of `add_own_runs`."""
 
     def build(folder: Path) -> None:
         build_site([ROOT / "data", add_own_runs(folder / "own-data")], folder / "site", folder / "work")
@@ -72,7 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path | None:
-    """The folder for screenshots that TACHOLOG_SCREENSHOTS names, or None. No test checks the screenshots."""
+    """The folder for screenshots; None if TACHOLOG_SCREENSHOTS names no folder. No test checks the screenshots."""
     if not os.environ.get("TACHOLOG_SCREENSHOTS"):
         return None
     folder = Path(os.environ["TACHOLOG_SCREENSHOTS"]).absolute()

@@ -34,7 +34,7 @@ def fetched(wanted: Packed) -> Path:
 
 
 def main() -> None:
-    """Fetch all packages, and name those that could not be fetched."""
+    """Fetch all packages. Print the packages that could not be fetched."""
     for wanted in (CHECKER, PLOTLY):
         if reason := fetch(wanted, Path(os.environ[VARIABLE]), _LIMIT_S):
             sys.stderr.write(f"left out: tests that need {wanted.package}, because {reason}\n")

@@ -1,9 +1,9 @@
-"""The size of a page for a reader: bytes of a first visit, height, tab stops, elements, sheets of paper.
+"""Measure how large a page is for a reader: bytes of a first visit, height, tab stops, elements, sheets of paper.
 
     python tests/browser/measures.py SITE [PAGE ...]
 
-prints a table of one page of each kind, or of the named pages. Bytes are counted as a web server sends them: text with gzip, pictures and
-fonts without. No measure depends on the speed of the machine.
+prints a table. Its rows are the named pages, or one page of each kind if no page is named. Bytes are counted as a web server sends them: text
+with gzip, pictures and fonts without. No measure depends on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Weights(NamedTuple):
     Attributes:
         own: the page itself, our styles and scripts, and the data of its plots.
         theme: styles, scripts and fonts of the theme and of Sphinx.
-        fonts: the fonts as a part of ``theme``.
+        fonts: only the fonts. They are also included in ``theme``.
         plotly: the library for interactive plots; 0 if it is not loaded.
     """
 
@@ -142,7 +142,7 @@ _HEIGHT = "document.documentElement.scrollHeight"
 
 
 def _path_of(address: str) -> Path | None:
-    """Return the file of an address; None for content in the page itself (``data:``, ``blob:``)."""
+    """Return the file that an address names; None if the content is in the page itself (``data:``, ``blob:``)."""
     parts = urlsplit(address)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 

@@ -45,7 +45,7 @@ def showing_all_classes(site: Path, chosen: Iterable[str]) -> list[str]:
     shown = {name: _classes(site / name) for name in every_page(site)}
     found = set(chosen)
     missing = set[str]().union(*shown.values()).difference(*(shown[name] for name in found))
-    while missing:  # The page with most of the missing classes; of equal pages the smallest.
+    while missing:  # Choose the page with most of the missing classes. If several pages have most, choose the smallest of them.
         best = max(sorted(shown), key=lambda name: (len(shown[name] & missing), -(site / name).stat().st_size))
         found.add(best)
         missing -= shown[best]

@@ -39,7 +39,7 @@ def patient(context: BrowserContext) -> BrowserContext:
 
 
 def draw(figure: Locator) -> None:
-    """Ask for the exact values of a figure, and wait until it is drawn."""
+    """Click the button of a plot that shows the exact values, and wait until the plot is drawn."""
     figure.get_by_role("button", name="Show exact values").click()
     figure.locator(".tl-is-live").wait_for()
 

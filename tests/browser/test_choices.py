@@ -1,4 +1,7 @@
-"""The comparison page, the page of search results and the points of plots. Each choice of a reader has an effect, or a message states the reason."""
+"""Each choice of a reader has an effect, or a message states why it has none.
+
+The choices are on the comparison page, on the page of search results, and at the points of plots.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ def test_message_names_the_new_baseline_if_the_old_baseline_is_unticked(opened: 
     ],
     ids=["base", "base-and-transport", "metric", "host", "version", "size", "name"],
 )
-def test_message_names_each_choice_in_an_address_that_the_page_cannot_show(opened: Opener, asked: str, said: str) -> None:
+def test_message_names_each_invalid_choice_in_the_address_of_the_comparison_page(opened: Opener, asked: str, said: str) -> None:
     with opened(f"compare.html?{asked}") as page:
         assert said in missing(page)
 
@@ -162,7 +165,7 @@ def test_series_has_no_ratio_if_it_is_republished_or_has_another_operating_syste
     assert "the same measurement, published again (see copy, version 5.12, Win10 AMD64)" in again
 
 
-def test_mean_leaves_out_sizes_with_too_few_samples_and_is_missing_if_no_size_remains(opened: Opener) -> None:
+def test_mean_ratio_excludes_sizes_with_too_few_samples_and_is_missing_without_any_size(opened: Opener) -> None:
     with opened("compare.html?host=host-087119&metric=latency.p99.99%40rtt") as page:
         with_base(page, "shm")
         rows = {text.split(",")[1].partition(":")[0].strip(): text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
@@ -174,7 +177,7 @@ def test_mean_leaves_out_sizes_with_too_few_samples_and_is_missing_if_no_size_re
     assert reasons == ["1 series: there is no chosen size at which both sides have enough samples and little loss"]
 
 
-def test_each_series_without_a_ratio_has_the_number_of_a_reason_below_the_table(opened: Opener) -> None:
+def test_each_series_without_a_ratio_refers_to_a_numbered_reason_below_the_table(opened: Opener) -> None:
     for asked in ("metric=loss.total", "metric=goodput.mean&host=any", "metric=latency.mean&host=any"):
         with opened(f"compare.html?{asked}") as page:
             if page.locator(".tl-rest button").count():
@@ -222,7 +225,7 @@ def test_numbers_and_marks_stay_inside_their_cells_on_a_phone(opened: Opener, me
         assert page.evaluate(OVER_THE_EDGE) == []
 
 
-def test_comparison_names_different_operating_systems_and_does_not_call_them_participants(opened: Opener) -> None:
+def test_comparison_of_two_operating_systems_does_not_state_that_participants_differ(opened: Opener) -> None:
     with opened("compare.html?host=any&metric=latency.mean&system=eCAL&transport=SHM") as page:
         differences = " ".join(page.locator(".tl-differs, .tl-why").all_inner_texts())
 
@@ -372,7 +375,7 @@ def test_rows_without_a_ratio_are_sorted_by_value_if_one_size_is_shown(opened: O
     assert "baseline" in ratios[1:]
 
 
-def test_percentile_with_too_few_samples_is_distinguished_from_a_size_that_was_not_measured(opened: Opener) -> None:
+def test_cell_states_whether_samples_are_too_few_or_the_size_was_not_measured(opened: Opener) -> None:
     with opened("compare.html?host=host-a2b38a&metric=latency.p99%40rtt&size=64%7C1048576") as page:
         rows = page.locator(".tl-result tbody tr").filter(has_text="fastdds-udp")
         said = {row.locator("th").inner_text(): row.locator("td").last.inner_text() for row in rows.all()}

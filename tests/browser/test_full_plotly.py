@@ -1,4 +1,4 @@
-"""A site for machines without npm: it has the full Plotly, and its plots look the same."""
+"""On a machine without npm, a site contains the complete Plotly and not its small build. The plots are drawn too."""
 
 from __future__ import annotations
 

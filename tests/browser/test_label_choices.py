@@ -1,4 +1,4 @@
-"""Labels in a browser: readers filter by labels, an address keeps the choice, and pages split by a label fit a phone."""
+"""Labels in a browser: a reader filters by a label, and the address keeps this choice. A site can have a page for each value of a label."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLUGINS = ("flannel", "calico", "<b>bold</b>, a|b", None)
 
 @pytest.fixture(scope="module")
 def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """A site of runs with labels, with a page for each plugin."""
+    """A site of runs with the label "plugin". The site has a page for each value of this label."""
 
     def build(folder: Path) -> None:
         for plugin in PLUGINS:
@@ -88,7 +88,7 @@ def test_series_with_different_labels_have_no_ratio_and_the_reason_names_both_la
 
 
 @pytest.mark.parametrize("name", ["flannel", "not-stated", "index"])
-def test_page_split_by_a_label_fits_a_phone(labelled: Path, browser: Browser, name: str) -> None:
+def test_page_of_one_label_value_fits_a_phone(labelled: Path, browser: Browser, name: str) -> None:
     page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
     page.goto((labelled / f"s/{name}.html").as_uri())
 

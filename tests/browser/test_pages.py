@@ -21,7 +21,7 @@ from tests.browser.shifts import DRAWN, MOST_SHIFT, SHIFTS
 from tacholog.slugs import path_slug
 
 Opener = Callable[..., AbstractContextManager[Page]]
-PARTS = 3  # The number of parts into which all pages are divided; the parts run in parallel.
+PARTS = 3  # The pages are divided into so many parts. The tests of the parts run in parallel.
 MOST_STOPS = 60
 # One page of each kind, for tests of a property that all pages of a kind share.
 KINDS = (
@@ -104,8 +104,8 @@ def complaints_of(page: Page, screen: str) -> Iterator[str]:
 
 def violations(page: Page, options: dict[str, object] | None = None) -> Iterator[str]:
     """Yield the violations of accessibility rules that axe reports."""
-    # preload: axe must not request style sheets again, because a page opened as a file cannot request them. resultTypes: axe must not list elements
-    # without problems, because this takes longer than the check.
+    # "preload" is off: axe would request the style sheets again, and a page that is opened as a file cannot do this.
+    # "resultTypes" limits the list to violations: a list of all elements without problems would take longer than the check.
     asked = {"preload": False, "resultTypes": ["violations"], **(options or {})}
     for rule in Axe().run(page, options=asked).response["violations"]:
         yield f"{rule['id']}: {rule['nodes'][0]['html'][:200]}"

@@ -55,7 +55,7 @@ def page(asked: Path, browser: Browser) -> Iterator[Page]:
         ("network bandwidth 300\u00a0Mbit/s", 1, "Network loss", "network loss 20\u00a0%"),
     ],
 )
-def test_answer_links_to_another_answer_for_each_value_that_it_does_not_show(page: Page, link: str, figures: int, axis: str, column: str) -> None:
+def test_answer_links_to_other_answers_that_show_its_missing_values(page: Page, link: str, figures: int, axis: str, column: str) -> None:
     page.locator("#open").get_by_role("link", name="The picture").click()
     assert "Not shown: 300 Mbit/s (66 runs)." in page.locator(".tl-answer-notes").inner_text().replace("\u00a0", " ")
     page.locator(".tl-answer-notes").get_by_role("link", name=link, exact=True).click()

@@ -83,7 +83,7 @@ def test_answer_is_at_most_two_clicks_away(opened: Opener, clicks: list[str], an
         pytest.param("Tiles, 64 KiB", "fastest", 2, ("iceoryx", "56.4 µs", AHEAD), id="g: tiles of 64 KiB, if it may not"),
     ],
 )
-def test_home_page_states_the_best_transport_and_its_value_and_whether_it_is_clearly_best(
+def test_home_page_states_the_best_transport_with_its_value_and_its_lead(
     opened: Opener, use: str, criterion: str, column: int, expected: tuple[str, ...]
 ) -> None:
     with opened("index.html") as page:
@@ -100,8 +100,8 @@ def test_home_page_states_the_best_transport_and_its_value_and_whether_it_is_cle
 
 def test_each_page_of_results_states_whether_the_system_was_loaded(site: Path) -> None:
     pages = {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html") if "logs" not in path.parts}
-    # Two kinds of pages are not checked: parts of a page ("-more-"), because the main page states the load, and the page of requirements, because it
-    # repeats results of other pages.
+    # Two kinds of pages are not checked. A part of a page ("-more-") does not state the load, because its main page does.
+    # The page of requirements only repeats results of other pages.
     results = {name: text for name, text in pages.items() if LOG_LINE.search(text) and "-more-" not in name and name != "requirements.html"}
 
     assert [name for name, text in results.items() if not LOADED.search(text)] == []

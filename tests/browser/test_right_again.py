@@ -107,13 +107,13 @@ def test_address_with_an_invalid_sort_still_shows_the_page(opened: Opener, sort:
         assert page.get_by_role("button", name="Copy as CSV").count() == 1
 
 
-def test_message_names_a_choice_in_the_address_that_the_page_does_not_have(opened: Opener) -> None:
+def test_message_names_an_unknown_choice_in_the_address(opened: Opener) -> None:
     with opened("compare.html?moon=full") as page:
         assert page.locator(".tl-missing").all_inner_texts() == ["There is no choice named \u201cmoon\u201d here."]
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_csv_from_a_page_has_the_same_protection_from_formulas_as_csv_from_a_command(opened: Opener, text: str) -> None:
+def test_csv_from_a_page_and_csv_from_a_command_contain_no_formulas(opened: Opener, text: str) -> None:
     with opened("about.html") as page:
         assert page.evaluate("(text) => tachologCsv.field(text)", text) == FORMULAS[text]
     assert next(csv.reader([FORMULAS[text]])) == [no_formula(text)]
@@ -135,7 +135,7 @@ def test_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
 
 
 def test_long_words_in_a_script_do_not_hide_its_end(opened: Opener) -> None:
-    """The script contains a word of thousands of letters, or thousands of spaces. Its last word must still be inside its box."""
+    """A script has thousands of spaces or a word of thousands of letters. The last word of the script must still be inside the box."""
     with opened("rti-connext-dds/shmem.html", "phone") as page:
         page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
         scripts = page.locator("div.highlight pre")

@@ -1,4 +1,4 @@
-"""All numbers of the whole site of the checkout, about fifty thousand: see `tests.report.walker`. No browser is needed."""
+"""Check all numbers of the site of the checkout (about fifty thousand) with `tests.report.walker`. The tests need no browser."""
 
 from __future__ import annotations
 

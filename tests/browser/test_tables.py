@@ -31,7 +31,7 @@ pytestmark = [
 
 
 def values(page: Page, column: int) -> list[float | None]:
-    """Return the numbers of a column of the first table in the current order."""
+    """Return the numbers in a column of the first table. Their order is the current order of the rows."""
     script = f"[...document.querySelectorAll('.tl-table tbody tr')].map((row) => row.cells[{column}].querySelector('[data-v]')?.dataset.v ?? null)"
     return [None if value is None else float(value) for value in page.evaluate(script)]
 
@@ -216,7 +216,7 @@ def test_tables_are_shown_completely_and_table_headers_stay_visible_below_the_pa
     assert all(abs(gap) < 2 for gap in found)
 
 
-def test_edge_that_hides_columns_is_marked(opened: Opener) -> None:
+def test_table_edge_is_marked_while_columns_are_hidden_behind_it(opened: Opener) -> None:
     with opened("iceoryx2/iceoryx2.html", "phone") as page:
         boxes = page.locator(".tl-scroll")
         wide = boxes.evaluate_all("boxes => boxes.findIndex((box) => box.scrollWidth > box.clientWidth)")
@@ -253,7 +253,7 @@ def test_ratio_is_the_quotient_of_the_two_numbers(opened: Opener) -> None:
                 assert float(ratio.inner_text().rstrip("\u00d7")) == pytest.approx(float(cell.get_attribute("data-v") or 0) / base, rel=0.005)
 
 
-def test_series_has_no_ratio_but_a_reason_if_machine_basis_or_definition_differs(opened: Opener) -> None:
+def test_reason_replaces_the_ratio_of_a_series_if_its_machine_or_basis_or_definition_differs(opened: Opener) -> None:
     with opened("compare.html?host=any&metric=latency.p50") as page:
         refused = page.locator(".tl-result tbody tr", has_text="no ratio")
         words = " ".join(page.locator(".tl-why").all_inner_texts())
@@ -337,7 +337,7 @@ def test_table_of_text_is_complete_on_a_phone(opened: Opener, name: str) -> None
         )
         heads = page.locator(".tl-words thead").first.locator("th").all_inner_texts()
         assert [head for _, head in labels] == heads[1:]
-        named = [(label, head) for label, head in labels if label != "none"]  # Some values need no label.
+        named = [(label, head) for label, head in labels if label != "none"]  # In cells with "none", CSS shows no label.
         assert named
         assert all(label in head for label, head in named)
 
@@ -407,7 +407,7 @@ def test_older_release_has_a_separate_page_without_scripts(site: Path, browser: 
     context.close()
 
 
-def test_choice_on_a_side_by_side_page_hides_rows_and_is_kept_in_links_and_in_the_address(opened: Opener) -> None:
+def test_choice_on_a_side_by_side_page_hides_rows_and_is_kept_on_linked_pages(opened: Opener) -> None:
     visible = "[...document.querySelectorAll('.tl-bars tbody tr:not(.tl-heading)')].filter((row) => row.checkVisibility())"
     waiting = f"{visible}.map((row) => row.cells[1].innerText)"
     with opened("side-by-side.html") as page:
@@ -463,7 +463,7 @@ def test_no_page_has_too_many_elements(site: Path, browser: Browser) -> None:
     assert [(name, count) for name, count in counts.items() if count > 5000] == []
 
 
-def test_long_comparison_shows_its_best_rows_and_all_rows_only_on_request(opened: Opener) -> None:
+def test_long_comparison_initially_shows_only_its_best_rows(opened: Opener) -> None:
     with opened("compare.html?host=any") as page:
         unfold(page)
         for choice in ("Versions: all", "Campaigns (time each, runs): all", "Sizes: all"):

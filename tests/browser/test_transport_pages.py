@@ -102,7 +102,7 @@ def test_tab_key_leaves_a_table_and_arrow_keys_move_between_its_cells(wide: Call
     assert not page.locator(".tl-keys").is_visible()
 
 
-def test_shift_tab_returns_to_the_link_of_the_table_that_was_focused_last(wide: Callable[[str], Page]) -> None:
+def test_shift_tab_returns_to_the_last_focused_link_in_a_table(wide: Callable[[str], Page]) -> None:
     page = wide(SHM)
     page.locator("table.tl-beside thead button").first.focus()
     page.keyboard.press("ArrowDown")

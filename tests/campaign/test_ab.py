@@ -105,7 +105,7 @@ def test_plan_states_the_detectable_change_and_the_time_and_writes_nothing(tmp_p
 
 
 @pytest.mark.core
-def test_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: Path, perftest: Path) -> None:
+def test_plan_counts_one_row_for_each_percentile_that_the_comparison_tests(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
     done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", cwd=tmp_path)
@@ -327,7 +327,7 @@ def test_run_records_version_and_build_of_a_tool_if_its_command_starts_with_env(
     assert logs == {"old": "fast -q 2 -v\n", "new": "slow -q 2\n"}
 
 
-def test_first_runs_have_the_same_order_whatever_the_number_of_pairs(tmp_path: Path) -> None:
+def test_order_of_the_first_runs_does_not_depend_on_the_number_of_pairs(tmp_path: Path) -> None:
     text = CAMPAIGN.replace("options = { sizes", 'vary.transport = ["a", "b", "c"]\noptions = { sizes').replace('"stream-uds"', '"{transport}"')
     plan = read_campaign(campaign(tmp_path, text))
     few, many = (schedule_pairs((one, one), 5) for one in (msgspec.structs.replace(plan, repetitions=pairs) for pairs in (4, 7)))
@@ -424,7 +424,7 @@ def test_command_template_applies_to_each_process_that_runs_the_measured_program
     assert replaced.version_command == ("env", "A=1", "sockperf", "--version")
 
 
-def test_command_template_that_names_another_tool_runs_it_in_place_of_the_measured_program(tmp_path: Path) -> None:
+def test_measured_program_is_replaced_by_the_tool_that_the_command_template_names(tmp_path: Path) -> None:
     (tmp_path / "served.toml").write_text(SERVED)
     campaign = read_campaign(tmp_path / "served.toml")
 
@@ -504,7 +504,7 @@ conditions = { transport = "mock", load_mode = "closed", payload_touched = "writ
 
 
 def recorded(folder: Path, perftest: Path) -> tuple[Path, Path]:
-    """Return two programs that print recorded logs. On the new side, messages of 64 bytes take a hundred times as long, and no noise is so large."""
+    """Return an old and a new program that print recorded logs. For messages of 64 bytes, the new latency is a hundred times the old latency."""
     for name, size, hold_us in (("old-64", 64, 100), ("new-64", 64, 10_000), ("old-1024", 1024, 100)):
         words = ["--test", "latency", "--transport", "mock", "--sizes", str(size), "--duration", "1", "--warmup", "0.02"]
         done = subprocess.run([perftest, *words, "--set", f"faults=hold={hold_us}us", "--output", "-"], capture_output=True, check=True)
@@ -580,7 +580,7 @@ def test_known_regression_does_not_fail_the_comparison_even_if_new_pairs_confirm
     (old, new), file = recorded(tmp_path, perftest), campaign(tmp_path, TWO_SIZES)
 
     def code_and_row(size: int, *words: str) -> tuple[int, dict[str, Any]]:
-        """Compare with a file of known regressions that lists this message size. Return the exit code, and the row that is worse."""
+        """Return the exit code of a comparison, and its only row with the verdict "worse". The file of known regressions lists this message size."""
         (tmp_path / "slower.toml").write_text(KNOWN.format(size=size))
         options = ("--known", "slower.toml", "--pairs", "6", "--across", "settings", "--format", "json", "--fail-on", "worse")
         done = ab(old, new, file, *options, *words, cwd=tmp_path)

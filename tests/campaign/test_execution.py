@@ -1,4 +1,4 @@
-"""The harness waits for processes, and notices each end immediately."""
+"""The harness waits for processes. It notices immediately that a process has ended."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Here(LocalMachine):
 
 @pytest.mark.parametrize("look", range(1, 6))
 @pytest.mark.parametrize("others", [{}, {"second": "sleep 300"}], ids=["alone", "beside a process that goes on"])
-def test_harness_notices_immediately_that_a_process_ended_between_any_two_checks(tmp_path: Path, look: int, others: Mapping[str, str]) -> None:
+def test_harness_notices_immediately_when_a_process_ends_between_two_checks(tmp_path: Path, look: int, others: Mapping[str, str]) -> None:
     machine = Here(look)
     commands = {"first": FAILS_WHEN_TOLD, **others}
     processes = [Process(name=name, role="both", command=("sh", "-c", text), log=f"{name}.log") for name, text in commands.items()]
     steps = [ProcessStep(process, machine, machine.find("sh"), process.log_file, process.errors_file) for process in processes]
     outcome = run_steps(steps, tmp_path, LIMIT_S)
 
-    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")  # A passed deadline would have another reason.
+    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")  # If the deadline had passed, the reason would be another.

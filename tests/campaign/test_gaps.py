@@ -1,4 +1,4 @@
-"""Comparisons need some conditions. If one is missing, the plan reports this, or a message after the first log of a variant."""
+"""Results can be compared only if some conditions are stated. The plan, or a message after the first log of a variant, names missing conditions."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_plan_of_a_latency_test_names_only_the_conditions_that_latencies_need(tm
     ("tool", "reason"),
     [("mytool", "the campaign names no format, and no format reads the tool 'mytool'")],
 )
-def test_plan_of_a_tool_with_an_unknown_log_format_states_that_its_conditions_are_not_known_yet(tmp_path: Path, tool: str, reason: str) -> None:
+def test_plan_states_that_conditions_are_not_known_yet_if_the_log_format_is_unknown(tmp_path: Path, tool: str, reason: str) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "closed"', tool=tool), cwd=tmp_path)
 
     line = f"Not known before the first run: which conditions the logs of throughput state ({reason})."
@@ -171,7 +171,7 @@ def test_unknown_lines_of_the_first_log_are_reported(tmp_path: Path) -> None:
     )
 
 
-def test_plan_of_a_comparison_reports_no_missing_condition_that_the_option_across_names(tmp_path: Path) -> None:
+def test_plan_does_not_report_a_missing_condition_if_the_option_across_names_this_condition(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate"')
 
     plain, across = (
@@ -183,7 +183,7 @@ def test_plan_of_a_comparison_reports_no_missing_condition_that_the_option_acros
     assert "reliability: nothing states it" in across.stderr
 
 
-def test_field_that_the_option_across_does_not_accept_is_refused_before_any_run(tmp_path: Path) -> None:
+def test_unknown_field_after_the_option_across_is_refused_before_any_run(tmp_path: Path) -> None:
     done = run_tacholog_text("ab", "cat", "cat", campaign(tmp_path, ""), "--across", "colour", cwd=tmp_path)
 
     assert done.returncode == 2
@@ -206,14 +206,14 @@ def test_option_across_compares_sides_that_differ_in_the_named_field(tmp_path: P
     assert not list((tmp_path / "b").glob("same-build"))
 
 
-def test_remaining_time_is_corrected_by_finished_runs_of_the_same_name_or_else_by_all_finished_runs() -> None:
+def test_remaining_time_follows_from_finished_runs_of_the_same_name_or_from_all_finished_runs() -> None:
     pace = Pace()
 
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 11.0
     pace.add("a", 10.0, 30.0)
     assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 33.0
     pace.add("b", 10.0, 10.0)
-    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # No run of c has ended. All runs took 40 s instead of 20 s.
+    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # No run of c has ended. The ended runs took 40 s, not 20 s.
 
 
 def test_plan_names_the_percentiles_that_will_get_no_verdict(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_idle_states_and_isolated_processors_are_described(tmp_path: Path) -> No
     assert (changing["idle_states"], changing["transparent_huge_pages"]) == ("POLL, C1, C1E, C10 (off)", "madvise")
 
 
-def test_isolated_processors_are_recorded_as_none_if_their_list_is_empty_but_not_if_it_is_missing(tmp_path: Path) -> None:
+def test_isolated_processors_are_none_if_their_list_is_empty_and_unknown_without_a_list(tmp_path: Path) -> None:
     assert host.this_host(machine(tmp_path / "none", CLOUD | {f"{CPU}/isolated": "\n"})).cpu["isolated"] == "none"
     assert "isolated" not in host.this_host(machine(tmp_path / "silent", CLOUD)).cpu
 

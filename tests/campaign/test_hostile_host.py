@@ -1,4 +1,6 @@
-"""A host with wrong answers over ssh. Each wrong answer becomes one line of text or an unknown value: no traceback and no endless wait.
+"""A host that sends wrong answers over ssh. A wrong answer gives an error message of one line or an unknown value.
+
+It causes no traceback and no endless wait.
 
 Here, ``ssh`` is a program of the test. It runs the real watchdog in a shell on this machine, and changes one kind of its answers.
 """
@@ -70,7 +72,9 @@ def test_exit_code_that_is_not_a_number_counts_as_a_failure(host: Callable[..., 
         f"/proc/1/task/1/status:VmHWM: {'9' * 30}",
     ],
 )
-def test_impossible_numbers_of_resources_are_unknown(host: Callable[..., RemoteMachine], tmp_path: Path, used: str) -> None:
+def test_resources_of_a_process_are_unknown_if_the_host_sends_impossible_numbers(
+    host: Callable[..., RemoteMachine], tmp_path: Path, used: str
+) -> None:
     machine = host("used", f"MARK used {used}\n")
     try:
         running = machine.start(Job(name="x", argv=("true",), program="/bin/true", folder=tmp_path, log="x.log", errors="x.stderr.txt"))
@@ -90,6 +94,6 @@ def test_remote_check_with_an_invalid_answer_has_an_unknown_result(host: Callabl
         machine.close()
 
 
-def test_host_that_sends_endless_unrequested_answers_is_disconnected(host: Callable[..., RemoteMachine]) -> None:
+def test_host_is_disconnected_if_it_sends_endless_answers_without_a_request(host: Callable[..., RemoteMachine]) -> None:
     with pytest.raises(TachologError, match=r"host lab: (it sent answers without a request|a file in its temporary folder is gone)"):
         host("size", "MARK x\n" * 1000, endless=True)

@@ -98,7 +98,7 @@ def test_full_disk_on_a_host_makes_the_run_fail_and_its_output_is_kept(tmp_path:
 
     hosts = lab(prepare)
 
-    # `true` at the end stands for the many programs that do not notice a write error.
+    # Many programs do not notice a write error and end without an error, as this command does because of `true`.
     code, said = bench(campaign(tmp_path, '["sh", "-c", "seq 1000000 2>/dev/null; true"]'), tmp_path)
 
     kept = manifest(tmp_path)

@@ -139,7 +139,7 @@ vary.transport = ["udp", "zeromq-tcp", "tcp"]
 """
 
 
-def test_variant_is_left_out_if_the_listing_program_does_not_print_it(tmp_path: Path) -> None:
+def test_variant_is_left_out_if_the_program_that_lists_the_variants_does_not_print_it(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(HEAD + LISTED)
 
     plan = run_tacholog_text("bench", "--no-control", "--plan", "small.toml", cwd=tmp_path)
@@ -192,7 +192,7 @@ def test_middleware_campaign_takes_less_than_an_hour_and_has_enough_repetitions_
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 3600
 
 
-def test_short_middleware_campaign_takes_less_than_150_seconds_and_has_the_settings_of_the_long_one(checkout: Path) -> None:
+def test_short_middleware_campaign_takes_less_than_150_seconds_and_has_the_settings_of_the_full_campaign(checkout: Path) -> None:
     short, long = (read_campaign(checkout / f"bench/campaigns/{name}.toml") for name in ("middleware-quick", "middleware"))
 
     def settings(campaign: Campaign) -> dict[tuple[object, object], tuple[str, ...]]:
@@ -262,7 +262,7 @@ def test_placeholders_of_processes_hosts_and_labels_are_replaced(schedule: Sched
         ('"size {payload_bytes}"', '" "', "labels: "),
     ],
 )
-def test_processes_that_cannot_form_a_run_are_refused_with_one_line(schedule: Schedule, old: str, new: str, message: str) -> None:
+def test_invalid_processes_of_a_run_are_refused_in_one_line(schedule: Schedule, old: str, new: str, message: str) -> None:
     assert old in HOSTS + SEVERAL
 
     with pytest.raises(UnreadableInput) as error:

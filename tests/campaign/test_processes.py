@@ -33,7 +33,8 @@ SERVER = 'sh -c "echo listening; exec sleep 300"'
 LATER = "echo 1000 > ../../../../clock"
 # A server that never becomes ready, and prints one more line when it is stopped.
 LOADS = f"sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; {LATER}; sleep 300 & wait\""
-# A server that never ends. It advances the clock when the launcher of the client has ended, so the harness first notices the end of the client.
+# A server that never ends. It advances the clock only after the launcher of the client has ended. So the harness notices the end of the client before
+# the deadline passes.
 GOES_ON = f'''sh -c "echo listening; until test -s client; do sleep 0.05; done
 until grep -qs ') Z ' /proc/$(cat client)/stat || ! test -e /proc/$(cat client); do sleep 0.05; done; {LATER}; exec sleep 300"'''
 CLIENT = "echo done"
@@ -86,7 +87,7 @@ def number_in(path: Path) -> int:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Listen on a free port."""
+    """The number of a port on which the test listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -421,7 +422,7 @@ def test_unknown_lines_are_no_problem_in_a_log_that_is_declared_to_have_no_resul
     assert shown.problems.to_dict("records") == []
 
 
-def test_change_of_a_log_that_is_declared_to_have_no_results_is_reported(tmp_path: Path) -> None:
+def test_log_that_is_declared_to_have_no_results_is_reported_if_its_content_was_changed(tmp_path: Path) -> None:
     run = tmp_path / "data" / "one"
     run.mkdir(parents=True)
     (run / "server.log").write_bytes(b"listening\n")

@@ -1,4 +1,4 @@
-"""The properties of another host: a script on the host prints them. The printed text is written to files, which the code for this machine reads."""
+"""Read the properties of a remote host. A script on the host prints files, and Tacholog reads copies of them like files of this machine."""
 
 from __future__ import annotations
 

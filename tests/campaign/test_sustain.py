@@ -1,4 +1,7 @@
-"""The highest rate that a tool sustains: the search with known results of trials, and ``tacholog sustain`` with a program in place of the tool."""
+"""The search for the highest rate that a tool sustains.
+
+Some tests choose the result of each trial. Other tests run ``tacholog sustain`` with a program that replaces the tool.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,11 @@ sockperf: ---> <MIN> observation =    3.808''')
 
 
 def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple[SearchResult, list[str]]:
-    """Run a search. ``passes`` decides the result of each trial. Return the result and the trials: ``1000s`` is short, ``1000F`` is full."""
+    """Return the result of a search and its trials.
+
+    ``passes`` returns whether a trial passes. In the list of trials, ``1000s`` is a short trial at 1000 messages per second. ``1000F`` is a trial of
+    full length.
+    """
     found, trials = SustainSearch(plan), list[str]()
     while order := found.next():
         found.add(order, passed=passes(order, len(trials)))

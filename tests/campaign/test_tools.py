@@ -166,7 +166,7 @@ def version_of_broker(tool: str) -> str:
 
 
 def broker_rows(folder: Path) -> dict[tuple[str, str | None, int, str], int]:
-    """Return the number of median latencies and of mean message rates, for each test, basis, size and metric. Intervals are not counted."""
+    """Return how many medians (latency) or means (message rate) exist for each test, basis, size and metric. Intervals are not counted."""
     rows = load([folder]).results
     statistics = {"latency": "p50", "message_rate": "mean"}
     rows = rows[(rows["scope"] == "summary") & (rows["statistic"] == rows["metric"].map(statistics))]
@@ -176,7 +176,7 @@ def broker_rows(folder: Path) -> dict[tuple[str, str | None, int, str], int]:
 
 
 def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int]:
-    """Return the number of repetitions of each mean, for each test, transport, size and metric. Means of an open loop are not counted."""
+    """Return how many repetitions state a mean, for each test, transport, size and metric. Means of an open loop are not counted."""
     dataset = load([folder])
     wanted = {metric for *_, metric in ROWS[tool]}
     rows = dataset.results.merge(dataset.runs[["run", "repetition"]], on="run")

@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 
 
 def missing() -> str:
-    """Return what this machine lacks; empty if nothing is missing."""
+    """Return the program or right that this machine lacks, or an empty text if it lacks none."""
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     lacking = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
     if lacking:
@@ -104,7 +104,7 @@ class TwoHosts:
         return any(f":{PORT:04X} 00000000:0000 0A" in _read(f"/proc/{pid}/net/tcp").decode() for pid in _within(self.space(host)))
 
     def _start_sshd(self, host: str) -> None:
-        home = self.folder / f"home-{host}"  # Not the home of this machine, because some login shells write there.
+        home = self.folder / f"home-{host}"  # A separate home, because some login shells write into it.
         home.mkdir(exist_ok=True)
         variables = {"PATH": _PATH, "HOME": str(home), **self.environment[host]}
         (self.folder / f"sshd_config-{host}").write_text(
@@ -201,7 +201,7 @@ def two_hosts(folder: Path, prepare: Callable[[TwoHosts], object] = lambda _: No
     """Yield two hosts, and remove them at the end.
 
     Args:
-        folder: for keys and settings.
+        folder: the folder for the keys and the settings of ssh.
         prepare: a function that is called before the hosts start.
         start: the hosts whose sshd is started.
     """

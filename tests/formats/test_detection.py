@@ -1,4 +1,4 @@
-"""Detection of the format. Prose and logs that only look similar have no format, and the message names the most similar format."""
+"""Detection of the format. Prose has no format, and a log that only resembles a known format has none. A message names the most similar format."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ iperf3: errors are short.
 
 
 @pytest.mark.parametrize("text", [CYCLONE_PUBLISHER, CYCLONE_SUBSCRIBER, CYCLONE_ROUND_TRIP, GOOGLE_BENCHMARK, WEB_SERVER, PROSE])
-def test_log_that_only_looks_similar_has_no_format(text: str) -> None:
+def test_log_that_only_looks_like_a_log_of_a_known_tool_has_no_format(text: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(text)
 
@@ -63,7 +63,7 @@ def test_prose_that_quotes_a_tool_has_no_format() -> None:
         detect(QUOTES)
 
 
-def test_message_names_the_format_that_has_several_consecutive_words_of_the_log() -> None:
+def test_message_names_a_format_if_the_log_contains_several_consecutive_words_of_this_format() -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(IPERF_2)
 
@@ -72,7 +72,7 @@ def test_message_names_the_format_that_has_several_consecutive_words_of_the_log(
 
 
 @pytest.mark.parametrize(("between", "quoted"), [("\t@ ", r"'Interval\t@ Transfer'"), (" " * 1000, "'Interval ... Transfer'")])
-def test_message_keeps_tabs_and_shortens_long_blanks_in_quoted_words(between: str, quoted: str) -> None:
+def test_message_quotes_tabs_unchanged_and_shortens_long_sequences_of_blanks(between: str, quoted: str) -> None:
     with pytest.raises(UnreadableInput) as refused:
         detect(f"[ ID] Interval{between}Transfer     Bandwidth\n")
 

@@ -31,7 +31,7 @@ Throughput                    : 7738 MB/s
 
 
 def latencies(record: Record) -> list[tuple[str, float | None, str]]:
-    """Return the latencies of a record in microseconds, with their bounds."""
+    """Return the statistic, the value in microseconds and the bound of each latency in a record."""
     return [(n.statistic, n.value / 1000 if n.value else None, n.bound) for n in record.numbers if n.metric == "latency"]
 
 
@@ -265,7 +265,7 @@ def test_log_of_version_5_10_is_detected_by_the_units_of_its_throughput() -> Non
     assert receiver.number("size_over_latency", "mean") == derived
 
 
-def test_python_receiver_has_a_separate_definition_and_the_python_sender_gives_no_record() -> None:
+def test_log_in_python_gives_only_a_record_of_the_receiver_with_a_separate_definition() -> None:
     log = read(LOGS / "latency-python.log")
 
     (record,) = log.records
@@ -283,7 +283,7 @@ def test_printed_latency_of_the_performance_samples_is_read_as_the_time_between_
     assert (sender.side, sender.number("message_rate", "mean")) == (None, None)
 
 
-def test_block_with_a_truncated_name_of_its_layer_gives_no_record() -> None:
+def test_block_gives_no_record_if_the_name_of_its_transport_layer_is_truncated() -> None:
     text = (LOGS / "pubsub-throughput.log").read_text().replace("LAYER: SHM ZERO-COPY\n", "LAYER: SHM ZERO-COP\n")
 
     assert [record.conditions.data_path for record in read_text(text, "ecal").records] == ["copy"]
@@ -411,7 +411,7 @@ def test_block_is_broken_if_a_needed_row_is_missing_or_truncated(end: str) -> No
     assert log.broken == ["text:2: a row of this block is cut short, garbled or repeated"]
 
 
-def test_count_of_sent_messages_is_refused_if_digits_may_be_missing_at_its_end() -> None:
+def test_count_of_sent_messages_is_refused_if_its_last_digits_may_be_missing() -> None:
     text = (LOGS / "latency-5.10.log").read_text(encoding="utf-8")
     log = read_text(text[: text.rindex("Messages sent           : 100") + len("Messages sent           : 100")], "ecal")
 
@@ -425,7 +425,7 @@ def test_mean_of_zero_round_trips_is_impossible() -> None:
     assert record.samples == 0
 
 
-def test_block_of_a_receiver_is_read_inside_the_block_of_a_sender() -> None:
+def test_block_of_a_receiver_is_read_even_if_it_interrupts_the_block_of_a_sender() -> None:
     sender = (LOGS / "latency-5.10.log").read_text().splitlines(keepends=True)[:8]
 
     log = read_text("".join([*sender[:6], *RECEIVED, *sender[6:]]), "ecal")

@@ -33,8 +33,8 @@ def test_summary_weights_each_line_by_its_duration_and_excludes_the_time_before_
     (record,) = of_scope(read(LOGS / "sub.log"), "summary")
     rate = record.number("message_rate", "mean")
 
-    # The first line is excluded, because it covers about 13 seconds of waiting. The other lines state 45 messages.
-    # They took 10/9.95 + 10/10.02 + 10/9.56 + 10/10.26 + 5/4.98 seconds.
+    # The first line is excluded, because the client waited for about 13 seconds before it. The other five lines state 10, 10, 10, 10 and 5 messages.
+    # These 45 messages took 10/9.95 + 10/10.02 + 10/9.56 + 10/10.26 + 5/4.98 seconds.
     assert rate is not None
     assert rate.value == pytest.approx(8.9504, abs=1e-4)
     assert rate.marks == ("derived",)

@@ -1,4 +1,4 @@
-"""Properties of each format for changed logs. A new format is tested automatically. For unchanged logs, see test_samples.py.
+"""Check how each format reads changed logs. A new format is tested automatically. test_samples.py checks unchanged logs.
 
 The tests are in `tacholog.formats.testing`; authors of other formats use the same tests. Some errors in a changed log cannot be noticed by a format.
 This file allows these errors for our formats, and gives an example of each error.
@@ -24,19 +24,19 @@ SMALL = {name: [path for path in paths if path.stat().st_size < 20_000] or paths
 
 
 def iperf3_word(name: str, value: object, true: Mapping[str, object], change: str) -> bool:
-    """Return whether iperf3 may give a condition this value because lines before the row are missing."""
+    """Return whether a value of a condition is allowed. iperf3 may read this value if lines before the row are missing."""
     if (
         name == "publishers"
     ):  # If the line "[  9] local 127.0.0.1 port ..." is missing before the first row, no other line shows that a stream is missing.
         return change not in ("cut", "none") and isinstance(value, int) and value < int(str(true.get(name) or 0))
-    if name == "participant":  # A row such as "[  5] 0.00-1.00 sec ..." names its stream, unless earlier lines state that only one stream exists.
+    if name == "participant":  # A row such as "[  5] 0.00-1.00 sec ..." gets the name of its stream if the lines about a single stream are lost.
         more = {*str(value).split(", ")} - {*str(true.get(name)).split(", ")}
         return more <= {word for word in str(value).split(", ") if "stream" in word}
     return name == "definition" and value == "iperf3-either-side"  # The header of the row states the side. It is lost.
 
 
 def iperf3_numbers(claim: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the numbers of a row of iperf3 under other metrics. These are used if the log does not show whether the data was sent or received."""
+    """Yield the numbers of a row of iperf3 with other metrics. The format uses these metrics if the log does not show who sent the data."""
     unsaid = {"bit_per_s": "transfer_rate", "bytes": "bytes_transferred"}
     for metric, statistic, value, bound, resolution in claim.numbers:
         if METRICS[metric].unit in unsaid:
@@ -49,12 +49,15 @@ def ecal_word(name: str, _: object, true: Mapping[str, object], change: str) -> 
 
 
 def google_word(name: str, _: object, __: Mapping[str, object], ___: str) -> bool:
-    """Return whether the value is a number of samples. If lines of an aggregate are within a repetition, it may be a number of repetitions."""
+    """Return whether the condition is the number of samples.
+
+    This number may be wrong: if lines of an aggregate are within a repetition, the number of repetitions is read.
+    """
     return name == "samples"
 
 
 def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
-    """Yield the times of aggregates. An aggregate is no result, but in a changed log, its lines may be within a repetition."""
+    """Yield the times of aggregates. If a change moves their lines into a repetition, they are read as a result."""
     units = {"ns": 1.0, "us": 1e3}
     for path in SAMPLES["google_benchmark"]:
         for row in json.loads(path.read_text())["benchmarks"]:
@@ -65,8 +68,8 @@ def google_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, floa
 def action_numbers(_: Claim) -> Iterator[tuple[str, str, float | None, str, float | None]]:
     """Yield the values of the aggregates in the sample.
 
-    If all repetitions are broken, the mean is read as the result. The format recognises the other aggregates only by the end of their names; this end
-    may be missing in a changed log.
+    A changed log can give these values as results. If all repetitions are broken, the mean is read. Another aggregate is read if the end of its name
+    is missing, because the format recognises an aggregate only by this end.
     """
     for value, decimals in ((221416733778.0, 0), (49606377327.67538, 5), (0.2240407781347386, 16)):
         yield "latency", "mean", value, "=", 10.0**-decimals
@@ -104,7 +107,7 @@ ALLOWED = {
         mixed=Distance.LINES,
         is_same=google_word,
         also_says=google_numbers,
-        # In a changed log, a result may contain the name of a failed benchmark, or the iterations of an aggregate.
+        # In a changed log, a result may get the name of a failed benchmark, or the number of iterations of an aggregate.
         extra_words=frozenset({("setting benchmark", "NoSubscriber"), ("samples", 5), ("samples", 6)}),
     ),
     # A result has two lines, "Ping : msgSize=16 msgPerSec=500" and "round trip time (sec):...". Each may be from another result.
@@ -125,7 +128,7 @@ ALLOWED = {
     "nats_bench": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
     # The command states size and acks. It may stand before the results of another tool.
     "kafka": Allowances(may_lack_size=True, moved=Distance.SIZE, mixed=Distance.SIZE),
-    # A list of one document may be in another document. Without the figures of the delay, a result looks like a result of an old version.
+    # A change may move a list into another document. Without the figures of the delay, a result looks like a result of an old version.
     "openmessaging": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES, is_same=openmessaging_word),
     "performance_test": APART,
     # "latency = 2.3 us" may be from one block, and "loc_cpus_used = 200 % cpus" from the next block: rows have only a name and a number.
@@ -144,8 +147,8 @@ ALLOWED = {
     # The line "---> percentile 75.000 = 4.094" of one run may be among the lines of another run.
     "sockperf": Allowances(may_lack_size=True, mixed=Distance.LINES),
 }
-# No lines are moved in these two logs. In the first log, a row gives no record because a cell is missing.
-# The second log also contains the results of the server, which are not read.
+# The test does not move lines in these two logs, because both contain results that give no record.
+# In the first log, a row lacks a cell. In the second log, the results of the server are not read.
 NOT_MOVED = (HERE / "rti/cell-missing.txt", HERE / "iperf3/udp-two-streams-server-output.json")
 
 for one in NAMES:

@@ -49,7 +49,7 @@ def test_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
     )
 
 
-def test_table_with_tabs_is_read_up_to_a_row_with_text_after_its_last_cell() -> None:
+def test_last_row_of_a_table_with_tabs_is_read_even_if_text_follows_its_last_cell() -> None:
     log = read(LOGS / "throughput-0.5.1.md")
 
     assert [(r.payload_bytes, r.conditions.demand) for r in log.records] == [

@@ -104,7 +104,7 @@ def test_message_size_is_read_only_from_an_argument_with_a_name_such_as_size(nam
     [
         ("BM_Send/4096/real_time", 2.18896782105536e9, 4096, "BM_Send/real_time"),  # 534416.0 items a second.
         ("BM_Send/4096/8", 2.18896782105536e9, 4096, "BM_Send/8"),
-        ("BM_Send/4096", 4.37793564211072e9, None, "BM_Send/4096"),  # By the rates, each item has 8192 bytes: the argument is not the size.
+        ("BM_Send/4096", 4.37793564211072e9, None, "BM_Send/4096"),  # The rates state 8192 bytes per item, so 4096 is not the size.
         ("BM_Send/4096/4096", 2.18896782105536e9, None, "BM_Send/4096/4096"),  # Either of the two equal arguments may be the size.
         ("BM_Send/size:64/4096", 2.18896782105536e9, 64, "BM_Send/4096"),  # The argument named size is the size, although the rates match 4096.
     ],

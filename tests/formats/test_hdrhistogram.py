@@ -56,7 +56,7 @@ def test_unit_after_the_name_of_the_format_is_the_unit_of_the_values(unit: str, 
     assert numbers(read_text(TABLE, f"hdrhistogram:{unit}"))["p50"][0] == 15 * nanoseconds
 
 
-def test_percentile_that_the_table_lists_is_the_value_in_its_row() -> None:
+def test_percentile_is_read_from_its_row_if_the_table_has_such_a_row() -> None:
     # The row is "15.000 0.500000000000 10". The resolution is the largest width of a bucket: 1/1024 of its value.
     assert numbers(read_text(TABLE, "hdrhistogram:us"))["p50"] == (15000.0, round(15000 / 1024, 6))
 
@@ -95,7 +95,7 @@ def test_unknown_unit_is_refused_and_the_message_lists_the_known_units() -> None
         format_named("iperf3:us")
 
 
-def test_package_of_a_format_is_found_even_if_its_name_is_followed_by_a_unit() -> None:
+def test_package_of_a_format_is_found_even_if_a_unit_follows_the_name_of_the_format() -> None:
     states = states_of("hdrhistogram:us")
 
     assert package_of("hdrhistogram:us") == package_of("hdrhistogram")

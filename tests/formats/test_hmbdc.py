@@ -99,7 +99,7 @@ def test_run_in_which_no_ping_was_answered_is_failed() -> None:
     assert log.unknown == []
 
 
-def test_interleaved_output_of_two_threads_loses_only_the_overwritten_values() -> None:
+def test_record_lacks_only_overwritten_values_if_two_threads_interleave_their_output() -> None:
     log = read(LOGS / "interleaved.log")
 
     assert [(record.payload_bytes, record.samples) for record in log.records] == [(None, 299), (16, 299), (None, 299)]
@@ -225,7 +225,7 @@ def test_environment_has_the_commands_machines_and_notes_of_the_performance_samp
     )
 
 
-def test_command_of_a_row_is_kept_even_if_it_is_the_wrong_command() -> None:
+def test_command_of_a_row_is_stored_unchanged_even_if_it_contradicts_the_row() -> None:
     facts = read(LOGS / "perf-sample-14-2.txt").account.facts
 
     assert (

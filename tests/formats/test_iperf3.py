@@ -136,7 +136,7 @@ def test_two_streams_in_each_direction_are_two_publishers() -> None:
 
 
 def test_server_is_the_sender_if_its_rows_have_the_columns_of_a_sender(changed: Changed) -> None:
-    """In a reverse test, the server sends. Its log has the rows of ``tcp.log``, and only their columns show that it is the sender."""
+    """In a reverse test, the server sends. The log of such a server is ``tcp.log`` with another first line. Only its columns show who sends."""
     log = changed("iperf3/tcp.log", "Connecting to host 127.0.0.1, port 5299", "Accepted connection from 127.0.0.1, port 45260")
 
     assert {record.participant for record in log.records} == {"server to client"}
@@ -249,7 +249,7 @@ def test_bytes_of_the_sender_and_bytes_of_the_receiver_are_separate_numbers_in_j
         ("loss", "total"): pytest.approx(0.05952558778717175),
     }
     assert (received.samples, received.conditions.load_mode) == (133795 - 7970, "paced")
-    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # 500 Mbit/s, as datagrams of 1400 bytes per second.
+    assert received.conditions.offered_rate_per_s == 500e6 / 8 / 1400  # 500 Mbit/s, sent in datagrams of 1400 bytes.
 
 
 def test_streams_in_json_have_names_and_omitted_intervals_are_not_read() -> None:
@@ -263,7 +263,7 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_not_read() -> None
     ]
 
 
-def test_duration_of_a_receiver_is_its_end_time_if_the_log_states_the_seconds_of_the_sender() -> None:
+def test_duration_of_a_receiver_is_its_end_time_if_the_stated_seconds_belong_to_the_sender() -> None:
     log = logged("tcp-eight-streams-late-receiver.json")
 
     assert not log.broken
@@ -311,7 +311,7 @@ def test_two_directions_in_one_json_document_become_separate_records() -> None:
     assert rates[3] == ("subscriber", "server to client", 14026366945.422491)
 
 
-def test_result_of_the_other_side_is_impossible_and_not_zero_if_the_result_never_arrived() -> None:
+def test_numbers_of_the_other_side_are_impossible_and_not_zero_if_they_never_arrived() -> None:
     for record in (summaries(logged("tcp-interrupted.log"))[1], summaries(logged("server-udp-reverse.json"))[-2]):
         assert anywhere([record])[0].numbers == (
             Number(metric="goodput", statistic="mean", value=None, marks=("impossible",)),
@@ -511,14 +511,14 @@ def test_old_udp_json_has_the_bytes_of_the_sender_and_the_datagram_count_of_the_
         ('"connecting_to"', '"accepted_connection"', {None}),
     ],
 )
-def test_side_of_an_interval_in_old_json_is_known_only_if_all_statements_agree(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
+def test_side_of_an_interval_is_unknown_if_members_of_old_json_contradict(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
     log = changed("iperf3/tcp-3.6.json", old, new)
 
     assert {record.side for record in log.records if record.scope == "interval"} == sides - {None}
     assert len(log.broken) == (12 if None in sides else 0)
 
 
-def test_side_of_an_interval_without_retransmissions_is_read_from_the_start_of_old_json() -> None:
+def test_side_is_read_from_the_start_of_old_json_if_an_interval_lacks_retransmissions() -> None:
     text = "".join(line for line in (LOGS / "tcp-3.6.json").read_text().splitlines(keepends=True) if "retransmits" not in line and "cwnd" not in line)
 
     def sides(text: str) -> set[str | None]:
@@ -547,7 +547,7 @@ def test_duration_of_a_stream_is_its_end_time_if_only_this_time_matches_the_rate
     assert values_of(received)["duration", "total"] == pytest.approx(11.828709840774536e9)
 
 
-def test_udp_row_after_the_text_summary_results_is_a_summary_even_without_a_separator_line() -> None:
+def test_udp_row_below_the_heading_summary_results_is_a_summary_even_without_a_separator_line() -> None:
     log = logged("udp-3.0-summary.log")
 
     (both,) = log.records
@@ -610,7 +610,7 @@ def test_old_udp_row_that_begins_before_the_last_interval_ended_is_broken() -> N
     assert summaries(log) == []
 
 
-def test_warm_up_rows_in_old_logs_are_not_read_although_times_restart_at_zero_after_the_warm_up() -> None:
+def test_warm_up_rows_in_old_logs_are_not_read_even_if_later_rows_restart_at_time_zero() -> None:
     log = logged("udp-3.1.3-reverse-omit.log")
 
     assert [(record.scope, record.side, values_of(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
@@ -628,7 +628,7 @@ def test_absurdly_large_jitter_is_impossible_and_affects_no_other_number() -> No
     assert values_of(both)["offered_goodput", "mean"] == 1.10e6
 
 
-def test_result_of_the_sender_is_impossible_and_not_zero_if_the_server_never_received_it() -> None:
+def test_numbers_of_the_sender_are_impossible_and_not_zero_if_the_server_never_received_them() -> None:
     log = logged("server-output-3.1.4.log")
 
     by_server = [record for record in log.records if record.participant == "server output, stream 5"]
@@ -666,7 +666,7 @@ def test_each_row_of_several_streams_in_both_directions_is_read() -> None:
     assert values_of(log.records[5])["messages_sent", "total"] == 78
 
 
-def test_negative_number_of_sent_datagrams_makes_only_figures_of_the_sender_impossible() -> None:
+def test_only_numbers_of_the_sender_are_impossible_if_its_count_of_datagrams_is_negative() -> None:
     log = logged("server-udp-omit.json")
 
     _, interval, both, sent, received, _ = anywhere(log.records)
@@ -690,7 +690,7 @@ def test_output_of_the_server_within_the_json_of_the_client_is_not_a_result_of_t
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
 
 
-def test_summary_of_a_stream_with_another_direction_than_its_intervals_is_broken(changed: Changed) -> None:
+def test_summary_of_a_stream_is_broken_if_its_intervals_have_the_other_direction(changed: Changed) -> None:
     log = changed("iperf3/server-both-ways.log", "[  5][RX-S]   0.00-2.00", "[  5][TX-S]   0.00-2.00")
 
     assert [why.partition(": ")[2] for why in log.broken] == ["a row that does not fit its header"]
@@ -757,7 +757,7 @@ def test_time_before_each_line_is_read_as_start_time_only_if_it_is_an_iso_time(s
     assert (log.account.facts.start_time, len(log.records)) == (time, 4)
 
 
-def test_single_interval_of_a_reverse_test_is_read_even_below_the_header_of_a_sender() -> None:
+def test_single_interval_of_a_reverse_test_is_read_although_its_header_is_of_a_sender() -> None:
     log = logged("tcp-reverse-one-second.log")
 
     assert (log.unknown, log.broken) == ([], [])
@@ -967,7 +967,7 @@ def test_debug_output_is_recognised_as_chatter_and_does_not_change_the_status_of
     assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
 
 
-def test_line_with_the_block_size_before_verbose_udp_output_is_recognised_as_chatter() -> None:
+def test_line_about_the_block_size_is_chatter_even_before_verbose_udp_output() -> None:
     text = "Setting UDP block size to 32768\n" + (LOGS / "udp.log").read_text(encoding="utf-8")
 
     log = read_text(text, "iperf3")

@@ -92,7 +92,7 @@ def test_summary_of_the_steady_state_has_a_separate_definition() -> None:
     assert (values(whole)["latency", "p99"], values(steady)["latency", "p99"]) == (1579e6, 1130e6)
 
 
-def test_consumer_gives_one_record_with_and_one_without_the_time_to_join_its_group() -> None:
+def test_consumer_gives_two_records_and_one_of_them_excludes_the_time_to_join_the_group() -> None:
     whole, fetched = read(LOGS / "consumer-3.5.log").records
 
     assert (whole.conditions.definition, fetched.conditions.definition) == ("kafka-consumer", "kafka-consumer-fetch")
@@ -109,7 +109,7 @@ def test_row_of_a_consumer_states_the_start_time_of_the_run() -> None:
     assert read(LOGS / "consumer-3.5.log").facts.start_time == "2023-02-07T17:53:25.127"
 
 
-def test_rates_without_the_rebalance_are_impossible_if_the_rebalance_time_counts_from_1970() -> None:
+def test_rates_that_exclude_the_rebalance_are_impossible_if_the_rebalance_time_counts_from_1970() -> None:
     whole, fetched = read(LOGS / "consumer-2.3-rebalance.log").records
 
     assert values(whole)["message_rate", "mean"] == 189.2721

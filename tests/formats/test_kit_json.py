@@ -111,7 +111,7 @@ def test_log_that_ends_within_a_result_keeps_the_earlier_results() -> None:
 
 
 @pytest.mark.parametrize("value", ['"64"', "true", "null", "64.0", "18446744073709551616", "[64]"])
-def test_member_of_another_type_is_unknown(value: str) -> None:
+def test_member_is_unknown_if_its_value_has_not_the_expected_type(value: str) -> None:
     assert records(DOCUMENT.replace('"size" : 64', f'"size" : {value}'))[0][0] is None
 
 

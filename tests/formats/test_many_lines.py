@@ -52,7 +52,7 @@ def columns(count: int = 5, value: float = 7.0, size: int = 64) -> RecordColumns
     return RecordColumns(np.ones(count, dtype=np.bool_), np.full(count, size), None, numbers)
 
 
-def test_lines_read_in_bulk_have_line_numbers_and_texts_and_numbers() -> None:
+def test_line_numbers_and_texts_and_values_of_lines_read_in_bulk_are_right() -> None:
     part = five_lines(101).part(1, -1)
 
     assert (part.number, part.count) == (102, 3)
@@ -62,7 +62,7 @@ def test_lines_read_in_bulk_have_line_numbers_and_texts_and_numbers() -> None:
     assert list(lines_in(Line(7, "seven"))) == [Line(7, "seven")]
 
 
-def test_letter_of_a_unit_is_replaced_by_the_declared_digit() -> None:
+def test_bulk_reading_replaces_the_first_letter_of_a_unit_by_a_declared_digit() -> None:
     amounts = Lines(1, b"5.84 GBytes\n3.20 MBytes\n", Bulk(rb"\d\.\d\d [MG]Bytes", letters=(("M", "2"), ("G", "3"))))
 
     assert amounts.cells.tolist() == [[5.84, 3], [3.20, 2]]

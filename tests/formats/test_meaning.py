@@ -23,7 +23,7 @@ def record(log: str, test: str, wanted: Callable[[Record], bool] = lambda _: Tru
     return min(records, key=lambda candidate: candidate.scope != "summary")
 
 
-# Each row: log, basis, load mode (if the log states it), definition. Half of a round trip never has the basis one-way, even if the tool calls it so.
+# Each row: log, basis, load mode (if the log states it), definition. Half of a round trip is never one-way, even if the tool prints "one-way".
 LATENCIES = [
     ("native/latency-udp.log", "rtt", None, "perftest-rtt"),
     ("rti/3.0.1-latency-pub.log", "rtt/2", "closed", "rti-one-way"),
@@ -40,7 +40,7 @@ LATENCIES = [
     ("ecal/performance-5.12.rst", "one-way", None, "ecal-published"),
     ("ecal/service-and-topics.log", "rtt", "closed", "ecal-service-rtt"),
     ("fastrtps/latency-0.5.1.log", "rtt", "closed", "fastrtps-latency-0.5.1"),
-    # Versions up to 1.9.0 print a round trip, versions from 1.9.1 on half of it. This log does not state its version.
+    # Versions up to 1.9.0 print a round trip. Later versions print half of a round trip. This log does not state its version.
     ("fastrtps/latency-1.1.log", None, "closed", "fastrtps-latency-1.1"),
     ("fastrtps/latency-2.9.1.log", "rtt/2", "closed", "fastrtps-latency-1.9.4"),
     ("qperf/tcp-lat-plain.log", "rtt/2", "closed", "qperf-latency"),

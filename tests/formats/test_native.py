@@ -392,7 +392,7 @@ def test_placement_is_a_condition_if_the_log_states_a_known_placement(changed: C
     assert (log.broken, log.unknown, log.account.facts.conditions.placement) == ([], [], placement)
 
 
-def test_environment_has_the_huge_pages_of_each_message_size_and_side(changed: Changed) -> None:
+def test_environment_states_the_bytes_in_huge_pages_for_each_message_size_and_side(changed: Changed) -> None:
     memory = "memory role={} payload_bytes={} shared_memory_bytes={} shared_huge_page_bytes={}\n"
     lines = memory.format("pub", 64, 135168, 0) + memory.format("pub", 1048576, 8396800, 8388608) + memory.format("sub", 64, 135168, 0)
     log = changed("native/latency-udp.log", "start time=", f"{lines}start time=")

@@ -46,7 +46,7 @@ def test_unit_mb_of_old_versions_is_a_mebibyte() -> None:
     assert goodput.resolution == pytest.approx(0.01 * MEBIBYTE)
 
 
-def test_in_old_versions_of_the_tool_the_lines_of_clients_follow_the_line_of_their_sum() -> None:
+def test_clients_are_read_from_lines_after_their_sum_in_old_versions_of_the_tool() -> None:
     records = logged("0.1-five-to-five.log")
 
     assert [(record.participant, record.numbers[0].metric, record.numbers[0].statistic, record.numbers[0].value) for record in records[::5]] == [
@@ -59,7 +59,7 @@ def test_in_old_versions_of_the_tool_the_lines_of_clients_follow_the_line_of_the
     assert {(record.conditions.publishers, record.conditions.subscribers) for record in records} == {(5, 5)}
 
 
-def test_in_new_versions_of_the_tool_the_lines_of_clients_precede_the_line_of_their_sum() -> None:
+def test_clients_are_read_from_lines_before_their_sum_in_new_versions_of_the_tool() -> None:
     records = logged("0.2-subscribers.log")
 
     assert [(record.participant, record.numbers[0].statistic, record.numbers[0].value) for record in records] == [
@@ -73,7 +73,7 @@ def test_in_new_versions_of_the_tool_the_lines_of_clients_precede_the_line_of_th
     assert [record.participant for record in read_text(without_options, "nats_bench").records] == ["sub1", "sub2", "sub3", "sub4", "all"]
 
 
-def test_time_of_version_0_2_is_one_divided_by_the_rate() -> None:
+def test_time_that_version_0_2_prints_is_the_interval_per_message() -> None:
     (record,) = logged("0.2-publisher.log")
 
     assert record.number("interval_per_message", "mean") == Number(
@@ -138,7 +138,7 @@ def test_times_of_an_asynchronous_publisher_are_times_of_batches() -> None:
     assert values(latencies)["latency", "max"] == 5_800_260
 
 
-def test_times_of_fetches_are_not_read() -> None:
+def test_times_of_fetch_calls_are_not_read() -> None:
     (record,) = logged("0.4-fetch.log")
 
     assert values(record) == {("message_rate", "mean"): 163925, ("goodput", "mean"): 10 * MEBIBYTE}
@@ -162,7 +162,7 @@ def test_csv_file_of_a_requester_counts_only_requests_and_its_message_size_is_co
 
 
 def test_message_size_in_a_csv_file_is_unknown_if_several_sizes_are_possible() -> None:
-    row = "x,P0,30,3000,2,299.000000,10.033445\n"  # This row fits 2 to 3 messages per second, and sizes of 100, 120, 125 or 150 bytes.
+    row = "x,P0,30,3000,2,299.000000,10.033445\n"  # Each of the sizes 100, 120, 125 and 150 bytes is possible.
     (record,) = read_text(f"#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,BytesPerSec,DurationSecs\n{row}", "nats_bench").records
 
     assert (record.payload_bytes, record.samples) == (None, None)

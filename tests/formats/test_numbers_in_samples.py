@@ -45,7 +45,7 @@ def test_each_printed_number_has_a_position(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_findings_contain_only_plain_texts(path: Path) -> None:
-    """A plain text has no position. While formats read a log, their texts have a position, but JSON and other processes cannot take such texts."""
+    """Formats read texts that know their position in the log. Findings must not contain such texts, because they cannot be written as JSON."""
     with path.open("rb") as file:
         scan = Scan(LogText(file), path.parent.name)
         contents = [event.what for event in scan if isinstance(event.what, Record | Facts)]

@@ -9,7 +9,7 @@ from tests.depth import tries
 
 from tacholog.formats.kit.bulk import numbers_of
 
-# Lines that are read in bulk have such numbers: up to 15 digits, with or without a dot. Blanks have replaced all other characters.
+# Numbers as in lines that are read in bulk: up to 15 digits, with or without a dot. The kit has replaced all other characters by blanks.
 WHOLE = st.from_regex(r"[0-9]{1,15}", fullmatch=True)
 WITH_A_DOT = st.tuples(WHOLE, st.integers(0, 15)).map(lambda pair: f"{pair[0][: pair[1]]}.{pair[0][pair[1] :]}")
 
@@ -54,7 +54,7 @@ def test_each_number_is_read_as_the_nearest_float(rows: list[list[str]], gap: in
         ("12345678901234567890 ", 1, [[12345678901234567890.0]]),
         ("0.000000000000001 ", 1, [[1e-15]]),
         ("00000000 000000001 ", 1, [[0.0, 1.0]]),
-        ("12345 9 1 9 ", 2, [[12345.0, 9.0], [1.0, 9.0]]),  # The second row begins with a short number, directly after the first row.
+        ("12345 9 1 9 ", 2, [[12345.0, 9.0], [1.0, 9.0]]),  # Only one blank separates the two rows, and "1" is short.
         ("9 12.25 9 1.50 ", 2, [[9.0, 12.25], [9.0, 1.5]]),
         ("       12 1234.567 1.250        3 1.500 22.125 ", 2, [[12.0, 1234.567, 1.25], [3.0, 1.5, 22.125]]),
     ],

@@ -2,7 +2,7 @@
 r"""No pattern for logs backtracks over a long text. With such a pattern, a hostile line would take minutes.
 
 These tests analyse each compiled pattern of the formats and of the redaction. They measure no time. A pattern is refused in two cases. Either a long
-repeat contains another long repeat. Or two long repeats can match the same characters, and nothing else must be between them. To mend a pattern, make
+repeat contains another long repeat. Or two long repeats can match the same characters, and no required text separates them. To mend a pattern, make
 the first repeat possessive (``\\s*+``), limit both repeats, or split the text first.
 """
 
@@ -111,7 +111,7 @@ def is_long(item: Any) -> bool:
 
 
 def chains(sequence: Any) -> Iterator[list[Any]]:
-    """Yield one list with the items of a sequence. The items of a group replace the group, unless it has branches."""
+    """Yield one list: the items of a sequence. If a group has no branches, its items replace the group in the list."""
     flat: list[Any] = []
     for item in sequence:
         kind, value = item

@@ -191,7 +191,7 @@ def test_minimum_that_is_infinite_or_negative_is_impossible(huge: str) -> None:
     assert rows(log, "latency")[0].number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
 
 
-def test_latencies_of_a_process_in_the_round_trip_mode_main_are_round_trips() -> None:
+def test_latencies_of_the_main_process_in_a_round_trip_test_are_round_trips() -> None:
     log = read(LOGS / "layout-round-trip.log")
 
     assert {record.conditions.basis for record in rows(log, "latency")} == {"rtt"}
@@ -368,7 +368,7 @@ def test_json_of_a_version_with_more_members_is_read_by_the_names_of_the_members
 
 
 def test_number_of_messages_is_computed_although_the_printed_rate_is_truncated() -> None:
-    """The tool truncates a rate to an integer: 100 messages in 1.000019 s are printed as 99. The JSON also has the number of latencies."""
+    """The tool truncates rates: it prints 99 for 100 messages in 1.000019 s. The number of latencies in the JSON is the true number of messages."""
     document = read_document((LOGS / "eff2a50-subscriber.json").read_text(encoding="utf-8"))
 
     assert isinstance(document, ExperimentDocument)
@@ -506,7 +506,7 @@ def test_prose_with_colons_is_not_read_as_conditions() -> None:
     assert log.unknown == [1, 29]
 
 
-def test_full_screen_output_has_the_values_of_a_row_with_latencies_in_microseconds() -> None:
+def test_full_screen_output_has_the_same_values_as_a_row_but_latencies_in_microseconds() -> None:
     log = read(LOGS / "layout-screen.log")
     latency, counts = rows(log, "latency")[0], rows(log, "throughput")[1]
 
@@ -534,7 +534,7 @@ def test_summary_is_computed_from_consecutive_outputs_of_the_full_screen_display
     log = read(LOGS / "layout-screen.log")
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
 
-    # At least 98 and 101 messages give the printed rates of 97 and 100 per second. In the first second, no message arrived: it has no record.
+    # The printed rates of 97 and 100 per second need at least 98 and 101 messages. The first second has no message and no record.
     assert [record.samples for record in rows(log, "latency")] == [98, 101]
     assert values(latency) == {
         "latency_min_ns": 60_000,
@@ -545,7 +545,7 @@ def test_summary_is_computed_from_consecutive_outputs_of_the_full_screen_display
     assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
 
 
-def test_indented_full_screen_output_with_tables_of_two_loops_is_read() -> None:
+def test_indented_full_screen_output_is_read_if_it_has_a_table_for_each_of_two_loops() -> None:
     loops = """
 publisher loop                                       subscriber loop
 +----------+----------+----------+----------+        +----------+----------+----------+----------+

@@ -30,7 +30,7 @@ def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]
 
 
 @pytest.mark.parametrize("before", ["", "  ", "2026-11-27T10:00:00.5 ", "Clock skew suspected: received time 5 usec, sent time 7 usec"])
-def test_each_number_has_the_position_at_which_the_line_prints_it(before: str) -> None:
+def test_each_number_has_the_position_of_its_digits_on_the_line(before: str) -> None:
     lines = [before + SUMMARY.replace("77849677", f"7784967{index}") for index in range(9)]
 
     records = read_text("\n".join(lines) + "\n", "rti").records
@@ -76,7 +76,7 @@ def test_numbers_that_are_read_in_bulk_have_the_same_positions_as_numbers_of_sin
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=[f"{path.parent.name}/{path.name}" for path in SAMPLES])
-def test_number_of_a_sample_has_the_position_at_which_its_line_prints_it(path: Path) -> None:
+def test_each_number_in_the_sample_logs_has_the_position_of_its_digits_on_the_line(path: Path) -> None:
     lines = path.read_text(errors="replace").split("\n")
     numbers = [(number, number.line or event.line) for event in read(path).events if isinstance(event.what, Record) for number in event.what.numbers]
 

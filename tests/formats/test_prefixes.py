@@ -245,7 +245,7 @@ def test_no_sed_command_is_suggested_for_a_word_that_cannot_be_written_in_a_comm
 
 
 def test_command_for_a_long_prefix_takes_little_memory() -> None:
-    """An older command stated the number of repetitions of each part. For these syslog prefixes, it took half a gigabyte."""
+    """The prefix of these lines is a syslog header, eight times. An earlier form of the suggested command took half a gigabyte for such lines."""
     head = "<13>1 2024-01-01T00:00:00Z host program 17 - - "
     behind = "".join(f"{head * 8}{LINE}\n" for _ in range(20))
     prefix = LogText(io.BytesIO(behind.encode())).prefix

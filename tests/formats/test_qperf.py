@@ -262,7 +262,7 @@ def test_counts_are_read_even_if_the_blank_after_the_digits_is_missing() -> None
     assert (latency.numbers[0].value, latency.numbers[1].value, latency.samples) == (33_900, 29.5e3, 147_697 + 147_698)
 
 
-def test_count_below_a_thousand_is_unknown_at_the_end_of_a_line() -> None:
+def test_count_at_the_end_of_a_line_is_unknown_if_it_has_no_thousands_separator() -> None:
     text = (LOGS / "stripped-counts.log").read_text(encoding="utf-8").replace("rem_recv_msgs   =  147,698", "rem_recv_msgs   =      147")
 
     latency = read_text(text, "qperf").records[-1]

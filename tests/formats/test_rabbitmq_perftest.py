@@ -145,7 +145,7 @@ def test_line_that_is_truncated_before_its_latencies_is_broken() -> None:
 
 
 def test_latency_of_centuries_is_impossible_but_the_other_numbers_of_its_line_are_read() -> None:
-    # This line was published. The consumers of the test had another clock than the producers.
+    # A user published this line. The clocks of its consumers and its producers differed.
     text = (
         "id: baseline-1773066073, time 1.001 s, received: 26120 msg/s, "
         "min/median/75th/95th/99th/max consumer latency: 7/18/23/34/22650827150373800/22650827161831440 ms\n"

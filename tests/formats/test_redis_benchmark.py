@@ -29,7 +29,7 @@ def test_row_has_the_rate_and_the_round_trips_of_a_command() -> None:
     assert (record.payload_bytes, record.samples, log.unknown) == (None, None, [])
 
 
-def test_setting_command_is_the_name_of_the_command_without_the_arguments_of_the_user() -> None:
+def test_command_is_a_setting_without_the_arguments_that_the_user_typed() -> None:
     named, own = (read(LOGS / name).records[-1].conditions.settings for name in ("7.0-ping-mset.csv", "7.0-publish.csv"))
 
     assert (named, own) == ('{"command": "MSET (10 keys)"}', '{"command": "publish"}')

@@ -48,7 +48,7 @@ def test_resources_that_a_remote_shell_measured_are_lower_bounds_or_have_a_coars
     }
 
 
-def test_processor_time_of_zero_is_less_than_one_microsecond() -> None:
+def test_processor_time_printed_as_zero_is_read_as_less_than_one_microsecond() -> None:
     finding = next(iter(parse([Line(1, USED.replace("5000", "0"))])))
 
     assert isinstance(finding.what, Record)

@@ -132,7 +132,7 @@ def test_impossible_message_size_is_refused(size: str) -> None:
     assert read_text(line, "rti").broken == ["text:1: an impossible message size"]
 
 
-def test_count_of_lost_samples_without_percentage_at_the_end_of_a_log_is_broken_because_it_may_be_truncated() -> None:
+def test_last_line_of_a_log_is_broken_if_its_count_of_lost_samples_may_be_truncated() -> None:
     line = "Length: 32 Packets: 10000000 Packets/s(ave): 47913 Mbps(ave): 12.3 Lost: 21"
 
     assert read_text(line, "rti").broken == ["text:1: the log ends within this line"]

@@ -189,7 +189,7 @@ def test_time_of_serialisation_is_kept_if_its_cells_are_complete(cut: str, costs
     assert log.broken == []
 
 
-def test_interval_truncated_in_its_maximum_keeps_its_other_values() -> None:
+def test_interval_keeps_its_other_values_if_its_maximum_is_truncated() -> None:
     text = (LOGS / "printer-3.1-csv-pub.csv").read_text(encoding="utf-8")
     log = read_text(text[: text.index("61,   13.25") + 1], "rti")
 
@@ -218,7 +218,7 @@ def test_truncated_row_of_a_spreadsheet_is_broken_because_decimals_may_be_missin
 @pytest.mark.parametrize(
     ("sample", "end"),
     [
-        ("printer-3.1-csv-sub.csv", "4688.2,           1"),  # The loss of these rates is truncated.
+        ("printer-3.1-csv-sub.csv", "4688.2,           1"),  # The loss after the rate is truncated.
         ("printer-3.1-csv-pub.csv", "18,       6"),  # The maximum is missing.
         ("printer-3.1-csv-sub-no-heads.csv", "0.0"),  # It is unknown whether the row is an interval or a summary.
         ("printer-3.1-csv-pub-no-heads.csv", "61,            6"),
@@ -457,7 +457,7 @@ def test_web_page_of_connext_micro_is_read_although_it_lacks_the_percentile_99_9
     assert (log.broken, log.format) == ([], "rti")
 
 
-def test_web_page_with_the_header_bytes_and_a_unit_in_each_header_is_read() -> None:
+def test_web_page_is_read_if_its_first_header_is_bytes_and_each_header_has_a_unit() -> None:
     log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
 
     assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
@@ -518,7 +518,7 @@ def test_cell_that_contains_only_a_vertical_bar_states_no_processor_time() -> No
     assert (log.records[0].conditions.transport, log.records[0].conditions.reliability, log.broken) == ("UDPv4", "best-effort", [])
 
 
-def test_processor_time_is_read_below_the_header_cpu_percent_without_brackets() -> None:
+def test_processor_time_is_read_if_its_header_has_a_percent_sign_without_brackets() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("CPU (%)", "CPU %").replace("9344\n\n64\n", "9344\n\n12.50\n\n64\n")
 
     first, *others = read_text(text).records

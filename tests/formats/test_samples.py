@@ -1,6 +1,6 @@
 """Properties of each format and each of its sample logs: a new format is tested automatically.
 
-The properties that formats of other authors must have too are in `tacholog.formats.testing` and test_every_format.py.
+These tests are only for formats of this project. The tests in `tacholog.formats.testing` and test_every_format.py are for all formats.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_start_time_is_an_iso_time_or_unknown(name: str, path: Path) -> None:
     account = read(path, name).account
 
     for time in filter(None, (facts.start_time for facts in (*account.runs, account.facts))):
-        datetime.fromisoformat(time)  # Raises ValueError for any other text.
+        datetime.fromisoformat(time)  # Raises ValueError if the text is no ISO time.
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)

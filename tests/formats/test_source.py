@@ -98,7 +98,7 @@ def test_archive_of_logs_is_not_read_as_one_log(tmp_path: Path, kind: int, pack:
         read(written(tmp_path, pack(archive.getvalue())))
 
 
-def test_archive_in_the_format_before_posix_is_detected_by_the_checksum_of_its_header(tmp_path: Path) -> None:
+def test_archive_in_the_old_tar_format_is_detected_by_the_checksum_of_its_header(tmp_path: Path) -> None:
     header = bytearray(b"1.log".ljust(100, b"\0") + b"0000644\0" * 3 + b"00000000145\0" + b"00000000000\0" + b" " * 8 + b"0").ljust(512, b"\0")
     header[148:156] = f"{sum(header):06o}\0 ".encode()
 
@@ -157,8 +157,8 @@ def test_decompression_bomb_is_stopped_and_the_valid_lines_are_kept(tmp_path: Pa
 
 
 @pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
-def test_decompression_bomb_in_many_small_members_is_stopped(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    member = pack(bytes(2_000_000))  # Each member is too small to count as a bomb.
+def test_decompression_bomb_is_stopped_even_if_it_consists_of_many_small_streams(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    member = pack(bytes(2_000_000))  # Each stream alone is too small to count as a bomb.
     bomb = pack(f"{LINE}\n".encode() * 3) + member * 100
 
     log = read(written(tmp_path, bomb))
@@ -271,5 +271,5 @@ def test_terminal_reset_sequence_is_removed_at_the_start_or_end_of_a_word_but_no
 
 
 @pytest.mark.parametrize("line", ["|  \x1b  27  |", "|  \x1b27  |", "rate:\x1b/5.2", "(\x1b-0.5)", "\x1b75.3", "un\x1bit"])
-def test_escape_character_without_a_meaning_for_a_terminal_removes_no_other_character(line: str) -> None:
+def test_escape_character_that_starts_no_control_sequence_removes_no_other_character(line: str) -> None:
     assert quoted(f"{line}\n") == [line]

@@ -1,4 +1,4 @@
-"""Each option that a tool prints is a condition, or is listed here with the reason why runs with different values of the option may be compared."""
+"""Each option that a tool prints is a condition, or is listed here with the reason why runs with different values may be compared."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def runs(name: str) -> Iterator[tuple[str, Facts]]:
-    """Yield the name of the log and the facts of each run in the sample logs of a format."""
+    """Yield each run in the sample logs of a format: the name of its log, and its facts."""
     for path in sorted((HERE / name).iterdir()):
         if path.name != "README.md":
             yield from ((path.name, facts) for facts in read(path, name).account.runs)

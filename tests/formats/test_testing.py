@@ -29,7 +29,7 @@ def test_failure_message_states_the_fault_its_lines_and_how_the_log_was_changed(
     assert failed.value.__notes__[0].startswith(f"The change: lines torn, seed {SEED}\nThe log was:\n")
 
 
-def test_failure_message_names_the_smallest_allowance_with_which_the_log_would_pass() -> None:
+def test_failure_message_suggests_the_smallest_allowance_that_makes_the_test_pass() -> None:
     log, seed = (HERE / "ecal/latency-5.3.log").read_bytes(), 8  # With this seed, a block gets the times of the next block.
 
     def check(distance: Distance) -> None:
@@ -99,9 +99,7 @@ ALWAYS, SOMETIMES = "basis definition load_mode transport", "payload_bytes plann
         (LATENCIES, {}, [f'latency is not declared: add "latency": States(always="{ALWAYS}", sometimes="{SOMETIMES}")']),
     ],
 )
-def test_condition_that_is_declared_but_not_stated_by_the_samples_is_named_with_advice(
-    logs: list[Path], declared: dict[str, States], faults: list[str]
-) -> None:
+def test_message_names_a_wrongly_declared_condition_and_gives_advice(logs: list[Path], declared: dict[str, States], faults: list[str]) -> None:
     assert faults_of_states(declared, results_of("qperf", logs)) == faults
 
 
@@ -112,7 +110,7 @@ def test_records_of_resources_need_no_declaration_of_their_conditions() -> None:
     assert faults_of_states({}, results) == []
 
 
-def test_definition_that_the_format_does_not_declare_is_named_once_with_its_first_line() -> None:
+def test_message_names_an_undeclared_definition_once_with_its_first_line() -> None:
     results = results_of("qperf", LATENCIES)
 
     assert faults_of_definitions({"qperf-latency"}, results) == []

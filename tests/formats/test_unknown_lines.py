@@ -1,4 +1,4 @@
-"""Usual changes of a log change no number. These changes are foreign lines, and blanks that an editor adds, removes or replaces by tabs.
+"""The numbers of a log stay the same after usual changes: other programs insert lines, or an editor adds, removes or replaces blanks.
 
 Each sample log of each format is changed at a number of positions and read again. The numbers must be equal to the numbers of the unchanged log.
 """
@@ -30,7 +30,7 @@ SAMPLES = [
 
 
 def numbers(log: Log) -> list[tuple[object, ...]]:
-    """Return the content of the records in their order, but without marks, because lines around a result may add marks."""
+    """Return each number of a log with the content of its record. Marks are left out, because lines around a result may add marks."""
     return [
         (r.test, r.scope, r.payload_bytes, r.participant, r.conditions, n.metric, n.statistic, n.value, n.bound)
         for r in log.records
@@ -50,7 +50,7 @@ def text_of(path: Path) -> str:
 
 
 def positions(lines: list[str]) -> list[int]:
-    """Return the positions where a line is inserted: before each line, or before some lines of a long sample (the same lines in each run)."""
+    """Return the positions where a line is inserted: before each line. In a long sample, return a random choice that is always the same."""
     every = range(len(lines) + 1)
     return list(every) if len(every) <= PLACES else sorted(random.Random(len(lines)).sample(every, PLACES))  # noqa: S311
 
@@ -84,14 +84,14 @@ def test_blanks_at_line_ends_change_no_number(name: str, path: Path, change: str
 
 
 @pytest.mark.parametrize(("name", "path"), [sample for sample in SAMPLES if sample.values[0] in ("ddsperf", "iceperf", "sockperf")])
-def test_additional_blank_lines_change_no_number_if_a_blank_line_ends_no_result(name: str, path: Path, tmp_path: Path) -> None:
+def test_additional_blank_lines_change_no_number_in_formats_whose_results_do_not_end_at_blank_lines(name: str, path: Path, tmp_path: Path) -> None:
     log = read_changed(text_of(path).replace("\n", "\n\n"), None, tmp_path)
 
     assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
 
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES)
-def test_tabs_instead_of_blanks_change_no_number_or_are_named_in_a_message(name: str, path: Path, tmp_path: Path) -> None:
+def test_tabs_in_place_of_blanks_change_no_number_or_a_message_names_the_tabs(name: str, path: Path, tmp_path: Path) -> None:
     if path.name.startswith(DOCUMENTS):
         pytest.skip("a document, not a log: text in columns")
     for changed in (re.sub(r" {2,}", "\t", text_of(path)), with_tabs(text_of(path))):
@@ -107,7 +107,7 @@ def test_tabs_instead_of_blanks_change_no_number_or_are_named_in_a_message(name:
 
 
 def with_tabs(text: str) -> str:
-    """Return a text with tabs in place of the blanks before each eighth column, as some editors save texts."""
+    """Return a text with tabs: each tab replaces two or more blanks that end at a multiple of eight columns. Some editors save texts like this."""
     return "\n".join(
         "".join(
             re.sub(r" {2,}$", "\t", line[offset : offset + 8]) if len(line) >= offset + 8 else line[offset:]

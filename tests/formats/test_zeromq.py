@@ -76,7 +76,7 @@ def test_megabit_of_nng_is_2_to_the_power_of_20_bits() -> None:
     assert rate == Number(metric="message_rate", statistic="mean", value=268817, resolution=1, line=4)
 
 
-def test_resolution_of_an_nng_mean_is_one_millisecond_divided_by_its_half_round_trips() -> None:
+def test_resolution_of_an_nng_mean_is_one_millisecond_divided_by_the_number_of_half_round_trips() -> None:
     (record,) = read(LOGS / "nng-2.0-remote-lat.log").records
 
     assert record.numbers == (

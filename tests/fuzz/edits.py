@@ -1,4 +1,4 @@
-"""A folder of runs with the settings of its site, and edits of it. Each edit is a function: it makes a change as a user would, and describes it."""
+"""Edits of a folder of runs and of the settings of its site. Each edit is a function. It makes a change as a user would, and describes it."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def manifest_varied(root: Root) -> str:
 
 
 def conditions_changed(root: Root) -> str:
-    """Change the conditions in a manifest. The cache keeps these conditions with the numbers of the log, even if the log does not state them."""
+    """Change the conditions in a manifest. The cache stores all of them with the numbers of the log, even if the log states none of them."""
     run = root.dice.choice(root.runs())
     return _state(root, run, {"conditions": _another(root.dice, STATED["conditions"], _stated(run).get("conditions"))})
 

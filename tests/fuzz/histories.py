@@ -29,12 +29,12 @@ from tacholog.store.cache import VARIABLE
 FOLDER = Path(__file__).parent.parent.parent / "build/fuzz/histories"
 CHECK = "check"
 BUILDS = 8
-#: The seeds of the tests. The first seed edits a host file and the path of a run. The second edits a log (but not its size and time) and conditions.
-#: The third edits the pseudonym key, manifests and the settings of privacy. The fourth edits a setting and all paths.
+#: The seeds of the tests. The first seed edits a host file and the path of a run. The second edits conditions and a log, but not its
+#: size and time. The third edits the pseudonym key, manifests and the settings of privacy. The fourth edits a setting and all paths.
 CHECKED = (57, 161, 184, 323)
 CHECKED_BUILDS = 4
 AGAIN = 0.3  # The share of builds that are repeated.
-NOT_COMPARED = (STAMP, ".buildinfo.bak")  # The stamp file also contains digests of paths. Its findings are compared separately.
+NOT_COMPARED = (STAMP, ".buildinfo.bak")  # The stamp contains digests of paths. `Side.report` compares only the findings in it.
 DEPENDS_ON_CACHE = (" from the cache", "still the one")  # Lines that state only how much work was done.
 
 
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 
 
 class History(NamedTuple):
-    """The course of a history: descriptions of edits and builds, the number of compared sites, and the differences that ended it."""
+    """The result of a history: descriptions of its edits and builds, the number of compared sites, and the differences after the last build."""
 
     events: list[str]
     compared: int
@@ -72,7 +72,7 @@ class Side(NamedTuple):
         return self.folder / ".site-build"
 
     def run(self, root: Root, *words: str | Path, writes: Path, ahead_s: int = 0) -> Outcome:
-        """Run a command on the files of this side. ``ahead_s`` makes files look older, because new files are always read again."""
+        """Run a command on the files of this side. Its clock is ``ahead_s`` seconds ahead, because new files would always be read again."""
         variables = {VARIABLE: str(self.cache), "TACHOLOG_PLOTLY": "full", CLOCK_AHEAD_S: str(ahead_s)} | root.key
         done = run_tacholog_text(*words, cwd=root.folder, environment=variables)
         printed = (done.stdout + done.stderr).replace(str(self.folder), "SIDE")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# Some values differ only in capitals or punctuation, are names of pages, or are private. If sorted as texts, the releases are not in numeric order.
+# Some of these values differ only in capitals or punctuation. Some are names of pages, and some are private.
+# The releases have another order if they are sorted as texts instead of numbers.
 SYSTEMS = ("RTI Connext DDS", "rti connext dds", "Zed", "zed", "ZED", "Ünï", "Sockets", "A b", "a-b", "Foo #2", "index", "logs", "hosts")
 RELEASES = ("1.0", "1.1", "1.2", "1.10", "2.0-rc1", "2.0", "V1.0", "v1.0")
 HOSTS = ("desk", "lab-7", "vm", "alpha", "Desk", "host-98223e", "host-a2b38a")  # The last two hosts are the hosts of the released runs.
@@ -34,7 +35,7 @@ STATED: dict[str, tuple[object, ...]] = {
         None,
     ),
 }
-#: The keys of a site.toml that are changed, except its systems and its privacy, and their values.
+#: The keys of a site.toml that are changed, with their values. The keys of systems and of privacy are not included.
 SETTINGS: dict[str, tuple[object, ...]] = {
     "name": ("One", "Two & <b>", None),
     "title": ("Three {{x}} `a`", "Four", None),

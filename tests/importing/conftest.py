@@ -39,7 +39,7 @@ def tree(tmp_path: Path) -> Callable[[Tree], Path]:
 
 @pytest.fixture
 def cluster(tree: Callable[[Tree], Path]) -> Path:
-    """Logs of two network plugins with two tests each, from publisher and subscriber."""
+    """Logs of two network plugins. Each plugin has two tests, and each test has a log of a publisher and a log of a subscriber."""
     number = 0
     files = {}
     for plugin in ("flannel-hostgw-dds-secure-tcp", "hostnetwork-udp"):
@@ -58,7 +58,7 @@ def import_logs(*words: str | Path, status: int = 0) -> str:
 
 
 def manifests(data: Path) -> dict[str, Manifest]:
-    """Return the manifests of a data folder, by the folder of the run."""
+    """Return the manifests of a data folder. The key is the folder of the run."""
     return {path.parent.relative_to(data).as_posix(): read_manifest(path) for path in sorted(data.rglob("run.toml"))}
 
 

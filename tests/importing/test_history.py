@@ -1,4 +1,4 @@
-"""A history of github-action-benchmark as runs: ``tacholog import data.js``."""
+"""``tacholog import data.js`` makes runs from a history of github-action-benchmark."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def written(folder: Path, suites: object) -> Path:
     return file
 
 
-def test_each_entry_becomes_a_run_of_the_release_of_its_commit(history: Path, tmp_path: Path) -> None:
+def test_each_entry_becomes_a_run_and_its_commit_becomes_the_release(history: Path, tmp_path: Path) -> None:
     printed = import_logs(history, "--to", tmp_path / "data")
 
     runs = manifests(tmp_path / "data")
@@ -68,7 +68,7 @@ def test_runs_of_different_suites_have_different_labels(tmp_path: Path) -> None:
     assert {run.labels["suite"] for run in manifests(tmp_path / "data").values()} == {"Perception Pipeline", "Service Client"}
 
 
-def test_option_set_replaces_the_system_name_that_the_repository_has(history: Path, tmp_path: Path) -> None:
+def test_system_name_given_with_the_option_set_replaces_the_name_of_the_repository(history: Path, tmp_path: Path) -> None:
     import_logs(history, "--to", tmp_path / "data", "--set", "system=Fast DDS", "--set", "host=ci")
 
     assert {(run.system, run.host) for run in manifests(tmp_path / "data").values()} == {("Fast DDS", "ci")}

@@ -117,7 +117,7 @@ def test_two_publishers_of_one_run_are_two_participants_and_are_not_pooled(tree:
     assert rates[["participant", "value"]].to_numpy().tolist() == [["sub0", 11833.0], ["sub1", 11843.0]]
 
 
-def test_parse_shows_the_side_and_participant_of_the_manifest(tree: MakeTree, tmp_path: Path) -> None:
+def test_command_parse_prints_the_side_and_the_participant_that_the_manifest_states(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({f"x/1/{side}{number}.log": log_of(side, number) for side in ("pub", "sub") for number in range(2)})
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
 
@@ -313,7 +313,7 @@ def test_logs_that_contradict_their_paths_are_imported_and_reported(tree: MakeTr
     assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
 
 
-def test_value_in_a_log_has_precedence_over_the_value_of_the_option_set(tree: MakeTree, tmp_path: Path) -> None:
+def test_value_in_a_log_has_precedence_over_a_value_given_with_the_option_set(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/1.log": log_of("pub", kind="latency"), "b/1.log": log_of("sub"), "c/1.log": log_of("pub")})
 
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
@@ -377,19 +377,19 @@ def test_broken_and_unknown_lines_are_counted(tree: MakeTree) -> None:
     assert "2 broken or unknown lines in 2 logs, which tacholog parse shows: a.log, b.log" in said
 
 
-def test_message_names_each_value_given_with_dash_dash_set_that_no_log_uses(tree: MakeTree) -> None:
+def test_message_names_each_value_that_is_given_with_the_option_set_and_never_used(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 
     assert "--set conditions.transport is not used, because the paths or rules of all logs state this field" in said
 
 
-def test_message_about_a_pattern_that_matches_no_log_names_a_pattern_that_matches(cluster: Path, tmp_path: Path) -> None:
+def test_message_suggests_a_matching_pattern_if_the_given_pattern_matches_no_log(cluster: Path, tmp_path: Path) -> None:
     said = import_logs(cluster, "--to", tmp_path / "data", "--map", "logs/{label.x}.log", status=2)
 
     assert f"a pattern that fits their paths: tacholog import {cluster} --to DATA --map 'throughput-test/{{label.folder2}}/test-" in said
 
 
-def test_message_names_conditions_that_comparisons_need_and_the_options_that_state_them(cluster: Path) -> None:
+def test_message_names_missing_conditions_and_the_options_to_state_them(cluster: Path) -> None:
     said = import_logs(cluster, "--dry-run", "--map", PATTERN)
     stated = import_logs(cluster, "--dry-run", "--map", PATTERN, "--set", "host=lab", "--set", "load_mode=max-rate", "--set", "batch_bytes=0")
 
@@ -406,7 +406,7 @@ def test_message_names_conditions_that_comparisons_need_and_the_options_that_sta
     assert "not stated, although" not in stated
 
 
-def test_second_import_reports_no_missing_condition_that_was_added_to_a_manifest(cluster: Path, tmp_path: Path) -> None:
+def test_second_import_does_not_report_conditions_that_were_added_to_the_manifest(cluster: Path, tmp_path: Path) -> None:
     words = (cluster, "--to", tmp_path / "data", "--map", PATTERN)
     first = import_logs(*words)
     for place in (tmp_path / "data").rglob("run.toml"):

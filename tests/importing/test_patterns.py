@@ -21,7 +21,7 @@ from tacholog.runs.importing.rules import LogFields, read_rules
         ),
         ("{role}.log", "publisher.log", {"role": "publisher"}),
         ("{role}-{label.x}.log", "pub-lisher.log", {"role": "pub", "label.x": "lisher"}),
-        ("{role}{label.x}.log", "publishers.log", {"role": "publisher", "label.x": "s"}),  # The longest matching word for a role is read.
+        ("{role}{label.x}.log", "publishers.log", {"role": "publisher", "label.x": "s"}),  # "publisher" is longer than "pub".
         ("{transport}-{label.x}.log", "udp-a-b.log", {"transport": "udp", "label.x": "a-b"}),  # The first field takes as few characters as possible.
         ("{transport}{repetition}.log", "udp12.log", {"transport": "udp", "repetition": "12"}),
         ("{repetition}{label.x}", "12b3", {"repetition": "12", "label.x": "b3"}),

@@ -1,4 +1,4 @@
-"""How logs are grouped into runs and repetitions if paths do not state it, and how run folders are named."""
+"""Logs are grouped into runs and repetitions even if their paths state neither. The tests also check the names of run folders."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ TESTS = {
 
 @functools.cache
 def transports() -> list[str]:
-    """Return three transports of Tacholog. In the nightly run, return each transport of Tacholog if one command can run both of its sides.
+    """Return three transports of Tacholog; in the nightly run, return all transports whose two sides can be run by one command.
 
     Transports of middleware are tested in bench/tests, and not here: the form of a log does not depend on the transport. On a busy machine, some
     libraries lose messages, and this would end such a short run.
