@@ -10,5 +10,5 @@ T = TypeVar("T")
 
 
 def tries(gate: T, nightly: T) -> T:
-    """Return the value for the gate or the value for the nightly: a number of examples, seeds or rounds, or a list of them."""
+    """Return ``nightly`` in the nightly tests, and ``gate`` in all other tests. The values are, for example, numbers of examples."""
     return nightly if NIGHTLY else gate

@@ -175,7 +175,7 @@ def compared() -> Compared:
 
 @pytest.fixture
 def noise() -> NDArray[np.float64]:
-    """Runs of one build: 12 pairs of 4 rows around 10 us, with 1 % noise."""
+    """Latencies of one build, shape (sides, rows, pairs): 12 pairs with 4 rows. They are about 10 us, with 1 % noise."""
     generator = np.random.default_rng(20261121)
     return 10_000 * np.exp(0.01 * generator.standard_normal((2, 4, 12)))
 
