@@ -1,4 +1,4 @@
-"""How much a test tries: a little in the gate, and more in the nightly tests (``TACHOLOG_TESTS=nightly``), which find rare failures."""
+"""How many examples a test tries: few in the gate, and many in the nightly tests (``TACHOLOG_TESTS=nightly``), which search for rare failures."""
 
 from __future__ import annotations
 

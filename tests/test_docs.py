@@ -85,7 +85,7 @@ def test_command_on_the_page_what_you_get_prints_the_shown_output() -> None:
 def test_commands_in_the_tutorial_print_the_shown_output(tmp_path: Path) -> None:
     page = ROOT / "docs/tutorial.md"
     copy, describe = blocks(page, "sh")
-    exit_codes = {"tacholog import logs": 2}  # Without a pattern, nothing is imported.
+    exit_codes = {"tacholog import logs": 2}  # Exit code 2: without a pattern, the command imports nothing.
     subprocess.run(["sh", "-ec", copy.replace("CHECKOUT", shlex.quote(str(ROOT)))], cwd=tmp_path, check=True)
 
     commands = shown_commands(page)

@@ -24,11 +24,11 @@ Figure = Callable[[str, str], None]
 
 
 def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
-    """Simulate a page of histories, and return the changes that are found on it.
+    """Simulate the histories of one page, and return the changes that are found in them.
 
     Args:
         seed: the seed of the random noise.
-        change: the logarithms that are added to the releases of the first history.
+        change: the logarithms that are added to the first history, one for each release.
         session: the standard deviation of a random effect that all runs of a release share.
         releases: how many releases a history has.
         histories: how many histories the page has.

@@ -1,4 +1,4 @@
-"""Known regressions: a worse row does not fail a comparison if ``known.toml`` acknowledges it. It fails again if it grows or the entry expires.
+"""Known regressions: a worse row in ``known.toml`` does not fail a comparison, unless its change grows or its entry expires.
 
 The real runs are pairs of perftest 0.3.0 and 0.4.0. Version 0.4.0 is faster, so the tests use it as the old side: seven rows are worse.
 """

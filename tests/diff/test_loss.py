@@ -1,4 +1,4 @@
-"""The verdict on loss. The test is the same as for other rows, but compares shares by their difference. Without a test, there is no verdict."""
+"""The verdict on loss. Loss is tested like other rows, but by the difference of the shares and not by their ratio. No test means no verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smallest change that a machine can show. The noise report and a comparison compute the same number, and sentences state it."""
+"""The smallest change that a machine can show: the noise report and a comparison compute the same number, and state it in sentences."""
 
 from __future__ import annotations
 

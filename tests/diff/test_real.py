@@ -1,4 +1,4 @@
-"""Published figures compared with each other, with one value per side."""
+"""Comparisons of published figures. Each side has only one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements: the file, the interval, the verdicts, and `tacholog require` from a user's view."""
+"""Requirements: the file of requirements, the interval of a median, the verdicts, and the command `tacholog require`."""
 
 from __future__ import annotations
 

@@ -33,9 +33,10 @@ UNREAD = " --touch none"  # Over sockets, payloads are neither written nor read,
 HAND_OFF_S = 0.03  # How long the time of a hand-off is measured. This time depends on the two processors that the machine has at the moment.
 MOVED = 0.25
 TRIES = 3
-TURNS = 2  # Waking a sleeping processor takes 35 us at one time and 50 us a second later, so a cell and its references are measured in turn.
+TURNS = 2  # The time to wake a sleeping processor can change from 35 us to 50 us within a second. So a cell and its references are measured in turns.
 UNTOUCHED = (64, 4194304, 33554432)
-Round = dict[tuple[str, int], Best]  # For each cell and size: the figures of the cell, and the figures measured directly before it.
+# For each cell and size: the figures of the cell and of its references, which are measured directly before the cell.
+Round = dict[tuple[str, int], Best]
 
 
 class Cell(NamedTuple):
@@ -117,7 +118,8 @@ def shared_memory_wishes() -> Iterator[Wish]:
         yield Wish((f"{transport} spin-then-block", 64, "p50"), (f"{transport} busy", 64, "p50"), at_most(1.1))
         for size, factor in ((64, 0.5), (1024, 0.8), (65536, 0.9), (1048576, 0.9)):
             yield Wish((f"{transport} rate", size, "rate"), (f"{ring}-rate", size, "rate"), at_least(factor))
-    for size in SHARED:  # The first row of each size shows how long a copy takes. The second shows how much longer two topics take than one buffer.
+    # For each size, the first row shows how long a copy takes. The second row shows how much slower two topics are than one buffer.
+    for size in SHARED:
         yield Wish(("shm busy", size, "p50"), ("bare ring", size, "p50"), None)
         yield Wish(("shm-zero-copy busy", size, "p50"), ("bare one-buffer", size, "p50"), None)
     for size in (64, 1024, 65536, 1048576):
@@ -130,7 +132,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
 
 
 def library_wishes() -> Iterator[Wish]:
-    """Yield the goals compared with other libraries: for latency and for rates. Fast DDS copies payloads, iceoryx does not."""
+    """Yield goals for shared memory compared with other libraries: first for latency, then for rates. Fast DDS copies payloads, iceoryx does not."""
     for size in LIBRARY_BYTES:
         for transport in ("shm", "shm-zero-copy"):
             yield Wish((f"{transport} busy", size, "p50"), ("iceoryx", size, "p50"), at_most(1))
@@ -198,7 +200,7 @@ def before(cell: Cell, size: int) -> list[str]:
 
 
 def with_best_ring(figures: Best) -> Best:
-    """Add the figures of the best ring: for each size, the figure of the fastest kind of ring."""
+    """Return the figures, with those of the best ring in addition. The best ring has, for each size, the figure of the fastest kind of ring."""
     found = dict(figures)
     for ring, kinds in RINGS.items():
         for size in SHARED:
@@ -254,7 +256,7 @@ def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | N
 
 
 def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
-    """Return the row of a goal from the round with the median ratio."""
+    """Return the row of a goal. It shows the round with the median ratio."""
     pairs = sorted((pair for figures in rounds if (pair := in_round(wish, figures, peers))), key=lambda pair: pair[0] / pair[1])
     if not pairs:
         return None

@@ -160,11 +160,14 @@ def hosts() -> Iterator[Row]:
 
 
 def blocks() -> Iterator[Row]:
-    """Yield the share of reports that state a change of the host: if the host changed, and if it did not. Each side is a block of runs."""
+    """Yield the share of reports that state a change of the host: first for an unchanged host, then for a changed host.
+
+    Each side is a block of runs.
+    """
     for noise in (iid, heavy_tails, outliers, bimodal, shared_by_rows, autocorrelated):
         for controls, runs in ((12, 6), (12, 8), (2, 6)):
             found = share_moved(functools.partial(of_host, Host(0), noise=noise, controls=controls, runs=runs), HOST_REPORTS)
-            # No limit for this noise, because here the host does change between the blocks.
+            # With this noise, the host itself changes between the blocks. So there is no limit.
             limit = (None, None) if noise is autocorrelated else (5, AT_MOST)
             yield percent(
                 f"blocks of {runs} runs, {controls} controls, nothing changed, {noise.__name__}: the controls say that it did", found, *limit
@@ -216,7 +219,7 @@ def _false(report: Comparison) -> bool:
 
 
 def sessions() -> Iterator[Row]:
-    """Yield results for two kinds of sessions: the machine becomes 7 % slower in the middle, or the new side is 7 % slower."""
+    """Yield the results of simulated sessions. First, the machine gets 7 % slower in the second half. Then, the new side is 7 % slower."""
     for order in ("O" * 8 + "N" * 8, "OOOONNNN" * 2, "OONN" * 4, "ON" * 8, "ONNO" * 4, "ON" * 12):
         reports = [in_sessions(make_side, order, slower=SLOWER, seed=seed) for seed in range(WHOLE_REPORTS)]
         yield percent(f"sessions {order}, 7 % slower halfway: reports with a false row", float(np.mean([_false(one) for one in reports])), 5, AT_MOST)
@@ -226,7 +229,10 @@ def sessions() -> Iterator[Row]:
 
 
 def positions() -> Iterator[Row]:
-    """Yield the share of reports with a false row if the second run of each pair is 5 % slower. In some or all pairs, the new side is first."""
+    """Yield the share of reports with a false row if the second run of each pair is 5 % slower.
+
+    The new side goes first in at most six of twelve pairs.
+    """
     for later in (0, 1, 2, 3, 6):
         first = np.array([True] * (12 - later) + [False] * later)
         false = []

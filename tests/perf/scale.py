@@ -85,7 +85,10 @@ def _of(*argv: str) -> float:
 
 
 def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
-    """Yield figures for logs of 3 kB, each a run. The time for a quarter of the logs is subtracted, so the start of the command does not count."""
+    """Yield figures for logs of 3 kB with one log for each run.
+
+    The start of the command does not count: the time for a quarter of the logs is subtracted.
+    """
     made = {}
     for count in (LOGS // 4, LOGS):
         root, cache = folder / str(count), folder / f"cache{count}"

@@ -204,7 +204,7 @@ def test_fastest_polling_transport_and_fastest_sleeping_transport_are_named_sepa
 
 
 def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list[ResultRow]:
-    """Add resources to the results ``of``. A run has 2000 messages in one second. ``processors`` is the sum of both sides."""
+    """Return the results with resources. Each run has 2000 messages in one second. ``processors`` and ``switches`` are sums over both sides."""
     counts = {"duration": 1e9, "cpu_time": processors / 2 * 1e9, "context_switches": switches / 2}
     counted = [
         msgspec.structs.replace(one, scope="resources", side=side, metric=metric, statistic="total", value=value, samples=None)
@@ -323,7 +323,7 @@ NNG_TCP = (3168255.0, 4337663.0, 3452927.0, 8343551.0, 5332991.0, 6107135.0)
 
 
 def with_tail(one: Measured, *tail: float, size: int = 64) -> list[ResultRow]:
-    """Numbers of a latency test: the medians of six runs in one group, and ``tail`` as the 99th percentiles of the runs."""
+    """Return numbers of a latency test with six runs: medians that form one group, and the 99th percentiles ``tail``."""
     return [*one.latency(*SIX, size=size), *one.latency(*tail, statistic="p99", size=size)]
 
 

@@ -588,7 +588,7 @@ def test_release_that_copied_bytes_is_not_ranked_if_the_newest_release_hands_ove
 
 
 def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
-    """The latency of zero copy in a release. ``marks`` state whether the bytes are copied or a reference is handed over."""
+    """Return a zero-copy latency of a release. ``marks`` are its quality marks, for example that only a reference was handed over."""
     (result,) = one("a", value_ns, marks=marks).series.results
     run = msgspec.structs.replace(result.run, run=release, release=release, system_version=release, published=True)
     return [msgspec.structs.replace(result, run=run)]

@@ -390,7 +390,7 @@ def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(built: Path) -> Path:
-    """A copy of the data and its site. It is built once, and restored to the same path with the same times for each test."""
+    """The data with its site. Before each test, both are restored from a copy, with the same path and the same times."""
     shutil.rmtree(built)
     shutil.copytree(built.with_name("as-it-was"), built)
     return built

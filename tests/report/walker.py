@@ -75,7 +75,7 @@ class _Reader(HTMLParser):
         self.heads, self.column = list[str](), 0
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An empty element contains nothing."""
+        """Do nothing, because an element such as ``<br/>`` has no content."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _VOID:
@@ -141,7 +141,7 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:
-    """Return the sizes that a shown unit can have, in units of the schema. A shown unit has one size; without a unit, all sizes are possible."""
+    """Return the size of a unit, in units of the schema. For a number without a unit, the sizes of all units are returned."""
     of = METRICS[metric].unit
     steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
     if metric == "duration":
