@@ -64,7 +64,7 @@ def work_for(data: Path, cache: str = "cache") -> Work:
 
 
 def received(data: Path, cache: str = "cache") -> tuple[list[int], int, int]:
-    """Return the messages that the runs received, the number of logs read, and the number of logs from the cache."""
+    """Return three results: the messages that the runs received, how many logs were read, and how many came from the cache."""
     work = work_for(data, cache)
     numbers = messages_received(load([data], work=work))
     return numbers, work.tally.read, work.tally.cached

@@ -74,7 +74,7 @@ def make_side(
         places: the position of each run in time; None: not stated.
         host: the machine; None: not stated.
         marks: quality marks of each number.
-        said: values of other columns of the results or of the runs: one value for all runs, or a list with one value for each run.
+        said: values of other columns: one value for all runs, or a list with one value for each run.
     """
     sizes, runs = values.shape
     frame = _runs(runs, places, said) | {"host": ["host" if host else None] * runs}

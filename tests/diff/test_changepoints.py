@@ -178,7 +178,7 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
     [
         (None, None, "release or host"),
         (False, (-0.01, 0.02), "release"),
-        (False, (-0.1, 0.1), "release or host"),  # The interval is wide, so the host may have changed as much as the row.
+        (False, (-0.1, 0.1), "release or host"),  # The interval is wide, so the change of the host may explain this step.
         (True, (-0.1, 0.1), "host"),
         (True, (-0.01, 0.02), "release or host"),  # The step is larger than the change of the host.
         (True, (None, None), "host"),

@@ -86,7 +86,7 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository. A row is left out if one of its pairs is missing, because a run was too short."""
+    """Return the pairs of a campaign of this repository, without rows that lack a pair. A pair is missing if one of its runs was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
     differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
@@ -319,7 +319,7 @@ def test_plan_and_comparison_state_the_same_smallest_detectable_change(compared:
 
 
 def at_the_detectable_change(pairs: int, rows: int, sd: float, reports: int) -> float:
-    """Return the share of reports that call one row worse. The change of this row is exactly the smallest detectable change."""
+    """Return the share of reports that call a changed row worse. Its change is exactly the smallest detectable change."""
     threshold = np.log1p(np.array([0.03]))
     shift = detectable(np.array([sd]), RunCounts(pairs, pairs, rows, paired=True), 0.05, threshold)[0]
     differences = sd * np.random.default_rng(pairs).standard_normal((reports, rows, pairs))

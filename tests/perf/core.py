@@ -28,9 +28,9 @@ DATAGRAMS = (32, 1024, 8192, 63000)
 WAYS = {"busy": "", "blocking": " --wait block", "spin-then-block": " --wait spin-then-block"}
 BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The goals in messages per second, for each message size. They are the same for all machines.
 RINGS = {"bare ring": ("ring-1", "ring-8"), "bare copying-ring": ("copying-ring-1", "copying-ring-8")}
-SAME_HOST = " --set congestion=reno"  # All kernels have reno. With BBR, the rate on one host is only half as high, because BBR delays packets.
+SAME_HOST = " --set congestion=reno"  # All kernels have reno. BBR would delay packets, so the rate on one host would be only half as high.
 UNREAD = " --touch none"  # Over sockets, payloads are neither written nor read, as in the bare loops, sockperf, qperf and iperf3.
-HAND_OFF_S = 0.03  # How long the time of a hand-off is measured. This time depends on the two processors that the machine has at the moment.
+HAND_OFF_S = 0.03  # How long the hand-off time is measured. It depends on the two processors that the machine has at the moment.
 MOVED = 0.25
 TRIES = 3
 TURNS = 2  # The time to wake a sleeping processor can change from 35 us to 50 us within a second. So a cell and its references are measured in turns.
@@ -194,7 +194,7 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """Return the bare references of a cell, as arguments of ``bench/perf/floor``. They are measured directly before the cell."""
+    """Return the bare references that are measured directly before a cell, as arguments of ``bench/perf/floor``."""
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 
@@ -248,7 +248,7 @@ def one_round(effort: Effort, left_out: dict[str, str]) -> Round:
 
 
 def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | None:
-    """Return a figure and its reference in this round, or None if one is missing. References from other tools are measured only once."""
+    """Return a figure of this round and its reference, or None if one of both is missing. References from other tools are measured only once."""
     own = figures.get(wish.what[:2], {})
     others = (own, figures.get(wish.beside[:2], {}), peers)
     reference = next((found[wish.beside] for found in others if wish.beside in found), None)
@@ -271,7 +271,7 @@ def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
 
 
 def absolute_rows(figures: Best) -> Iterator[Row]:
-    """Yield the rows without a reference: lost shares, and rates with an absolute target."""
+    """Yield the rows that are not compared with another figure: shares of lost messages, and rates with a fixed target."""
     for (what, size, statistic), value in sorted(figures.items()):
         if what in ("udp rate", "udp batched rate") and statistic == "loss":
             yield Row(f"{what} {size} B loss", value, "ratio", "everything", 1, at_most(0.01) if what == "udp rate" else None)

@@ -33,7 +33,7 @@ SAMPLES = (ROOT / "tests/formats/native/latency-udp.log", ROOT / "tests/formats/
 TRANSPORTS_A_SYSTEM = 24
 MEGABYTE = 1e6
 PAGES = 1000
-PATIENCE_MS = 120_000  # How long a browser may take to open a page. On a busy machine, a page with hundreds of series needs long.
+PATIENCE_MS = 120_000  # How long a browser may take to open a page. On a busy machine, this takes long for a page with hundreds of series.
 IMPORTS = "import pandas, duckdb, sphinx.builders.html, myst_parser.sphinx_ext.main, pydata_sphinx_theme, tacholog.site.whole"
 SECTION = (
     "## Part {part}\n\nA bare page says what was measured and how, and links to [the next one]({next}). The words of this paragraph are many enough "

@@ -96,7 +96,7 @@ def false_reports() -> Iterator[Row]:
 
 
 def by_ranks(differences: Floats) -> NDArray[np.int64]:
-    """Return the verdicts of reports if the rank test alone decides. It then uses the whole significance level."""
+    """Return the verdicts of reports if only the rank test decides, with the whole significance level."""
     shift = paired_shift(differences)
     p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
     least = np.full(len(p), np.log1p(0.03))
@@ -120,7 +120,7 @@ def power() -> Iterator[Row]:
 
 
 def real_noise() -> Iterator[Row]:
-    """Yield results with the noise of real campaigns: with a single changed row, and with old and new runs swapped at random."""
+    """Yield results with the noise of real campaigns. First, a single row is changed. Then, old and new runs are swapped at random."""
     lone = []
     for name in CAMPAIGNS:
         campaign = measured(Path(__file__).parents[2] / "data/perftest" / name)
@@ -185,7 +185,7 @@ def blocks() -> Iterator[Row]:
 
 
 def histories() -> Iterator[Row]:
-    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often a change is found although there is none."""
+    """Yield how often the steps and drifts of histories are found. Then yield how often a change is found in histories without a change."""
     for session in (0.0, 0.01):
         goal = None if session else AT_LEAST
         stepped = [page(seed, steps(), session=session) for seed in range(PAGES)]
@@ -200,7 +200,7 @@ def histories() -> Iterator[Row]:
 
 
 def rounding() -> Iterator[Row]:
-    """Yield two figures for values printed in steps of 2 %: how often the 95 % interval contains the true change, and how often no change is seen."""
+    """Yield two shares for values printed in steps of 2 %: intervals (95 %) that contain the true change, and rows that show no change."""
     for noise in (iid, heavy_tails):
         for scale in (0.05, 0.25, 0.5, 1.0):
             for pairs in (8, 12, 20):

@@ -343,7 +343,7 @@ def test_requirements_without_a_name_are_published_unchanged(tmp_path: Path) -> 
 
 
 def raw_log(site: Path, log: str) -> Path:
-    """The compressed text of a log that its page links to."""
+    """Return the file with the compressed text of a log. The page of the log links to this file."""
     run, _, name = log.rpartition("/")
     page = site / f"{log_document('logs', run, name)}.html"
     return site / str(re.findall(r"raw/\w{2}/\w{64}\.gz", page.read_text(encoding="utf-8"))[0])

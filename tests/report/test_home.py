@@ -117,7 +117,7 @@ def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 
 
 
 def named(choice: Choice | None) -> tuple[str, list[str]]:
-    """The name of the chosen transport, and the names of the transports whose ranges overlap with its range."""
+    """Return the name of the chosen transport, and the names of the transports whose ranges overlap with its range."""
     assert choice
     return choice.member.transport, [one.transport for one in choice.overlapping]
 
@@ -409,7 +409,7 @@ def test_variants_of_a_transport_compete_with_each_other_and_with_other_transpor
     assert json.loads(choice.member.series.runs[0].labels or "") == {"variant": "advised"}
 
 
-def test_best_transport_within_a_process_is_from_the_campaign_with_the_most_transports_within_a_process() -> None:
+def test_best_transport_within_a_process_is_chosen_from_the_campaign_with_the_most_such_transports() -> None:
     (found,) = machines_of(
         *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
         *(Measured(name, campaign="own", reach="process").latency(*SIX) for name in ("queue", "ring")),
@@ -527,7 +527,7 @@ def floor_lines(drawing: str) -> list[str]:
     return re.findall(r'<path d="([^"]*)" class="tl-floor"', drawing)
 
 
-def test_floor_line_is_of_a_transport_without_a_library_with_equal_reach_and_waiting() -> None:
+def test_floor_line_shows_a_transport_without_a_library_that_has_the_same_reach_and_waiting() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 

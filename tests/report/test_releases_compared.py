@@ -36,7 +36,7 @@ RUN = "latency-shm/01"
 def release(root: Path, checkout: Path, label: str, day: int, **changes: object) -> None:
     """Add a release. It is a recorded run of perftest 0.1.0 with another label and day.
 
-    The run can be chosen with ``run``, its folder in the data.
+    ``run`` is the folder of this run.
     """
     run = str(changes.pop("run", RUN))
     folder = root / label / run
