@@ -216,10 +216,10 @@ def hand_off_ns() -> float:
 
 
 def together(effort: Effort, cell: Cell, size: int) -> Best:
-    """Measure a cell directly after its references. Repeat this until a hand-off takes the same time before and after.
+    """Measure the references of a cell, then the cell. Measure them again if the time of a hand-off differs before and after.
 
     Raises:
-        Failed: a program could not be run, or the processors moved in each attempt.
+        Failed: a program could not be run, or the time of a hand-off differed in each attempt.
     """
     for _ in range(TRIES):
         before_ns = hand_off_ns()

@@ -2,10 +2,10 @@
 
 All data is made here. The figures are CPU time of the command and its children, because the machine is shared. Environment variables:
 
-- TACHOLOG_SCALE_RUNS: the numbers of runs for which growth is measured (default 200,800; the goals are for 10000)
+- TACHOLOG_SCALE_RUNS: growth is measured for these numbers of runs (default 200,800; the goals are for 10000)
 - TACHOLOG_SCALE_LOGS: the number of small logs for export and cluster (default 4000; the goals are for 100000)
 - TACHOLOG_SCALE_MB: the size of a log (default 20)
-- TACHOLOG_SCALE_PUBLISHED_RUNS: the runs of each of two published releases (default 200; the limit of a hoster was measured with 1300)
+- TACHOLOG_SCALE_PUBLISHED_RUNS: how many runs each of the two published releases has (default 200; the limit of a hoster was measured with 1300)
 - TACHOLOG_SCALE_PARTS: the parts to measure (default: all)
 """
 

@@ -77,7 +77,7 @@ def test_question_in_the_settings_of_a_site_is_answered_with_links_to_values_not
     )
 
     home = (site / "index.html").read_text(encoding="utf-8")
-    # The shortest name belongs to the page for the shown bandwidth: the names of other pages also contain their bandwidth.
+    # The page for the shown bandwidth has the shortest name: the names of other pages also contain their bandwidth.
     page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))
     html, text = page.read_text(encoding="utf-8"), text_of(page)
     assert "Who keeps &lt;b&gt;going&lt;/b&gt;?" in home

@@ -109,7 +109,7 @@ def built(runs: Path) -> Path:
 
 @pytest.fixture
 def copied(built: Path, tmp_path: Path) -> Callable[[str, str, str], Path]:
-    """A function that copies the site and replaces a text in one file."""
+    """A function that copies the site, and then replaces a text in one file of the copy."""
 
     def copy(name: str, old: str, new: str) -> Path:
         site = tmp_path / "copy"
@@ -191,7 +191,7 @@ def test_newest_results_list_the_marks_of_each_value() -> None:
 
 
 def entries_of(feed: bytes) -> list[dict[str, str]]:
-    """The title, summary, id, date and link of each entry of a feed."""
+    """Return the title, summary, id, date and link of each entry of a feed."""
     found = []
     for entry in ET.fromstring(feed).iter(f"{ATOM}entry"):  # noqa: S314 - our own
         link = entry.find(f"{ATOM}link")
@@ -236,7 +236,7 @@ def test_page_of_a_history_links_to_the_feed_of_its_changes(built: Path) -> None
 
 
 def feeds_after(root: Path, releases: int) -> dict[str, bytes]:
-    """The feeds of a site with ``releases`` releases. Release 1.5 and all later releases are 20 % slower than the earlier releases."""
+    """Return the feeds of a site with ``releases`` releases. Release 1.5 and all later releases are 20 % slower than the earlier releases."""
     for release, repetition in product(range(releases), range(6)):
         folder = root / "data" / f"1.{release}" / f"{repetition:02d}"
         if not folder.exists():

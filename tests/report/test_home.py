@@ -46,11 +46,11 @@ class Measured(msgspec.Struct, frozen=True):
     hosts: tuple[str | None, ...] = (None,)
 
     def latency(self, *values: float, statistic: str = "p50", size: int = 64) -> list[ResultRow]:
-        """Numbers of a latency test, one run for each value."""
+        """Return numbers of a latency test, one run for each value."""
         return self._results("latency", "latency", statistic, size, values)
 
     def rate(self, *values: float, metric: str = "goodput", size: int = 64) -> list[ResultRow]:
-        """Numbers of a throughput test, one run for each value."""
+        """Return numbers of a throughput test, one run for each value."""
         return self._results("throughput", metric, "mean", size, values)
 
     def _results(self, test: str, metric: str, statistic: str, size: int, values: Sequence[float]) -> list[ResultRow]:
@@ -97,19 +97,19 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def a_view(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -> View:
-    """A view of all ``results``."""
+    """Return a view of all ``results``."""
     everything = [result for some in results for result in some]
     runs = {result.run.run: result.run for result in everything}
     return View({name: [one for one in everything if one.run.run == name] for name in runs}, runs, [], [], hosts or {})
 
 
 def machines_of(*results: Iterable[ResultRow]) -> list[HomeMachine]:
-    """The machines of the home page for ``results``."""
+    """Return the machines that the home page has for ``results``."""
     return machines(system_series(a_view(*results), PageIndex()))
 
 
 def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 64, *, polling: bool = False) -> Choice | None:
-    """The transport that is chosen for a criterion on a machine."""
+    """Return the transport that is chosen for a criterion on a machine."""
     table = choices(found)
     assert table
     columns = [column for column in table.columns if column.reach == reach and column.is_polling is polling]
@@ -128,7 +128,7 @@ def shown(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -
 
 
 def words_of(html: str) -> str:
-    """The text of HTML, with single spaces."""
+    """Return the text of HTML, with single spaces."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
@@ -497,7 +497,7 @@ def test_each_number_of_the_table_links_to_its_log_line() -> None:
 
 
 def drawings(html: str) -> dict[str, str]:
-    """The drawing of each panel, by the name of the panel."""
+    """Return the drawing of each panel, by the name of the panel."""
     found = re.findall(r'<svg class="tl-svg".*?</svg>', html, re.DOTALL)
     return {str(re.search(r"<title[^>]*>([^:]*):", one)[1]): one for one in found}  # type: ignore[index]  # each has a title
 

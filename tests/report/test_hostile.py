@@ -48,14 +48,14 @@ def built(folder: Path, texts: Sequence[str], runs_of: RunsOf) -> Path:
 
 
 def parsed(site: Path) -> Iterator[tuple[str, Element]]:
-    """The pages of a site, each by its name and its root element."""
+    """Return the pages of a site. Each page has its name and its root element."""
     for path in sorted(site.rglob("*.html")):
         if "_static" not in path.parts:
             yield path.relative_to(site).as_posix(), html5lib.parse(path.read_text(encoding="utf-8"), namespaceHTMLElements=False)
 
 
 def shape(page: Element) -> tuple[object, ...]:
-    """The elements of a page, and the names of their attributes. The texts on a page must not change this result."""
+    """Return the elements of a page, and the names of their attributes. The texts on a page must not change this result."""
     return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
 
 

@@ -43,7 +43,7 @@ RATES = (10.0, 30.0, 60.0, None)  # Offered rates in frames per second, and the 
 
 
 def twice(names: Iterable[object]) -> list[object]:
-    """The names that occur more than once."""
+    """Return the names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 

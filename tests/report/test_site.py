@@ -36,7 +36,7 @@ UDP = "rti-connext-dds/udpv4"
 
 
 def numbers(html: str, size: str) -> list[str]:
-    """The cells of the first table row of this size, as HTML."""
+    """Return the cells of the first table row of this size, as HTML."""
     row = re.search(rf"<tr><th[^>]*>{size}</th>(.*?)</tr>", html)
     assert row
     return re.findall(r"<td.*?</td>", row[1])
@@ -338,7 +338,7 @@ def test_search_finds_a_percentile_by_a_word_such_as_p99(site: Path, document: s
 
 
 def holding(index: str, stem: str) -> list[str]:
-    """The pages on which the search finds a word."""
+    """Return the pages on which the search finds a word."""
     documents = json.loads(re.search(r'"docnames":(\[.*?\])', index)[1])  # type: ignore[index]  # there is one
     found = re.search(rf'[{{,]"?{stem}"?:(\d+|\[[\d,]+\])', index)
     return [documents[int(number)] for number in re.findall(r"\d+", found[1])] if found else []

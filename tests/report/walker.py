@@ -18,7 +18,7 @@ from tacholog.render.tables.definitions import STATISTICS
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
 
-# A number that is not part of a name, a version, a date or an address.
+# Matches a number that is not part of a name, a version, a date or an address.
 _NUMERAL = re.compile(
     r"(?<![\w.\-/:+#,])([<~>]?)\u202f?(\d[\d\u202f]*(?:\.\d+)?)(?![\w]|[.:\-/]\d|-\w)"  # The sign of the bound, and the number.
     r"(?:[\u00a0\u202f]?((?:[kM]\u202f)?[A-Za-zµ%][\w/]*))?"  # The unit.
