@@ -1,4 +1,4 @@
-"""Remove positions from records, so that tests can compare the content of documents with different layouts."""
+"""Make records without lines and positions, so that tests can compare documents whose layouts differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run ``tacholog`` as a user does, in a separate process, but without the time for the import of pandas and Sphinx.
+"""Run ``tacholog`` in a separate process, as a user does, but without waiting for the imports of pandas and Sphinx.
 
 A helper process imports these libraries once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder,
 environment and streams of the call, and ends like any program. If a call sets ``PYTHONPATH``, its paths are searched first. If a call sets another
@@ -37,13 +37,14 @@ IMPORTED = (
     *("sphinx.cmd.build", "sphinx.builders.html", "sphinx.ext.doctest", "myst_parser.sphinx_ext.main", "pydata_sphinx_theme", "a11y_pygments"),
     *("sphinx_copybutton", "plotly.graph_objects"),
 )
-READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # Prefixes of the names of variables that Python and libraries read only at their start.
+# Python and libraries read these variables only at their start. Each entry is the beginning of a name.
+READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")
 ANSWER_BYTES = 64
 STREAMS = 3
-#: A variable in the environment of a call: the number of seconds that the clock of the command is ahead, which makes new files look old.
+#: Name of an environment variable of a call. The clock of the command is ahead by this number of seconds, so that new files look old.
 CLOCK_AHEAD_S = "TACHOLOG_TESTS_CLOCK_AHEAD_S"
-#: A variable in the environment of a call: the name of a file with a number of seconds, which replaces the clock for time-outs in the command. The
-#: command reads a new number only when it waits for an event and none happens.
+#: Name of an environment variable of a call. Its value is the name of a file with a number of seconds. The command uses this number as its clock for
+#: time-outs. It reads the file again only if it waits for an event and no event happens.
 CLOCK_FILE = "TACHOLOG_TESTS_CLOCK_FILE"
 LOOK_S = 0.02
 
@@ -160,7 +161,7 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _stand_still(file: Path) -> None:
-    """Replace the clock of this process by the time in a file. The process reads a new time only when no event is waiting."""
+    """Replace the clock of this process by a clock that reads its time from a file. It reads the file only if no event is waiting."""
     begin, wait = time.monotonic(), select.select
     now = begin
 

@@ -59,14 +59,14 @@ def _live_in(home: Path) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _place_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Separate all tests and their shared files from the settings and caches of the user and from the checkout."""
+    """Give the test session a separate home and folder, so that no test uses the user's settings, the user's caches or the checkout."""
     place = tmp_path_factory.mktemp("places", numbered=False)
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("TACHOLOG_") and name not in HOW_TO_TEST]:
             patch.delenv(name)
         for name in ("HOME", *_XDG):
             patch.setenv(name, "")
-        patch.setenv("TACHOLOG_PLOTLY", "full")  # Otherwise each new home fetches the small Plotly from the network.
+        patch.setenv("TACHOLOG_PLOTLY", "full")  # Otherwise, a small bundle of Plotly is downloaded for each new home.
         _live_in(place)
         patch.chdir(place)
         yield place
@@ -195,13 +195,13 @@ RunsOf = Callable[[Path, Sequence[str]], Path]
 
 @pytest.fixture(scope="session")
 def hostile() -> tuple[str, ...]:
-    """Texts that try to break out."""
+    """The hostile texts: they contain markup, escapes and commands, which no output may execute."""
     return HOSTILE
 
 
 @pytest.fixture(scope="session")
 def runs_of() -> RunsOf:
-    """A function that writes runs and descriptions of hosts for each given text. Each of their text fields contains the text."""
+    """A function that writes runs and host files. It writes a run for each given text, and puts the text into each text field."""
     return _write_runs
 
 

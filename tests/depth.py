@@ -1,4 +1,4 @@
-"""How much a test tries: a little in the gate, and more in the nightly tests (``TACHOLOG_TESTS=nightly``), which find rare failures."""
+"""How many examples a test tries: few in the gate, and many in the nightly tests (``TACHOLOG_TESTS=nightly``), which search for rare failures."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ T = TypeVar("T")
 
 
 def tries(gate: T, nightly: T) -> T:
-    """Return the value for the gate or the value for the nightly: a number of examples, seeds or rounds, or a list of them."""
+    """Return ``nightly`` in the nightly tests, and ``gate`` in all other tests. The values are, for example, numbers of examples."""
     return nightly if NIGHTLY else gate

@@ -25,7 +25,7 @@ class LongLog(NamedTuple):
 
 
 def _above(file: str, mark: str, *, included: bool = False) -> str:
-    """Return the text of a sample log before ``mark``. If ``included`` is set, return the text up to the end of the line with ``mark``."""
+    """Return the text of a sample log before ``mark``. If ``included`` is true, the text also has the line with ``mark``."""
     text = (HERE / file).read_text()
     at = text.index(mark)
     return text[: text.index("\n", at) + 1 if included else at]

@@ -14,7 +14,7 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or HOME / ".cache")
 _CONFIG = Path(os.environ.get("XDG_CONFIG_HOME") or HOME / ".config")
 #: Folders of the user. Only the names of their entries are compared before and after the tests.
 _OF_THE_USER = (HOME, _CACHE, _CONFIG, HOME / ".local/share")
-#: Ends of the names of files that SQLite makes next to an open cache. The cache may belong to the user.
+#: SQLite makes files with these endings next to an open cache, for example the user's cache.
 _OPEN = ("-shm", "-wal")
 _OF_TACHOLOG = (_CACHE / "tacholog", _CONFIG / "tacholog")
 

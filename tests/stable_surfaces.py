@@ -94,7 +94,8 @@ def changes(recorded: Surfaces, current: Surfaces) -> tuple[list[str], list[str]
             if before == after:
                 continue
             words = f"{name}: {item} is {after or 'removed'}, was {before or 'absent'}"
-            # A new function without a body breaks existing transports, and a new required key breaks existing files.
+            # An added item can also break a promise: a virtual function without a body breaks existing transports, and a required key breaks existing
+            # files.
             is_burden = _must_be_met(after) and any(other.startswith(re.split(r"[.:]", item)[0]) for other in old["items"])
             is_promise = not is_burden if before is None else before == _MUST_BE_STATED and after is None
             (unrecorded if is_promise or is_raised else broken).append(words)
@@ -183,7 +184,7 @@ def _help_of(command: str) -> str:
 
 
 def _codes_in(text: str) -> set[str]:
-    """Return the exit codes in the help of a command: in its options, in its table, or in its sentences ("2: nothing was run")."""
+    """Return the exit codes that the help of a command states: at its options, in its table, or in sentences such as "2: nothing was run"."""
     in_options, _, stated = text.partition("Exit code")
     codes = {code for match in re.findall(r"Exit with (\d+)(?: \(\w+: (\d+)\))?", in_options) for code in match if code}
     codes |= {*re.findall(r"^  (\d+)  \w", stated, flags=re.MULTILINE)}

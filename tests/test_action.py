@@ -209,7 +209,10 @@ TOOL = '#!/bin/sh\n[ "$1" = --version ] && echo perftest 0.3.0 || cat {log}\n'
 
 @pytest.fixture
 def campaign(workspace: Path) -> Path:
-    """A workspace with a campaign, and two folders with its program. It has another name than perftest, because the checkout may have a perftest."""
+    """A workspace with a campaign, and with two folders that contain its program.
+
+    The program is not called perftest, because the checkout may have a perftest.
+    """
     for name in ("old", "new"):
         (workspace / name).mkdir()
         (workspace / name / "probe").write_text(TOOL.format(log=LOG))

@@ -124,7 +124,7 @@ def test_rooms_view_and_render_do_not_use_sphinx_and_do_not_open_logs() -> None:
     assert found == []
 
 
-#: These files contain the single time limit of the tests. Measurements and fuzzers have durations instead of a time limit.
+#: Only these files may contain a time limit. Measurements and fuzzers have durations instead.
 WAITING = {TESTS / "waiting.py", TESTS / "command.py"}
 MEASURING = (TESTS / "perf", TESTS / "fuzz")
 #: Functions that wait for a time, or read a clock to see whether a time has passed.

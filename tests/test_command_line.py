@@ -206,7 +206,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 def test_command_without_enough_memory_reports_this_and_leaves_no_partial_file(tmp_path: Path) -> None:
-    log = LONG_LOGS["RTI summaries"].text(200_000)  # So long that memory runs out while the log is read, before DuckDB starts its threads.
+    log = LONG_LOGS["RTI summaries"].text(200_000)  # A long log: memory must run out while it is read, before DuckDB starts its threads.
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "sub.log").write_text(log)
     entry = LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest())

@@ -37,7 +37,7 @@ def number(dataset: Dataset, run: str, metric: str, statistic: str, **where: Any
     return None if pd.isna(value) else float(value)
 
 
-# Length, Packets, Packets/s, Mbps, Lost, %
+# The name of the run, then the columns of the document: Length, Packets, Packets/s, Mbps, Lost, %
 RTI_THROUGHPUT = [
     ("default-type/shmem-regular", 32, 77849677, 2594706, 664.2, 0, 0.00),
     ("default-type/shmem-regular", 1548576, 47602, 1586, 19659.3, 0, 0.00),
@@ -82,7 +82,8 @@ FASTRTPS = [
     (32, 850, 199750, 5014290, 10.198, 198869, 881, 5027873, 10.126),
 ]
 US, MS = 1_000, 1_000_000
-# Number of the row, transport, data path, smallest and largest message size in bytes, and the values in nanoseconds with their bounds.
+# For each row: its number, the transport, the data path, the smallest and the largest message size in bytes, and the latencies in nanoseconds. The
+# key of a latency is its bound.
 HMBDC = [
     ("0.1", "TCP (qperf), loopback", None, 100, 10_000_000, {"range-low": 5 * US, "range-high": 2 * MS}),
     ("0.2", "TCP (qperf), network", None, 100, 10_000_000, {"range-low": 60 * US, "range-high": 90 * MS}),

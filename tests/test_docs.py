@@ -68,7 +68,7 @@ def test_page_about_formats_shows_the_files_and_the_output_of_its_commands(tmp_p
     assert tacholog(written[0], tmp_path) == written[1]
     assert (package / "src/tacholog_pingbench/__init__.py").read_text() == blocks(page, "python")[0]
     assert (package / "tests/pingbench-2.1.log").read_text() == blocks(page, "text")[0]
-    information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # The files that pip writes for an installation, for the duration of this test.
+    information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # Files like those of an installation by pip. They exist only during this test.
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-pingbench\nVersion: 0.1.0\n")
     (information / "entry_points.txt").write_text("[tacholog.formats]\npingbench = tacholog_pingbench\n")
@@ -85,7 +85,7 @@ def test_command_on_the_page_what_you_get_prints_the_shown_output() -> None:
 def test_commands_in_the_tutorial_print_the_shown_output(tmp_path: Path) -> None:
     page = ROOT / "docs/tutorial.md"
     copy, describe = blocks(page, "sh")
-    exit_codes = {"tacholog import logs": 2}  # Without a pattern, nothing is imported.
+    exit_codes = {"tacholog import logs": 2}  # Exit code 2: without a pattern, the command imports nothing.
     subprocess.run(["sh", "-ec", copy.replace("CHECKOUT", shlex.quote(str(ROOT)))], cwd=tmp_path, check=True)
 
     commands = shown_commands(page)

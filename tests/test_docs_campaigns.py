@@ -34,7 +34,7 @@ def test_main_example_prints_the_plan_on_the_page_and_can_be_run(tmp_path: Path)
     shown = re.search(r"^```console\n\$ tacholog (bench --plan mine\.toml)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 
     plan = run_tacholog_text(*shown[1].split(), cwd=tmp_path) if shown else None
-    with socket.socket() as free:  # Another server of this machine may use the port of the page.
+    with socket.socket() as free:  # The port on the page may be in use by another server of this machine.
         free.bind(("127.0.0.1", 0))
         (tmp_path / "mine.toml").write_text(EXAMPLE.replace("port = 5201", f"port = {free.getsockname()[1]}"))
     done = run_tacholog_text("bench", "--no-control", "mine.toml", cwd=tmp_path)

@@ -110,7 +110,7 @@ VALUES_NAMED = ["nan", "inf", "below zero", "huge"]
 
 
 class Place(NamedTuple):
-    """The folder of the package, and the folder with a run for each of its logs and a good run."""
+    """The folder of the package, and the folder with the runs: one run for each log of the package, and a good run."""
 
     package: Path
     runs: Path

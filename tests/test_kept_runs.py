@@ -64,7 +64,7 @@ def work_for(data: Path, cache: str = "cache") -> Work:
 
 
 def received(data: Path, cache: str = "cache") -> tuple[list[int], int, int]:
-    """Return the messages that the runs received, the number of logs read, and the number of logs from the cache."""
+    """Return three results: the messages that the runs received, how many logs were read, and how many came from the cache."""
     work = work_for(data, cache)
     numbers = messages_received(load([data], work=work))
     return numbers, work.tally.read, work.tally.cached
@@ -246,7 +246,7 @@ def test_release_is_compared_without_reading_other_releases(releases: Path) -> N
     side = find("1.0", [releases], work)
 
     assert side.runs["run"].tolist() == ["1", "4"]
-    assert work.tally.read == 3  # Two runs of 1.0, and the published run of 2.0.
+    assert work.tally.read == 3  # Three logs are read: of the two runs of 1.0, and of the published run of 2.0.
 
 
 def test_two_releases_are_compared_with_one_search_of_their_folder(releases: Path) -> None:
@@ -254,7 +254,8 @@ def test_two_releases_are_compared_with_one_search_of_their_folder(releases: Pat
 
     new, old = find_all(["1.0", "0.0"], [releases], work)
 
-    assert work.tally.read == 5  # Two runs of 1.0, two runs of 0.0, and the published run of 2.0, which is read only once.
+    # Five logs are read: of the two runs of 1.0, of the two runs of 0.0, and of the published run of 2.0, which is read only once.
+    assert work.tally.read == 5
     assert (old.runs["run"].tolist(), new.runs["run"].tolist()) == (["0", "3"], ["1", "4"])
 
 

@@ -31,7 +31,7 @@ def test_freed_memory_is_returned_to_the_system() -> None:
     assert can == "False" or float(given_mb) > 200  # 4000 blocks of 64 KiB are 262 MB.
 
 
-# Arrays as large as for a long log. Without ``keep_freed_memory``, the C library keeps freed memory only up to twice the size of an array.
+# The arrays are as large as for a long log. Without ``keep_freed_memory``, the C library keeps at most as much freed memory as two arrays have.
 MADE_AGAIN = """
 import ctypes
 import resource

@@ -183,7 +183,7 @@ def test_run_without_a_result_is_reported_and_strict_fails() -> None:
     assert f"{log}: the run has no result: no result in the log" in done.stderr
 
 
-def test_end_of_a_run_is_not_stated_if_its_log_does_not_state_it() -> None:
+def test_summary_reads_not_stated_if_a_log_does_not_state_the_end_of_its_run() -> None:
     done = tacholog("parse", DATA / "rti/udpv4-wan/keyed-reliable", "--summary", "--strict")
 
     assert done.returncode == 0

@@ -24,7 +24,7 @@ CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way",
 
 
 def latency(samples: int | None = None, **values_ns: float) -> Record:
-    """Return a latency record; ``p99_99`` is p99.99."""
+    """Return a latency record with these statistics. The name ``p99_99`` stands for p99.99."""
     numbers = tuple(Number(metric="latency", statistic=name.replace("_", "."), value=value) for name, value in values_ns.items())
     return Record(test="latency", payload_bytes=64, numbers=numbers, samples=samples)
 
@@ -43,7 +43,7 @@ def marked(
     run: RunContext = RunContext(),  # noqa: B008
     others: Sequence[Record] = (),
 ) -> dict[str, tuple[str, ...]]:
-    """Return the marks of the numbers of a record. The key is the statistic of a latency, or the metric of another number."""
+    """Return the marks of each number of a record. The key is the statistic for a latency, and the metric for any other number."""
     builder = ColumnBuilder()
     for line, one in enumerate((record, *others), start=1):
         builder.add(Event(line, line, (line,), "", "record", one), one)
@@ -89,7 +89,10 @@ def test_closed_loop_cannot_have_more_samples_than_round_trips_in_its_duration()
 def test_number_of_latency_samples_is_limited_by_the_number_of_messages_of_the_same_size(
     received: float, lost: float, expected: dict[str, tuple[str, ...]]
 ) -> None:
-    """One of 10,000 messages is a sample, so 9,990,000 messages give at most 1000 samples: ten beyond p99. Messages of another size do not count."""
+    """One of 10,000 messages is a sample. So 9,990,000 messages give at most 1000 samples, of which ten are beyond p99.
+
+    Messages of another size do not count.
+    """
     other = msgspec.structs.replace(throughput(received=1e9), payload_bytes=128)
     found = marked(
         latency(mean=5, p99=7), run=RunContext(messages_per_latency_sample=10_000), others=[throughput(received=received, lost=lost), other]
@@ -99,7 +102,10 @@ def test_number_of_latency_samples_is_limited_by_the_number_of_messages_of_the_s
 
 
 def test_sample_count_of_a_throughput_test_of_rti_perftest_follows_from_its_two_logs(tmp_path: Path) -> None:
-    """The log of the publisher contains "1 latency sample every 10000 samples", that of the subscriber "Packets:  1420059": at most 143 samples."""
+    """The log of the publisher states "1 latency sample every 10000 samples". The log of the subscriber states "Packets:  1420059".
+
+    So there are at most 143 samples.
+    """
     names = ("3.0.1-throughput-pub.log", "3.0.1-throughput-sub.log")
     for name in names:
         shutil.copy(LOGS / "rti" / name, tmp_path)
@@ -117,7 +123,7 @@ def test_record_without_samples_and_without_a_load_mode_has_no_mark() -> None:
     assert marked(latency(mean=101_000, p99_9999=200_000)) == {}
 
 
-def test_maximum_and_mean_are_marked_if_the_maximum_is_half_the_time_out_of_the_tool() -> None:
+def test_maximum_and_mean_are_marked_if_the_maximum_is_close_to_half_the_time_out_of_the_tool() -> None:
     found = marked(latency(mean=39_000, p50=30_000, max=100_057_000), Conditions(definition="rti-one-way"))
 
     assert found == {"mean": ("timeout_artefact",), "max": ("timeout_artefact",)}
@@ -136,7 +142,7 @@ def test_statistics_that_are_not_adjacent_can_also_be_in_the_wrong_order() -> No
 
 
 def printed_ns(**cells: tuple[float, float | None]) -> Record:
-    """Return a latency record of pairs of a value and its resolution, in nanoseconds; ``p99_9`` is p99.9."""
+    """Return a latency record. Each argument is a value and its resolution, in nanoseconds; ``p99_9`` is p99.9."""
     numbers = (
         Number(metric="latency", statistic=name.replace("_", "."), value=value, resolution=resolution) for name, (value, resolution) in cells.items()
     )
@@ -212,7 +218,7 @@ def test_each_figure_of_a_failed_run_is_marked() -> None:
     [
         (1e6, 1e6, 9e6, {"p50": ("near_resolution",)}),
         (1e6, 1e6, 10e6, {}),
-        (1e6, 1e3, 5e6, {}),  # Not marked: the resolution shows that a finer clock than that of the run was used.
+        (1e6, 1e3, 5e6, {}),  # Not marked: the value has a finer resolution than the clock of the run, so it was measured with another clock.
         (None, 1e6, 1e6, {}),
     ],
 )

@@ -1,4 +1,4 @@
-"""The release that a tag publishes: all places state the same version, and the notes of the release are its section of CHANGELOG.md."""
+"""A release: all places state the same version as its tag, and its notes are the section of this version in CHANGELOG.md."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended. A zombie counts as ended."""
+    """Return whether a process has ended. A zombie counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""How far a simulated share may differ from the true share by chance: farther if there are fewer reports. Seeds are fixed, so results do not vary."""
+"""Limits for simulated shares, which differ from the true share by chance. They differ more if there are few reports. All seeds are fixed."""
 
 from __future__ import annotations
 

@@ -71,10 +71,10 @@ def make_side(
 
     Args:
         values: shape (sizes, runs).
-        places: a number for each run, which is larger for a later run; None: not stated.
+        places: the position of each run in time; None: not stated.
         host: the machine; None: not stated.
         marks: quality marks of each number.
-        said: values for other columns of the results or of the runs; a list has one value for each run.
+        said: values of other columns: one value for all runs, or a list with one value for each run.
     """
     sizes, runs = values.shape
     frame = _runs(runs, places, said) | {"host": ["host" if host else None] * runs}
@@ -175,7 +175,7 @@ def compared() -> Compared:
 
 @pytest.fixture
 def noise() -> NDArray[np.float64]:
-    """Runs of one build: 12 pairs of 4 rows around 10 us, with 1 % noise."""
+    """Latencies of one build, shape (sides, rows, pairs): 12 pairs with 4 rows. They are about 10 us, with 1 % noise."""
     generator = np.random.default_rng(20261121)
     return 10_000 * np.exp(0.01 * generator.standard_normal((2, 4, 12)))
 

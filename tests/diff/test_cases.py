@@ -52,7 +52,7 @@ def test_ecal_5_5_and_5_11_differ_in_program_ubuntu_version_and_stated_data_path
     assert verdicts(report) == {
         (None, "not_comparable", "tool participant transport data_path"): 15,
         (None, "not_comparable", "tool transport data_path"): 15,
-        ("copy", "added", ""): 2,  # Rows of 32 MiB, a size that 5.5 did not measure.
+        ("copy", "added", ""): 2,  # Size 32 MiB: only 5.11 measured it.
         ("zero-copy", "added", ""): 32,
     }
     first = report["rows"][0]
@@ -73,7 +73,7 @@ def test_ecal_5_4_and_5_11_have_the_same_program_on_different_versions_of_ubuntu
     assert verdicts(report)[None, "not_comparable", "transport data_path"] == 13
 
 
-def test_ecal_5_12_repeats_the_copy_results_of_5_11_but_its_references_are_not_comparable(published: Path) -> None:
+def test_ecal_5_12_has_the_copy_latencies_of_5_11_but_other_zero_copy_latencies_that_are_not_comparable(published: Path) -> None:
     report = compared(published, "ecal-5.11", "ecal-5.12")
 
     assert verdicts(report) == {("copy", "unreplicated_same", "same_measurement"): 32, ("zero-copy", "not_comparable", "latency_of"): 32}

@@ -24,11 +24,11 @@ Figure = Callable[[str, str], None]
 
 
 def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
-    """Simulate a page of histories, and return the changes that are found on it.
+    """Simulate the histories of one page, and return the changes that are found in them.
 
     Args:
         seed: the seed of the random noise.
-        change: the logarithms that are added to the releases of the first history.
+        change: the logarithms that are added to the first history, one for each release.
         session: the standard deviation of a random effect that all runs of a release share.
         releases: how many releases a history has.
         histories: how many histories the page has.
@@ -167,7 +167,7 @@ def test_penalty_of_a_step_is_larger_for_more_histories_and_for_shorter_historie
 
 
 def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
-    """Return a line of a history page. Each release has a level, which is a logarithm. The latencies of its runs vary by 1 %."""
+    """Return one line of a history. ``levels`` are the logarithms of the latency, one for each release. The runs of a release vary by 1 %."""
     runs = 10_000 * np.exp(levels[:, None] + 0.01 * np.random.default_rng(seed).standard_normal((len(levels), RUNS)))
     key = RowKey(system="M", test="latency", transport="shm", payload_bytes=64, metric="latency", statistic="p50")
     return HistoryLine(key, [HistoryPoint(place, float(np.median(values)), None, tuple(values.tolist())) for place, values in enumerate(runs)])
@@ -178,7 +178,7 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
     [
         (None, None, "release or host"),
         (False, (-0.01, 0.02), "release"),
-        (False, (-0.1, 0.1), "release or host"),  # The interval of the controls is wide: the host may have changed as much.
+        (False, (-0.1, 0.1), "release or host"),  # The interval is wide, so the change of the host may explain this step.
         (True, (-0.1, 0.1), "host"),
         (True, (-0.01, 0.02), "release or host"),  # The step is larger than the change of the host.
         (True, (None, None), "host"),

@@ -226,7 +226,7 @@ def test_error_in_a_thresholds_file_is_reported_with_its_position(tmp_path: Path
 
 @pytest.fixture
 def recorded(tmp_path: Path, checkout: Path) -> Path:
-    """A copy of recorded pairs of two releases with one transport, which tests can damage."""
+    """Recorded pairs of two releases with one transport: a copy, which a test may damage."""
     for side in ("old", "new"):
         shutil.copytree(checkout / "data/perftest/0.1.0-to-0.2.0" / side / "latency-uds", tmp_path / side / "latency-uds")
     return tmp_path
@@ -293,7 +293,7 @@ def test_runs_compared_with_themselves_are_the_same_measurement_with_exit_code_4
 
 
 @pytest.mark.parametrize(("output", "lines"), [("text", 3), ("markdown", 4), ("github", 4), ("html", None)])
-def test_report_on_runs_compared_with_themselves_states_only_that_both_sides_are_the_same_runs(
+def test_report_states_only_once_that_both_sides_are_the_same_runs_if_runs_are_compared_with_themselves(
     recorded: Path, output: str, lines: int | None
 ) -> None:
     said = re.sub(r"<style>.*?</style>", "", run(recorded / "old", recorded / "old", "--format", output).stdout, flags=re.DOTALL)
@@ -419,7 +419,7 @@ def test_problem_in_a_raw_log_is_located_by_the_path_of_the_log_and_the_line(tmp
 
 
 def bare(folder: Path, *more: str) -> Path:
-    """Make a folder of three raw logs without a run.toml. The first text of ``more`` is added to the first log, the second text to the second log."""
+    """Make a folder of three raw logs, without a run.toml. Each text of ``more`` is added at the end of one log, in the order of the logs."""
     folder.mkdir()
     log = (SOCKPERF / "ping-pong-udp.log").read_text()
     for name, text in zip("abc", (*more, "", "", ""), strict=False):
@@ -459,7 +459,7 @@ def test_compressed_log_with_the_same_text_as_another_log_is_called_a_copy(tmp_p
     assert f"{new}/b.log.xz: copied: the same text as {new}/a.log: a copy is no second measurement" in said
 
 
-def test_metric_can_be_selected_by_the_name_that_reports_show(checkout: Path) -> None:
+def test_option_metric_accepts_the_words_with_which_reports_show_a_metric(checkout: Path) -> None:
     words = [checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--limit", "1"]
 
     by_name, by_words = run(*words, "--metric", "goodput:mean"), run(*words, "--metric", "payload received:mean")
@@ -468,7 +468,7 @@ def test_metric_can_be_selected_by_the_name_that_reports_show(checkout: Path) ->
     assert "payload received" in by_words.stdout.lower()
 
 
-def test_logs_with_only_sent_messages_have_nothing_to_compare_and_the_report_states_the_reason(checkout: Path) -> None:
+def test_report_states_why_nothing_is_compared_if_logs_have_only_sent_messages(checkout: Path) -> None:
     logs = checkout / "tests/formats/sockperf"
     why = "a figure that could be better or worse, so nothing is compared. There is only: Payload offered by the publisher; Messages offered by the"
 
@@ -481,7 +481,7 @@ def test_logs_with_only_sent_messages_have_nothing_to_compare_and_the_report_sta
     assert "better or worse, so nothing" not in none
 
 
-def test_report_with_loss_only_states_once_that_there_is_nothing_else_to_compare(checkout: Path) -> None:
+def test_report_on_loss_alone_states_once_that_nothing_else_is_compared(checkout: Path) -> None:
     said = run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--metric", "loss", "--transport", "tcp").stdout
 
     assert said.lower().count("nothing to compare") == 1

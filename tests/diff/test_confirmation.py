@@ -28,7 +28,7 @@ LOSS: dict[str, Any] = {"metric": "loss", "statistic": "total", "unit": "ratio",
 
 
 def two_looks(first: tuple[Floats, Floats], again: tuple[Floats, Floats], **said: Any) -> tuple[Comparison, Comparison]:  # noqa: ANN401 - any column
-    """Return two comparisons: the first pairs only, and the report after new pairs. In each array, a row is a size and a column is a run."""
+    """Return two comparisons: of the first pairs only, and after the new pairs. Each array has the shape (sizes, runs)."""
     look = compare(*make_pairs(*first, **said), Policy(), everything=False)
     rows = changed_rows(look)
     old, new = (only_rows(side, rows, ()) for side in make_pairs(*again, **{"session": "session-2", **said}))
@@ -40,7 +40,7 @@ def level(log_values: Floats) -> Floats:
 
 
 def noise(seed: int, rows: int = 1, deviation: float = 0.01) -> Floats:
-    """Return random values of one build as logarithms, shape (looks, sides, rows, pairs). The first look and the new pairs are two looks."""
+    """Return random logarithms for runs of one build, shape (looks, sides, rows, pairs). Look 0 is the first pairs, look 1 the new pairs."""
     return deviation * np.random.default_rng(seed).standard_normal((2, 2, rows, PAIRS))
 
 
@@ -50,13 +50,13 @@ def only(report: Comparison) -> ComparisonRow:
 
 
 class Shares(NamedTuple):
-    """Shares of simulated reports.
+    """Shares of simulated reports. Only the first row was changed.
 
     Attributes:
-        first: the share of reports of the first pairs that call the first row worse.
-        confirmed: the share of reports with new pairs that call the first row worse.
-        first_false: the share of reports of the first pairs that call another row worse or better.
-        confirmed_false: the share of reports with new pairs that call another row worse or better.
+        first: the share of reports that call the first row worse, after the first pairs.
+        confirmed: the same share after the new pairs.
+        first_false: the share of reports that call an unchanged row worse or better, after the first pairs.
+        confirmed_false: the same share after the new pairs.
     """
 
     first: float
@@ -152,7 +152,7 @@ def test_only_changed_rows_are_tested_in_the_new_pairs_and_other_rows_keep_their
     before = {row.key: row for row in look.rows}
     assert [row for row in report.rows if row.first_look is None] == [before[row.key] for row in report.rows if row.key.payload_bytes != 48]
     chosen = next(row for row in report.rows if row.first_look)
-    # The p-value is adjusted only for the rows in the new pairs: at most two of the five rows.
+    # Only rows with new pairs count for the adjustment of p-values: at most two of the five rows. So p at most doubles.
     assert chosen.p == chosen.p_adjusted or (chosen.p or 0) < (chosen.p_adjusted or 0) <= 2 * (chosen.p or 0)
 
 
@@ -201,7 +201,7 @@ def test_row_without_a_value_in_the_new_pairs_is_not_confirmed() -> None:
 
 
 @pytest.mark.parametrize("again", [0.02, 0.0])
-def test_new_pairs_decide_whether_a_worse_loss_of_a_row_is_confirmed(again: float) -> None:
+def test_increase_of_loss_is_confirmed_only_if_the_new_pairs_show_it_too(again: float) -> None:
     generator = np.random.default_rng(8)
     old, new = 0.001 * generator.random((1, PAIRS)), 0.02 + 0.001 * generator.random((1, PAIRS))
 

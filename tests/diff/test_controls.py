@@ -32,7 +32,7 @@ LABEL = '{"control": "yes"}'
 
 
 def with_controls(rows: Floats, controls: Floats, places: list[int], **said: Any) -> Dataset:  # noqa: ANN401 - any column
-    """Return one side: rows of a campaign, and controls that ran at the same times."""
+    """Return one side with rows and controls. Both were measured at the same positions in time."""
     measured, beside = make_side(rows, places, **said), make_side(controls, places, labels=LABEL, **{"transport": "inter-thread"} | said)
     for table in (beside.runs, beside.results):
         table["run"] = "control/" + table["run"]
@@ -45,13 +45,19 @@ def msgspec_replace(side: Dataset, runs: pd.DataFrame, results: pd.DataFrame) ->
 
 
 def turns(pairs: int) -> tuple[list[int], list[int]]:
-    """Return the positions of the old runs and of the new runs in time. The side that goes first changes with each pair."""
+    """Return the positions in time of the old runs and of the new runs. The sides take turns in going first."""
     first = np.arange(pairs) % 2
     return (2 * np.arange(pairs) + first).tolist(), (2 * np.arange(pairs) + 1 - first).tolist()
 
 
 class Host(NamedTuple):
-    """How the host changes: the slowdown of rows, how much this slowdown varies between rows, and whether controls slow down too."""
+    """A simulated change of the host.
+
+    Attributes:
+        percent: how much slower the rows become.
+        varies: how much the slowdown differs between rows.
+        shared: whether the controls become slower too.
+    """
 
     percent: float
     varies: float = 0.0
@@ -89,7 +95,7 @@ def test_change_of_the_host_is_not_attributed_to_the_release_if_controls_show_th
 
     false = float(np.mean([is_false(report) for report in found]))
     figure(f"host {host.percent:g} % slower, varying by {host.varies:.0%}", f"{false:.1%} of {REPORTS} reports with a false row")
-    assert false <= at_most(0.05, REPORTS)  # In a longer simulation, 5 % of the reports have a false row.
+    assert false <= at_most(0.05, REPORTS)  # In a longer simulation, 5 % of the reports wrongly call a row better or worse.
 
 
 def test_change_of_the_host_is_attributed_to_the_release_without_controls() -> None:
@@ -185,7 +191,7 @@ def test_controls_hardly_reduce_the_power_of_a_report(figure: Figure) -> None:
     assert share >= tries(at_least(0.95, REPORTS), 0.8)
 
 
-def test_any_change_may_be_a_change_of_the_host_if_the_only_control_changed() -> None:
+def test_change_of_any_size_may_come_from_the_host_if_only_one_control_exists() -> None:
     report = report_of(Host(20), 7, controls=1)
 
     assert moved(report).explains == (None, None)
@@ -231,11 +237,12 @@ def test_recorded_load_and_processor_states_are_listed_as_possible_causes(facts:
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
 
 
-def test_row_that_is_a_control_on_the_other_side_only_is_added_without_differences() -> None:
+def test_row_is_called_added_if_the_old_side_has_this_row_only_as_a_control() -> None:
     generator = np.random.default_rng(11)
     old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
     sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
-    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")  # The new release also measured inter-thread in runs that are not controls.
+    # The new release has inter-thread twice: as controls, and here as measured runs.
+    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")
     for table in (also.runs, also.results):
         table["run"] = "inter-thread/" + table["run"]
     runs, results = (pd.concat([getattr(side, name) for side in (sides[1], also)], ignore_index=True) for name in ("runs", "results"))
@@ -255,7 +262,10 @@ RUNS, SESSIONS = 6, 8
 
 
 def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
-    """Return the comparison of two blocks of runs. ``values`` are logarithms, shape (sides, rows, runs). The first ``rows`` rows are no controls."""
+    """Return the comparison of two blocks of runs. ``values`` are logarithms, shape (sides, rows, runs).
+
+    All rows after the first ``rows`` are controls.
+    """
     level, runs = 10_000 * np.exp(values), values.shape[2]
     sides = [with_controls(one[:rows], one[rows:], list(range(first, first + runs))) for one, first in zip(level, (0, 100), strict=True)]
     return compare(sides[0], sides[1], Policy(), everything=False)
@@ -318,7 +328,7 @@ def test_mean_of_all_controls_shows_a_change_that_no_single_control_shows() -> N
     assert controls.layout == "blocks"
     assert controls.change == pytest.approx(0.02, abs=0.01)
     assert (controls.p or 1) < 0.01
-    # A single control cannot reach this p: its smallest p is 0.0022, and it would be multiplied by the number of controls, 12.
+    # A single control cannot reach this p-value. Its smallest p-value is 0.0022, which is multiplied by the 12 controls.
     assert max(row.ratio or 0 for row in controls.rows) < 1.05
 
 

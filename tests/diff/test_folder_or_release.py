@@ -1,4 +1,4 @@
-"""The sides of a diff. A name of both a folder and a release is read as the folder, and a message states this."""
+"""The sides of a diff. If a folder and a release have the same name, the folder is used and a message states this."""
 
 from __future__ import annotations
 

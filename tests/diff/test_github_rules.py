@@ -63,7 +63,7 @@ class Text(HTMLParser):
 
 
 def shown(markdown: str) -> Text:
-    """Return the elements and the text of the HTML that GitHub makes from Markdown. Mentions and links are not yet in it."""
+    """Return the elements and the text of the HTML that GitHub's renderer makes from Markdown. GitHub adds mentions and links later."""
     try:
         cmark = importlib.import_module("cmarkgfm.cmark")
     except ImportError:

@@ -1,4 +1,4 @@
-"""Known regressions: a worse row does not fail a comparison if ``known.toml`` acknowledges it. It fails again if it grows or the entry expires.
+"""Known regressions: a worse row in ``known.toml`` does not fail a comparison, unless its change grows or its entry expires.
 
 The real runs are pairs of perftest 0.3.0 and 0.4.0. Version 0.4.0 is faster, so the tests use it as the old side: seven rows are worse.
 """
@@ -94,7 +94,7 @@ def test_real_comparison_fails_for_the_worse_rows_that_no_entry_names(real: Call
 
 
 def test_real_row_counts_again_if_its_change_is_larger_than_acknowledged(real: Callable[..., Result]) -> None:
-    # The median latency over uds at 64 KiB grows from 17711 to 20255 ns. The ratio that the pairs give is x1.142: above 14 %, below 15 %.
+    # The median latency over uds at 64 KiB grows from 17711 to 20255 ns. The pairs give the ratio x1.142: the change is above 14 % and below 15 %.
     entries = f'[[known]]\nmetric = "latency"\ntransport = "uds"\nstatistic = "p50"\nsize = "64 KiB"\nat_most_percent = %s\n{REASON}{FOREVER}'
 
     below, above = (json.loads(real(entries % percent, "--format", "json").stdout)["acknowledgements"][0]["state"] for percent in (14, 15))

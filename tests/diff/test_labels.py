@@ -31,7 +31,7 @@ VALUES = np.array([[1000.0] * 6])
 
 
 def labelled(side: Side, start: int, factor: float = 1.0, transport: str = "shm", **labels: str) -> Dataset:
-    """Return six runs with these labels. The results of two calls are interleaved pairs if their ``start`` values are, for example, 0 and 1."""
+    """Return a side of six runs with these labels. Sides with the ``start`` values 0 and 1 form interleaved pairs."""
     runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
     places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
     return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None, transport=transport)
@@ -72,7 +72,7 @@ def test_diff_across_a_label_compares_and_names_both_values(side: Side) -> None:
     assert row.key.apart == ()
 
 
-def test_rows_compared_across_one_label_are_refused_if_another_label_differs(side: Side) -> None:
+def test_comparison_across_one_label_is_refused_if_another_label_differs(side: Side) -> None:
     old, new = labelled(side, 0, plugin="flannel", kernel="6.1"), labelled(side, 1, plugin="calico", kernel="6.6")
 
     (row,) = compare(old, new, Policy(across=("label.plugin",))).rows

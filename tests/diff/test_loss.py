@@ -1,4 +1,4 @@
-"""The verdict on loss. The test is the same as for other rows, but compares shares by their difference. Without a test, there is no verdict."""
+"""The verdict on loss. Loss is tested like other rows, but by the difference of the shares and not by their ratio. No test means no verdict."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_comparison_of_loss_succeeds_if_neither_side_lost_messages(lost: Callabl
 
 
 def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
-    """Yield the shares of lost messages of both sides. A run loses nothing or many messages at once, so the shares vary much between runs."""
+    """Yield the shares of lost messages of both sides, for each seed. Many runs lose nothing, and the other runs lose many messages."""
     for seed in range(SEEDS):
         generator = np.random.default_rng(seed)
         bursts = generator.gamma(0.5, 0.02, (2, ROWS, PAIRS)) * (generator.random((2, ROWS, PAIRS)) < 0.4)

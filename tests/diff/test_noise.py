@@ -1,4 +1,4 @@
-"""The smallest change that a machine can show. The noise report and a comparison compute the same number, and sentences state it."""
+"""The smallest change that a machine can show: the noise report and a comparison compute the same number, and state it in sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACTS = MachineFacts(
 
 
 def runs(deviation: float, pairs: int, rows: int = 3) -> NDArray[np.float64]:
-    """Return values of one build for both sides, about 10 us, shape (2, rows, pairs)."""
+    """Return random latencies of one build for both sides, shape (2, rows, pairs). They are about 10 us."""
     return np.asarray(10_000 * np.exp(deviation * np.random.default_rng(1).standard_normal((2, rows, pairs))))
 
 
@@ -39,7 +39,7 @@ def row(deviation: float = 0.02, statistic: str = "p50", threshold: float = 0.03
 
 
 @pytest.mark.parametrize("pairs", PAIRS[:3])
-def test_smallest_change_equals_the_smallest_change_of_a_comparison_with_as_many_pairs(pairs: int) -> None:
+def test_noise_report_and_comparison_state_the_same_smallest_change_for_equal_numbers_of_pairs(pairs: int) -> None:
     report = compare_pairs(*runs(0.2, pairs))  # The noise is large, so that each row states its smallest detectable change.
 
     rows = noise_rows(report)

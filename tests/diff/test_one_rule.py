@@ -32,7 +32,7 @@ Side = Callable[..., Dataset]
 
 VALUES = np.array([[1000.0] * 6])
 OLD, NEW = [f"1-old-{number}" for number in range(6)], [f"2-new-{number}" for number in range(6)]
-# For each condition: a value that differs from the artificial campaigns, and the message for the difference.
+# For each condition: a value that differs from the usual value of the artificial campaigns, and the message about this difference.
 OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),
     "basis": ({"basis": "rtt"}, "basis: half round trip -> round trip"),
@@ -52,7 +52,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
 
 
 def together(old: Dataset, new: Dataset) -> View:
-    """Return a view of both sides in one dataset. Each side becomes a transport."""
+    """Return a view of a dataset with both sides. The old side has the transport ``first``, the new side has the transport ``second``."""
     results = pd.concat([side.results.assign(transport=name) for side, name in ((old, "first"), (new, "second"))], ignore_index=True)
     view = view_of(Dataset(pd.concat([old.runs, new.runs], ignore_index=True), old.logs, old.problems, results, old.histograms, hosts=old.hosts))
     assert len(view.series()) == 2
@@ -86,7 +86,7 @@ def test_each_kind_of_comparison_refuses_a_different_condition_with_the_same_wor
 
     # A ranking does not refuse different labels, because the page Side by side has all variants of a transport in one table.
     expected = {name: name != "ranking" or condition != "labels" for name in shown}
-    # A page of results names a condition once for all of its series, without the values of each pair.
+    # A page of results only names the differing condition. It does not list the values, because it may have many series.
     title = "contents (bytes, or a reference to them)" if condition == "latency_of" else words.partition(":")[0]
     said = {name: title if name == "side by side" else words for name in shown}
     assert {name: said[name] in output for name, output in shown.items()} == expected
@@ -116,7 +116,7 @@ def test_no_kind_of_comparison_refuses_equal_conditions(side: Side) -> None:
 
 @pytest.fixture
 def view(side: Side) -> View:
-    """A view of many series. Each kind of difference exists between two of these series."""
+    """A view of many series. The first series has the usual conditions, and each other series differs from it in one condition."""
     cases: list[dict[str, Any]] = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
     sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
     results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))
@@ -153,7 +153,7 @@ def test_script_of_the_page_contains_no_condition(checkout: Path) -> None:
 
 def test_each_condition_is_compared_or_listed_as_not_compared() -> None:
     not_compared = {
-        "reach",  # The transport determines the reach.
+        "reach",  # Two results with the same transport have the same reach.
         "demand",  # Rows with different demands are different rows, as with different sizes.
         "warmup",  # A change of the warm-up is stated, but does not forbid a comparison.
         "planned_duration_s",

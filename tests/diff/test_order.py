@@ -24,7 +24,10 @@ TURNS = "ONNO" * 4
 
 
 def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 0.0, seed: int = 0) -> Comparison:
-    """Compare sessions of three runs. ``order`` has O for an old and N for a new session. The second half of all sessions is slower by ``slower``."""
+    """Compare sessions of three runs. ``order`` is the order of the sessions: O is old, N is new.
+
+    In the second half, all runs are slower by ``slower``.
+    """
     generator = np.random.default_rng(seed)
     sides = []
     for letter in "ON":
@@ -68,7 +71,7 @@ def test_blocks_of_sessions_get_no_verdict_for_any_number_of_sessions(side: Side
 
 
 def test_sessions_are_compared_by_their_median_runs_if_each_side_has_six_sessions(side: Side) -> None:
-    # Each session has two runs. The larger latency of both is used: 104, 102, 110, 104, 102, 110.
+    # Each session has two runs. The larger latency is used. So the sessions have 104, 102, 110, 104, 102 and 110.
     old = np.array([[100.0, 104, 102, 101, 110, 90, 100, 104, 102, 101, 110, 90]])
     places = [10 * (2 * session + session % 2) + run for session in range(6) for run in range(2)]
     others = [10 * (2 * session + 1 - session % 2) + run for session in range(6) for run in range(2)]

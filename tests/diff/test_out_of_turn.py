@@ -38,14 +38,14 @@ def two_days(
     timed: bool = True,
     **stated: Any,  # noqa: ANN401 - any column
 ) -> Comparison:
-    """Compare two sides that were not interleaved: all new runs follow all old runs. ``stated`` has values for other columns."""
+    """Compare two sides that were not interleaved: all new runs follow all old runs. ``stated`` has the values of other columns of the runs."""
     days = (0, 1000)
     sides = [make_side(values, range(day, day + values.shape[1]) if timed else None, **stated) for values, day in zip((old, new), days, strict=True)]
     return compare(sides[0], sides[1], Policy(), ("1.0", "1.1"), measured=measured, band_roots=band_roots)
 
 
 def values(seed: int, rows: int = 1, runs: int = RUNS) -> Floats:
-    """Return both sides of one build around 10 us, shape (2, rows, runs)."""
+    """Return random latencies of one build for both sides, shape (2, rows, runs). They are about 10 us."""
     return np.asarray(10_000 * np.exp(iid(np.random.default_rng(seed), (2, rows, runs))))
 
 
@@ -55,7 +55,14 @@ def only(report: Comparison) -> ComparisonRow:
 
 
 class Shares(NamedTuple):
-    """Shares of simulated reports with a difference, with a row measured worse and with a verdict, and the share of rows measured worse."""
+    """Results of simulated reports.
+
+    Attributes:
+        differs: the share of reports that show a difference.
+        measured_worse: the share of reports with a row that was measured worse.
+        called: the share of reports with a verdict of better or worse.
+        rows_worse: the share of rows that were measured worse.
+    """
 
     differs: float
     measured_worse: float

@@ -36,7 +36,7 @@ Figure = Callable[[str, str], None]
 
 
 class Case(NamedTuple):
-    """A change in some of 40 rows, and the smallest share of reports or rows in which the change must be detected."""
+    """A simulated change: how many of 40 rows change, by how much, and how often the change must be detected at least."""
 
     pairs: int
     changed: int
@@ -63,7 +63,7 @@ class Found(NamedTuple):
 
 
 def with_change(case: Case, reports: int, seed: int) -> Floats:
-    """Return differences of logarithms, shape (reports * rows, pairs). The first rows of each report have the change of the case."""
+    """Return the differences of pairs as logarithms, shape (reports * rows, pairs). In each report, only the first ``case.changed`` rows change."""
     generator = np.random.default_rng(seed)
     old, new = case.noise(generator, (2 * reports, ROWS, case.pairs)).reshape(2, reports, ROWS, case.pairs)
     new[:, : case.changed] += np.log1p(case.percent / 100)
@@ -71,14 +71,14 @@ def with_change(case: Case, reports: int, seed: int) -> Floats:
 
 
 def simulated(case: Case, reports: int, seed: int) -> Found:
-    """Return the result of ``reports`` simulated reports with a change."""
+    """Simulate reports with a change, and return how often the change is found."""
     found = verdicts(with_change(case, reports, seed))
     false = share(found, "better", "worse")[:, case.changed :].any(axis=1).mean()
     return Found(float(share(found, "worse")[:, : case.changed].mean()), float(false))
 
 
 class Measured(NamedTuple):
-    """The pairs of a campaign: the differences of each row, and its threshold."""
+    """The pairs of a campaign: the differences of each row as logarithms, and the threshold of each row."""
 
     differences: Floats
     thresholds: Floats
@@ -86,7 +86,7 @@ class Measured(NamedTuple):
 
 @functools.cache
 def measured(folder: Path) -> Measured:
-    """Read the pairs of a campaign of this repository. A row is left out if one of its pairs is missing, because a run was too short."""
+    """Return the pairs of a campaign of this repository, without rows that lack a pair. A pair is missing if one of its runs was too short."""
     report = compare(find(str(folder / "old"), []), find(str(folder / "new"), []), Policy(), everything=False)
     rows = [row for row in report.rows if row.p_adjusted is not None and row.old and row.new]
     differences = [np.log(np.array(row.new.values) / np.array(row.old.values)) for row in rows if row.old and row.new]
@@ -96,9 +96,9 @@ def measured(folder: Path) -> Measured:
 
 
 def resampled(campaign: Measured, pairs: int, percent: float, reports: int, seed: int) -> Found:
-    """Return the result of simulated reports. Each report has ``pairs`` pairs, which are drawn at random from a campaign.
+    """Simulate reports with the noise of a campaign, and return how often a change is found. Each report has ``pairs`` random pairs of the campaign.
 
-    The change of the campaign is removed, and the sides of each pair are swapped at random. Then one row gets slower by ``percent``.
+    First, the median change of each row is removed, and the sides of pairs are swapped at random. Then one row is made slower by ``percent``.
     """
     generator = np.random.default_rng(seed)
     noise = campaign.differences - np.median(campaign.differences, axis=1, keepdims=True)
@@ -162,7 +162,10 @@ def test_real_pairs_with_randomly_swapped_sides_are_rarely_called_better_or_wors
 
 
 def largest_of_all_rows(differences: Floats) -> Floats:
-    """Return the p-value of each row: the share of sign flips whose largest Student's t of all rows reaches the t of this row."""
+    """Return a p-value for each row. It is computed from all sign flips. Each flip has a largest Student's t of all rows.
+
+    The p-value of a row is the share of flips whose largest t is not smaller than the t of the row.
+    """
     pairs = differences.shape[1]
     reached = np.zeros(len(differences))
 
@@ -218,7 +221,7 @@ Compared = Callable[..., Comparison]
 
 
 def scattered(rows: int, pairs: int, noise: float) -> tuple[Floats, Floats]:
-    """Return two sides. All pairs of a row have a mean difference of 0, and the standard deviation of the differences is exactly ``noise``."""
+    """Return two sides with equal rows. The differences of the pairs have the mean 0 and exactly the standard deviation ``noise``."""
     steps = np.resize([1.0, -1.0], pairs) * (1 + 0.1 * np.arange(pairs))
     steps -= steps.mean()
     new = np.exp(noise * steps / steps.std(ddof=1))
@@ -234,7 +237,7 @@ def test_six_pairs_show_a_large_change_of_a_single_row_among_forty(compared: Com
     found = {row.key.payload_bytes: row for row in report.rows}
     assert {size for size, row in found.items() if row.verdict == "worse"} == {16}
     assert found[16].p == 2 / 2**6
-    # Six pairs have 64 sign flips. A flip and its opposite count once, so there are 32. Only one of them gives a value as large as this row.
+    # Six pairs have 64 sign flips. A flip and its opposite count as one, so there are 32 flips. Only one flip gives a t as large as that of this row.
     assert found[16].p_adjusted == 1 / 2**5
     assert found[32].verdict == "inconclusive"
     assert found[32].detectable is not None
@@ -316,7 +319,7 @@ def test_plan_and_comparison_state_the_same_smallest_detectable_change(compared:
 
 
 def at_the_detectable_change(pairs: int, rows: int, sd: float, reports: int) -> float:
-    """Return the share of reports that call one row worse. The change of this row is exactly the smallest detectable change."""
+    """Return the share of reports that call a changed row worse. Its change is exactly the smallest detectable change."""
     threshold = np.log1p(np.array([0.03]))
     shift = detectable(np.array([sd]), RunCounts(pairs, pairs, rows, paired=True), 0.05, threshold)[0]
     differences = sd * np.random.default_rng(pairs).standard_normal((reports, rows, pairs))

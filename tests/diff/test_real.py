@@ -1,4 +1,4 @@
-"""Published figures compared with each other, with one value per side."""
+"""Comparisons of published figures. Each side has only one value."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_keyed_data_over_a_wan_is_compared_with_unkeyed_data(checkout: Path) -> 
     assert (smallest.old and smallest.old.median, smallest.new and smallest.new.median) == (20_000, 17_000)
     assert smallest.interval is not None
     assert list(smallest.interval) == pytest.approx([16.5 / 20.5, 17.5 / 19.5])
-    assert report.counts["added"] == 12  # Six sizes that only the unkeyed table has.
+    assert report.counts["added"] == 12  # Two rows for each of six sizes that only the unkeyed table has.
     assert smallest.unverified == ("harness_major",)
 
 
@@ -143,7 +143,7 @@ def test_value_links_to_its_own_run_and_not_to_a_control_with_an_equal_value(che
 
     leads = links_of(report, {"old": view_of(old), "new": view_of(new)}, Links("logs"), PageIndex())
 
-    # Two runs have p99.9_ns=42079 for 4 KiB: run 01 of version 0.3.0, and the ninth control of version 0.4.0 on another machine.
+    # Two runs have the value p99.9_ns=42079 for 4 KiB: run 01 of version 0.3.0, and a control of version 0.4.0. The control ran on another machine.
     assert found.old is not None
     assert found.old.median == 42_079
     assert leads.line(found, "old") == "doc:logs/perftest/0.3.0/latency-tcp/01/perftest.log#L20:latency.p99.9"

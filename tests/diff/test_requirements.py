@@ -1,4 +1,4 @@
-"""Requirements: the file, the interval, the verdicts, and `tacholog require` from a user's view."""
+"""Requirements: the file of requirements, the interval of a median, the verdicts, and the command `tacholog require`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_interval_of_five_thousand_runs_can_be_computed() -> None:
     ("limit", "lost", "verdict"),
     [
         (0, [0.0] * 12, "passed"),
-        (0, [0.0] * 11 + [0.3], "undecided"),  # The interval of the median leaves out the largest value, but the mean is above the limit.
+        (0, [0.0] * 11 + [0.3], "undecided"),  # The interval of the median does not contain the largest value. But the mean is above the limit.
         (1, [0.0] * 11 + [0.3], "undecided"),  # The mean loss is 2.5 %.
         (5, [0.0] * 11 + [0.3], "passed"),
         (0, [0.01] * 12, "failed"),
@@ -218,7 +218,8 @@ def test_sessions_are_judged_instead_of_their_runs_if_there_are_enough_sessions(
 @pytest.mark.parametrize("sessions", [1, 6, 12])
 def test_requirement_whose_limit_is_the_true_value_rarely_gets_a_verdict(sessions: int, side: Side, tmp_path: Path) -> None:
     generator = np.random.default_rng(sessions)
-    effect = 0.02 * generator.standard_normal((600, sessions)) if sessions > 1 else np.zeros((600, 1))  # With one session, runs are judged.
+    # With one session, the runs are judged and not the sessions.
+    effect = 0.02 * generator.standard_normal((600, sessions)) if sessions > 1 else np.zeros((600, 1))
     logs = np.repeat(effect, 12 // sessions, axis=1) + 0.02 * generator.standard_normal((600, 12))
     names = [f"day-{day}" for day in range(sessions) for _ in range(12 // sessions)]
 
@@ -287,7 +288,7 @@ def test_require_and_diff_state_the_same_percentage_for_a_worse_rate(side: Side,
 
 
 def test_gate_and_verdict_of_diff_have_the_same_limit_for_a_rate(side: Side, tmp_path: Path) -> None:
-    """A threshold of 3 % is the factor 1/1.03 for a rate: the limit is 2.91 % less. So a rate that is 2.95 % lower is worse."""
+    """For a rate, a threshold of 3 % means the factor 1/1.03. So a row is worse if its rate is more than 2.91 % lower. Here it is 2.95 % lower."""
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
     old, new = side(values, OLD_TURNS, **stated), side(values * 0.9705, NEW_TURNS, **stated)
@@ -599,7 +600,7 @@ RELATIVE = f"{P50}max_worse_percent = 5\n"
 
 
 def sides(slower: float, host: float, seed: int = 1) -> list[Dataset]:
-    """Return both sides of interleaved pairs. All new runs are slower by ``host``. The row is slower by ``slower`` in addition."""
+    """Return both sides of interleaved pairs. The host makes all new runs slower by ``host``. The measured row is also slower by ``slower``."""
     values = iid(np.random.default_rng(seed), (2, 1 + CONTROLS, PAIRS)) / 2
     values[1] += np.log1p(host)
     values[1, 0] += np.log1p(slower)

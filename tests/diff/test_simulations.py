@@ -65,12 +65,15 @@ def outliers(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
 
 
 def shared_by_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Return noise with two equal parts: one part is separate for each row, the other part is the same for all rows of a run."""
+    """Return noise that is the sum of two parts with equal deviation.
+
+    One part differs between rows, the other part is the same for all rows of a run.
+    """
     return iid(generator, shape) + SD * generator.standard_normal((shape[0], 1, shape[-1]))
 
 
 def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
-    """Return the difference of each pair, shape (reports * rows, pairs). The side that goes first in a pair is random."""
+    """Return the difference of each pair, shape (reports * rows, pairs). It is random which run of a pair is the old run."""
     both = runs.reshape(*runs.shape[:2], -1, 2)
     swapped = generator.random((len(runs), 1, both.shape[2])) < 0.5
     difference = both[..., 1] - both[..., 0]
@@ -88,7 +91,7 @@ def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = 
 
 
 def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[Estimates, NDArray[np.int64], float]]:
-    """Yield the arguments of `tacholog.compare.diff.estimate`, one set for each report. All rows of a report have the same pairs."""
+    """Yield the arguments of `tacholog.compare.diff.estimate` for each report. All rows of a report have the same pairs."""
     pairs, family = differences.shape[1], np.arange(rows)
     numbers = np.tile(np.arange(pairs), (rows, 1))
     every = np.ones(rows, bool)
@@ -103,13 +106,18 @@ def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[E
 
 
 def lay_out_nothing(pairs: int) -> LaidOut:
-    """Return a paired design. The positions of the runs are left empty."""
+    """Return the design of interleaved pairs, without the positions of runs."""
     nothing = np.zeros(0, np.int64)
     return LaidOut("paired", nothing, nothing, pairs, pairs)
 
 
 class Printed(NamedTuple):
-    """Shares of rows with rounded values: rows whose 95 % interval contains the true shift, and rows whose 90 % interval shows no change."""
+    """Shares of rows with rounded values.
+
+    Attributes:
+        covered: the share of rows whose 95 % interval contains the true change.
+        alike: the share of rows whose 90 % interval shows that nothing changed.
+    """
 
     covered: float
     alike: float
@@ -215,7 +223,8 @@ def test_report_with_more_changed_rows_has_a_worse_row_more_often(changed: int, 
 def test_sessions_of_one_build_are_rarely_called_better_or_worse(figure: Figure) -> None:
     generator = np.random.default_rng(19)
     sessions = 8
-    shared = 0.02 * generator.standard_normal((2, REPORTS, 1, sessions))  # Noise that all rows of a session share.
+    # Random differences between sessions, which are the same for all rows of a session.
+    shared = 0.02 * generator.standard_normal((2, REPORTS, 1, sessions))
     old, new = iid(generator, (2, REPORTS, ROWS, sessions)) + shared
 
     shift = unpaired_shift(old.reshape(-1, sessions), new.reshape(-1, sessions))

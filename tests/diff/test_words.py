@@ -294,7 +294,7 @@ def test_text_and_markdown_state_once_what_is_common_to_all_rows_of_a_verdict(si
         assert said.count("Another CPU") == 1
         assert "In all of these rows: medians of 12 and 12 runs; CPU model: Made-up CPU" in said
     rows = [line for line in text(report).splitlines() if line.startswith("  latency")]
-    assert [len(line.split()) for line in rows] == [10] * 4  # A row has its name and two values, but no remark.
+    assert [len(line.split()) for line in rows] == [10] * 4  # Ten words: the name and two values, and no remark.
 
 
 def test_row_of_one_side_names_the_conditions_that_are_different_on_the_other_side(side: Side, noise: NDArray[np.float64]) -> None:

@@ -19,7 +19,7 @@ LEFT_OUT = "not nightly and not core and not site and not packaging"
 
 @pytest.fixture(scope="module")
 def python(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel, the lowest versions of the packages that it needs, and the tools of the tests."""
+    """The Python of an environment with the wheel, the tools of the tests, and the lowest allowed version of each required package."""
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if uv is None:
         leave_out("no uv, which finds the lowest versions")

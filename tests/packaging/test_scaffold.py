@@ -20,7 +20,10 @@ SAVED = Path(__file__).parents[1] / "saved/0.4.0/format-package"  # A package th
 
 
 def run(folder: Path, *command: str, path: Path | str | None = None, status: int = 0) -> str:
-    """Run a Python program in a folder, and return its output. Its packages can also be in ``path``. The program must end with the given status."""
+    """Run ``python -m`` with these words in a folder, and return its output. ``path`` is an additional import path.
+
+    The exit code must be ``status``.
+    """
     places = os.pathsep.join(str(place) for place in (path, os.environ.get("PYTHONPATH")) if place)
     environment = os.environ | {"PYTHONPATH": places, "COLUMNS": "200"}
     done = subprocess.run(

@@ -28,14 +28,15 @@ DATAGRAMS = (32, 1024, 8192, 63000)
 WAYS = {"busy": "", "blocking": " --wait block", "spin-then-block": " --wait spin-then-block"}
 BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # The goals in messages per second, for each message size. They are the same for all machines.
 RINGS = {"bare ring": ("ring-1", "ring-8"), "bare copying-ring": ("copying-ring-1", "copying-ring-8")}
-SAME_HOST = " --set congestion=reno"  # All kernels have reno. With BBR, the rate on one host is only half as high, because BBR delays packets.
+SAME_HOST = " --set congestion=reno"  # All kernels have reno. BBR would delay packets, so the rate on one host would be only half as high.
 UNREAD = " --touch none"  # Over sockets, payloads are neither written nor read, as in the bare loops, sockperf, qperf and iperf3.
-HAND_OFF_S = 0.03  # How long the time of a hand-off is measured. This time depends on the two processors that the machine has at the moment.
+HAND_OFF_S = 0.03  # How long the hand-off time is measured. It depends on the two processors that the machine has at the moment.
 MOVED = 0.25
 TRIES = 3
-TURNS = 2  # Waking a sleeping processor takes 35 us at one time and 50 us a second later, so a cell and its references are measured in turn.
+TURNS = 2  # The time to wake a sleeping processor can change from 35 us to 50 us within a second. So a cell and its references are measured in turns.
 UNTOUCHED = (64, 4194304, 33554432)
-Round = dict[tuple[str, int], Best]  # For each cell and size: the figures of the cell, and the figures measured directly before it.
+# For each cell and size: the figures of the cell and of its references, which are measured directly before the cell.
+Round = dict[tuple[str, int], Best]
 
 
 class Cell(NamedTuple):
@@ -117,7 +118,8 @@ def shared_memory_wishes() -> Iterator[Wish]:
         yield Wish((f"{transport} spin-then-block", 64, "p50"), (f"{transport} busy", 64, "p50"), at_most(1.1))
         for size, factor in ((64, 0.5), (1024, 0.8), (65536, 0.9), (1048576, 0.9)):
             yield Wish((f"{transport} rate", size, "rate"), (f"{ring}-rate", size, "rate"), at_least(factor))
-    for size in SHARED:  # The first row of each size shows how long a copy takes. The second shows how much longer two topics take than one buffer.
+    # For each size, the first row shows how long a copy takes. The second row shows how much slower two topics are than one buffer.
+    for size in SHARED:
         yield Wish(("shm busy", size, "p50"), ("bare ring", size, "p50"), None)
         yield Wish(("shm-zero-copy busy", size, "p50"), ("bare one-buffer", size, "p50"), None)
     for size in (64, 1024, 65536, 1048576):
@@ -130,7 +132,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
 
 
 def library_wishes() -> Iterator[Wish]:
-    """Yield the goals compared with other libraries: for latency and for rates. Fast DDS copies payloads, iceoryx does not."""
+    """Yield goals for shared memory compared with other libraries: first for latency, then for rates. Fast DDS copies payloads, iceoryx does not."""
     for size in LIBRARY_BYTES:
         for transport in ("shm", "shm-zero-copy"):
             yield Wish((f"{transport} busy", size, "p50"), ("iceoryx", size, "p50"), at_most(1))
@@ -192,13 +194,13 @@ def wishes() -> Iterator[Wish]:
 
 
 def before(cell: Cell, size: int) -> list[str]:
-    """Return the bare references of a cell, as arguments of ``bench/perf/floor``. They are measured directly before the cell."""
+    """Return the bare references that are measured directly before a cell, as arguments of ``bench/perf/floor``."""
     besides = dict.fromkeys(wish.beside[:2] for wish in wishes() if wish.what[:2] == (cell.name, size) and wish.beside[0].startswith("bare "))
     return [f"{name}:{of_size}" for what, of_size in besides for name in RINGS.get(what, (what.removeprefix("bare "),))]
 
 
 def with_best_ring(figures: Best) -> Best:
-    """Add the figures of the best ring: for each size, the figure of the fastest kind of ring."""
+    """Return the figures, with those of the best ring in addition. The best ring has, for each size, the figure of the fastest kind of ring."""
     found = dict(figures)
     for ring, kinds in RINGS.items():
         for size in SHARED:
@@ -214,10 +216,10 @@ def hand_off_ns() -> float:
 
 
 def together(effort: Effort, cell: Cell, size: int) -> Best:
-    """Measure a cell directly after its references. Repeat this until a hand-off takes the same time before and after.
+    """Measure the references of a cell, then the cell. Measure them again if the time of a hand-off differs before and after.
 
     Raises:
-        Failed: a program could not be run, or the processors moved in each attempt.
+        Failed: a program could not be run, or the time of a hand-off differed in each attempt.
     """
     for _ in range(TRIES):
         before_ns = hand_off_ns()
@@ -246,7 +248,7 @@ def one_round(effort: Effort, left_out: dict[str, str]) -> Round:
 
 
 def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | None:
-    """Return a figure and its reference in this round, or None if one is missing. References from other tools are measured only once."""
+    """Return a figure of this round and its reference, or None if one of both is missing. References from other tools are measured only once."""
     own = figures.get(wish.what[:2], {})
     others = (own, figures.get(wish.beside[:2], {}), peers)
     reference = next((found[wish.beside] for found in others if wish.beside in found), None)
@@ -254,7 +256,7 @@ def in_round(wish: Wish, figures: Round, peers: Best) -> tuple[float, float] | N
 
 
 def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
-    """Return the row of a goal from the round with the median ratio."""
+    """Return the row of a goal. It shows the round with the median ratio."""
     pairs = sorted((pair for figures in rounds if (pair := in_round(wish, figures, peers))), key=lambda pair: pair[0] / pair[1])
     if not pairs:
         return None
@@ -269,7 +271,7 @@ def row(wish: Wish, rounds: Sequence[Round], peers: Best) -> Row | None:
 
 
 def absolute_rows(figures: Best) -> Iterator[Row]:
-    """Yield the rows without a reference: lost shares, and rates with an absolute target."""
+    """Yield the rows that are not compared with another figure: shares of lost messages, and rates with a fixed target."""
     for (what, size, statistic), value in sorted(figures.items()):
         if what in ("udp rate", "udp batched rate") and statistic == "loss":
             yield Row(f"{what} {size} B loss", value, "ratio", "everything", 1, at_most(0.01) if what == "udp rate" else None)

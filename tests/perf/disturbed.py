@@ -1,7 +1,7 @@
 """Comparisons of one build on a host that another process disturbs, with and without controls. They take about eight minutes.
 
 The other process runs during each session of the new side. It copies memory, which takes memory bandwidth, cache and processor time. It copies
-without a pause, or ("light") four megabytes thirty times per second, which takes about 2 % of a processor.
+either without a pause, or only four megabytes thirty times per second (called "light"), which takes about 2 % of a processor.
 
 Both sides are the same build, so each row that is called worse or better is an error. The runs are stored in ``build/perf/disturbed``, where
 ``tacholog diff OLD NEW`` shows the whole report. docs/significance.md has the figures of one measurement.
@@ -34,7 +34,7 @@ COPIES = "import numpy, time; a = numpy.ones({values}); b = numpy.empty_like(a)\
 
 
 class Layout(NamedTuple):
-    """How both sides are measured. Two consecutive sessions give no verdicts; alternating sessions give verdicts."""
+    """How both sides are measured: the new sessions after the old sessions, which gives no verdicts; or in turns, which gives verdicts."""
 
     name: str
     sessions: int  # The number of sessions of each side.
@@ -112,7 +112,7 @@ def _busy_memory(copies: str) -> Iterator[None]:
 
 
 def _wrong_rows(words: str, report: Comparison) -> Iterator[Row]:
-    """Yield how many rows are wrongly called worse or better (also rows of loss), and how much the controls changed."""
+    """Yield the number of rows that are wrongly called worse or better, including rows of loss. Then yield the change of the controls."""
     called = sum(counts[verdict] for counts in (report.counts, report.loss_counts) for verdict in ("worse", "better"))
     rows = len(report.rows) + len(report.losses)
     yield Row(f"{words}: rows called worse or better", 100 * called / max(rows, 1), "%", f"{called} of {rows} rows", nan)

@@ -1,8 +1,9 @@
 """The site: the bytes that a reader loads, and the CPU seconds for a thousand pages, compared with the same number of plain text pages.
 
-To run it alone: ``python tests/perf/pages.py [PAGES]``. It makes a data folder for about this number of pages, builds its site, builds a plain Sphinx
-project with the same number of text pages and the same theme, and builds the site again without a change and with one changed log. CPU seconds
-include the children of a command. (The file is not called ``site``, because Python has a module of this name.)
+To run it alone: ``python tests/perf/pages.py [PAGES]``. It makes a data folder for about this number of pages, and builds its site. It builds a plain
+Sphinx project with the same theme and the same number of text pages. Then it builds the site again: without a change, and with one changed log.
+
+CPU seconds include the child processes of a command. (The file is not called ``site``, because Python has a module of this name.)
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SAMPLES = (ROOT / "tests/formats/native/latency-udp.log", ROOT / "tests/formats/
 TRANSPORTS_A_SYSTEM = 24
 MEGABYTE = 1e6
 PAGES = 1000
-PATIENCE_MS = 120_000  # On a busy machine, it takes long to open a page with hundreds of series.
+PATIENCE_MS = 120_000  # How long a browser may take to open a page. On a busy machine, this takes long for a page with hundreds of series.
 IMPORTS = "import pandas, duckdb, sphinx.builders.html, myst_parser.sphinx_ext.main, pydata_sphinx_theme, tacholog.site.whole"
 SECTION = (
     "## Part {part}\n\nA bare page says what was measured and how, and links to [the next one]({next}). The words of this paragraph are many enough "

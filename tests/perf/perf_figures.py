@@ -55,7 +55,7 @@ def records(log: bytes, format_name: str) -> list[Record]:
 
 
 def figures_of(record: Record, what: str, payload_bytes: int) -> Iterator[Figure]:
-    """Yield half round trips in ns, received messages per second, and the lost share."""
+    """Yield the figures of a record: half round trips in ns, received messages per second, and the share of lost messages."""
     factor = 0.5 if record.conditions.basis == "rtt" else 1.0
     for number in record.numbers:
         if number.value is None:
@@ -92,7 +92,7 @@ def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> I
 
 
 def floor(seconds: float, what: str) -> Iterator[Figure]:
-    """Yield the figures of hand-written loops: of one kind, or of one kind at one size (``ring-1:64``)."""
+    """Run hand-written loops and yield their figures. ``what`` is a kind of loop, or a kind with one size such as ``ring-1:64``."""
     yield from floor_lines("bare ", run([str(FLOOR), str(seconds), what]))
 
 

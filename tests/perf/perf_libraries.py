@@ -12,7 +12,10 @@ SECONDS = 0.5
 
 
 class Adapter(NamedTuple):
-    """A transport of perftest, and its options. With these options, no message is lost, and a side waits in the usual way of the library."""
+    """A transport of perftest with the options of its measurement.
+
+    With them, no message is lost, and each side waits in the usual way of the library.
+    """
 
     transport: str
     options: str

@@ -19,8 +19,8 @@ from perf_libraries import LIBRARY_BYTES, is_built, library_figures
 LATENCY_BYTES = (32, 1024, 8192, 63000)
 RATE_BYTES = (64, 1024, 63000)
 DDS_BYTES = (64, 1024, 16384, 65536, 1048576)
-ACTIVE, PASSIVE = ["taskset", "--cpu-list", "0"], ["taskset", "--cpu-list", "1"]  # The same processors as perftest and the hand-written loops.
-# By default, Cyclone DDS finds its peers by multicast on a network; here the peers are listed.
+ACTIVE, PASSIVE = ["taskset", "--cpu-list", "0"], ["taskset", "--cpu-list", "1"]  # perftest and the hand-written loops also run on these processors.
+# By default, Cyclone DDS finds its peers by multicast on a network. This file lists the peers instead.
 DDS_HOME = """<CycloneDDS><Domain>
 <General><Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces><AllowMulticast>false</AllowMulticast></General>
 <Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address="127.0.0.1"/></Peers></Discovery>

@@ -26,7 +26,8 @@ _ALONE = Path(__file__).with_name("perf_alone.py")
 _SMALL_BYTES = 3000
 _SIZES = (32, 64, 256, 1024, 4096, 16384, 63000)
 _PERFTEST = ROOT / "data" / "perftest" / "0.3.0"
-_STEP = 41  # The distance between the models of two consecutive runs. It is large, so even a few runs are copies of models of all kinds.
+# The next run is a copy of the model that is so many places later. The step is large, so that a few runs already have models of all kinds.
+_STEP = 41
 
 
 class Cost(NamedTuple):
@@ -38,7 +39,10 @@ class Cost(NamedTuple):
 
 
 def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd: Path | None = None, checkout: Path | None = None) -> Cost:
-    """Run a command of Tacholog to its end, with the cache in this folder, and with the code of another checkout if given."""
+    """Run a command of Tacholog, and return its cost. ``cache`` is the folder of its cache.
+
+    ``checkout`` is a checkout whose code runs instead of ours.
+    """
     settings = {**_compiled(checkout), "TACHOLOG_CACHE": str(cache)}
     began = time.monotonic()
     with tempfile.NamedTemporaryFile() as result, tempfile.TemporaryFile() as complaints:
@@ -54,7 +58,7 @@ def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd
 
 @functools.cache
 def _compiled(checkout: Path | None) -> dict[str, str]:
-    """Return the environment for a command whose modules are compiled, as after an installation by pip."""
+    """Return the environment for a command. It contains compiled modules, as after an installation with pip."""
     compiled = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
     code = {"PYTHONPATH": str(checkout / "parsers")} if checkout else {}
@@ -81,7 +85,7 @@ def write_run(folder: Path, content: bytes, **about: str) -> Path:
 
 
 def at(count: int, few: tuple[int, float], many: tuple[int, float]) -> float:
-    """Return the expected value for ``count``: on the straight line through two measured points."""
+    """Return the value that is expected for ``count`` if the values for all counts are on the straight line through ``few`` and ``many``."""
     return many[1] + (count - many[0]) * (many[1] - few[1]) / (many[0] - few[0])
 
 
@@ -98,7 +102,7 @@ def write_small_runs(root: Path, numbers: Iterable[int]) -> None:
 
 
 def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = None) -> None:
-    """Write runs of Tacholog's own perftest with about 190 numbers and 35 kB: copies of runs in ``data/`` with other start times."""
+    """Write runs of Tacholog's own perftest. They are copies of runs in ``data/`` with other start times. Each has about 190 numbers and 35 kB."""
     models = _models()
     for number in numbers:
         manifest, logs = models[number // RELEASES * _STEP % len(models)]
@@ -116,7 +120,7 @@ def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = No
 
 @functools.cache
 def _models() -> list[tuple[Manifest, list[bytes]]]:
-    """Return runs of perftest. Runs with batches have only 44 numbers, and are left out."""
+    """Return the runs of perftest that are copied. Runs with batches are left out, because they have only 44 numbers."""
     folders = sorted(path.parent for path in _PERFTEST.rglob("run.toml") if "batched" not in str(path))
     manifests = [(folder, read_manifest(folder / "run.toml")) for folder in folders]
     return [(manifest, [(folder / entry.file).read_bytes() for entry in manifest.logs]) for folder, manifest in manifests]

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PUBLISHED_RUNS = int(os.environ.get("TACHOLOG_SCALE_PUBLISHED_RUNS", "200"))
-#: The size of two releases of 1300 runs, published by an old Tacholog, which did not limit pages and stored all raw logs with each version. With
-#: fewer runs, the reference is the same fraction of this size.
+#: The size of two releases with 1300 runs each that an old Tacholog published. It did not limit pages, and stored all raw logs for each version.
+#: For fewer runs, the reference is this size multiplied by runs / 1300.
 _BEFORE_BYTES, _BEFORE_RUNS = 467e6, 1300
 _MOST_ELEMENTS, _MOST_CPU_NS, _SITE_BYTES, _REPORT_NS, _AGAIN_NS = 5000, 1e9, 25e6, 12e9, 2e9
-#: The folders of runs that were recorded after the goals were set. The goals are for the other 387 runs in data/.
+#: Folders of runs that were recorded after the goals were set. The goals are only for the other 387 runs in data/.
 _LATER = ("middleware/2026-11-23", "perftest/0.3.0-to-0.4.0", "perftest/0.4.0")
 _SETTLED_MS = 500
 _PATIENCE_MS = 120_000
@@ -122,7 +122,7 @@ def _largest(site: Path) -> list[Path]:
 
 
 def _view(browser: Browser, page: Path) -> tuple[float, int]:
-    """Show a page in a browser that has shown an empty page. Returns the CPU seconds of all its processes, and the elements of the page."""
+    """Show a page in a browser that has shown an empty page. Return the CPU seconds of the browser for the page, and its number of elements."""
     opened = browser.new_page(viewport={"width": 1400, "height": 900})
     opened.set_default_timeout(_PATIENCE_MS)
     opened.goto("about:blank")

@@ -31,7 +31,10 @@ def least_cost_ns(transport: str, size: int, count: int, effort: Effort) -> tupl
 
 
 def subscriber_rows(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Yield the cost of each additional subscriber for each side, compared with a single subscriber. Costs are the smallest of all rounds."""
+    """Yield the additional cost of each further subscriber, for the publisher and for the subscribers.
+
+    The reference is the cost of a single subscriber.
+    """
     for transport in WAYS:
         for size in (64, 16384):
             try:

@@ -96,7 +96,7 @@ def false_reports() -> Iterator[Row]:
 
 
 def by_ranks(differences: Floats) -> NDArray[np.int64]:
-    """Return the verdicts of reports if the rank test alone decides. It then uses the whole significance level."""
+    """Return the verdicts of reports if only the rank test decides, with the whole significance level."""
     shift = paired_shift(differences)
     p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
     least = np.full(len(p), np.log1p(0.03))
@@ -120,7 +120,7 @@ def power() -> Iterator[Row]:
 
 
 def real_noise() -> Iterator[Row]:
-    """Yield results with the noise of real campaigns: with a single changed row, and with old and new runs swapped at random."""
+    """Yield results with the noise of real campaigns. First, a single row is changed. Then, old and new runs are swapped at random."""
     lone = []
     for name in CAMPAIGNS:
         campaign = measured(Path(__file__).parents[2] / "data/perftest" / name)
@@ -160,11 +160,14 @@ def hosts() -> Iterator[Row]:
 
 
 def blocks() -> Iterator[Row]:
-    """Yield the share of reports that state a change of the host: if the host changed, and if it did not. Each side is a block of runs."""
+    """Yield the share of reports that state a change of the host: first for an unchanged host, then for a changed host.
+
+    Each side is a block of runs.
+    """
     for noise in (iid, heavy_tails, outliers, bimodal, shared_by_rows, autocorrelated):
         for controls, runs in ((12, 6), (12, 8), (2, 6)):
             found = share_moved(functools.partial(of_host, Host(0), noise=noise, controls=controls, runs=runs), HOST_REPORTS)
-            # No limit for this noise, because here the host does change between the blocks.
+            # With this noise, the host itself changes between the blocks. So there is no limit.
             limit = (None, None) if noise is autocorrelated else (5, AT_MOST)
             yield percent(
                 f"blocks of {runs} runs, {controls} controls, nothing changed, {noise.__name__}: the controls say that it did", found, *limit
@@ -182,7 +185,7 @@ def blocks() -> Iterator[Row]:
 
 
 def histories() -> Iterator[Row]:
-    """Yield how often steps and drifts are found in forty histories of 30 releases, and how often a change is found although there is none."""
+    """Yield how often the steps and drifts of histories are found. Then yield how often a change is found in histories without a change."""
     for session in (0.0, 0.01):
         goal = None if session else AT_LEAST
         stepped = [page(seed, steps(), session=session) for seed in range(PAGES)]
@@ -197,7 +200,7 @@ def histories() -> Iterator[Row]:
 
 
 def rounding() -> Iterator[Row]:
-    """Yield two figures for values printed in steps of 2 %: how often the 95 % interval contains the true change, and how often no change is seen."""
+    """Yield two shares for values printed in steps of 2 %: intervals (95 %) that contain the true change, and rows that show no change."""
     for noise in (iid, heavy_tails):
         for scale in (0.05, 0.25, 0.5, 1.0):
             for pairs in (8, 12, 20):
@@ -216,7 +219,7 @@ def _false(report: Comparison) -> bool:
 
 
 def sessions() -> Iterator[Row]:
-    """Yield results for two kinds of sessions: the machine becomes 7 % slower in the middle, or the new side is 7 % slower."""
+    """Yield the results of simulated sessions. First, the machine gets 7 % slower in the second half. Then, the new side is 7 % slower."""
     for order in ("O" * 8 + "N" * 8, "OOOONNNN" * 2, "OONN" * 4, "ON" * 8, "ONNO" * 4, "ON" * 12):
         reports = [in_sessions(make_side, order, slower=SLOWER, seed=seed) for seed in range(WHOLE_REPORTS)]
         yield percent(f"sessions {order}, 7 % slower halfway: reports with a false row", float(np.mean([_false(one) for one in reports])), 5, AT_MOST)
@@ -226,7 +229,10 @@ def sessions() -> Iterator[Row]:
 
 
 def positions() -> Iterator[Row]:
-    """Yield the share of reports with a false row if the second run of each pair is 5 % slower. In some or all pairs, the new side is first."""
+    """Yield the share of reports with a false row if the second run of each pair is 5 % slower.
+
+    The new side goes first in at most six of twelve pairs.
+    """
     for later in (0, 1, 2, 3, 6):
         first = np.array([True] * (12 - later) + [False] * later)
         false = []

@@ -2,10 +2,10 @@
 
 All data is made here. The figures are CPU time of the command and its children, because the machine is shared. Environment variables:
 
-- TACHOLOG_SCALE_RUNS: the numbers of runs for which growth is measured (default 200,800; the goals are for 10000)
+- TACHOLOG_SCALE_RUNS: growth is measured for these numbers of runs (default 200,800; the goals are for 10000)
 - TACHOLOG_SCALE_LOGS: the number of small logs for export and cluster (default 4000; the goals are for 100000)
 - TACHOLOG_SCALE_MB: the size of a log (default 20)
-- TACHOLOG_SCALE_PUBLISHED_RUNS: the runs of each of two published releases (default 200; the limit of a hoster was measured with 1300)
+- TACHOLOG_SCALE_PUBLISHED_RUNS: how many runs each of the two published releases has (default 200; the limit of a hoster was measured with 1300)
 - TACHOLOG_SCALE_PARTS: the parts to measure (default: all)
 """
 
@@ -85,7 +85,10 @@ def _of(*argv: str) -> float:
 
 
 def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
-    """Yield figures for logs of 3 kB, each a run. The time for a quarter of the logs is subtracted, so the start of the command does not count."""
+    """Yield figures for logs of 3 kB with one log for each run.
+
+    The start of the command does not count: the time for a quarter of the logs is subtracted.
+    """
     made = {}
     for count in (LOGS // 4, LOGS):
         root, cache = folder / str(count), folder / f"cache{count}"

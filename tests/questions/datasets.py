@@ -51,7 +51,7 @@ def run(
     labels: Mapping[str, str] | None = None,
     start_time: str | None = None,
 ) -> None:
-    """Write a run. Without a latency, it is a failed run."""
+    """Write a run. The run has failed if no latency is given."""
     folder = data / name
     folder.mkdir(parents=True)
     text = (

@@ -77,13 +77,15 @@ def test_question_in_the_settings_of_a_site_is_answered_with_links_to_values_not
     )
 
     home = (site / "index.html").read_text(encoding="utf-8")
-    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))  # Pages for other bandwidths have longer names.
+    # The page for the shown bandwidth has the shortest name: the names of other pages also contain their bandwidth.
+    page = min((site / "questions").glob("*.html"), key=lambda path: len(path.name))
     html, text = page.read_text(encoding="utf-8"), text_of(page)
     assert "Who keeps &lt;b&gt;going&lt;/b&gt;?" in home
     assert "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66 runs)." in text
     links = {words.replace("\u00a0", " "): target for target, words in re.findall(r'<a href="([^"]+)">([^<]+)</a>', html)}
     assert (page.parent / links["divided by network bandwidth"]).is_file()
-    assert "2.5 ms" in text_of(page.parent / links["network bandwidth 300 Mbit/s"])  # p99 of Cedar at 20 % loss is three times its median of 833 µs.
+    # 2.5 ms is p99 of Cedar at 20 % loss: three times its median of 833 µs.
+    assert "2.5 ms" in text_of(page.parent / links["network bandwidth 300 Mbit/s"])
     assert "These runs differ in network loss. Shown: 0 % (36 runs)." in text_of(page.parent / links["over network bandwidth"])
 
 

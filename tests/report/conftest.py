@@ -69,7 +69,7 @@ def write_data(root: Path) -> Path:
     add_run(root, "rti/own-2", SECOND, rti("UDPv4", published=False, reliability="reliable"))
     add_run(root, "rti/lossy", LOSSY, rti("UDPv4", published=False, reliability="best-effort"))
     add_run(root, "own/latency", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
-    # This run has the same log as the run before. So two runs have equal values.
+    # The log is the same as the log of the previous run, so both runs have equal values.
     add_run(root, "own/latency-again", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
     evil = f"{FIRST}{HOSTILE_TEXT}\n    Length:  4096  Packets:  4908091  Packets/s(ave):\n"
     add_run(

@@ -162,7 +162,8 @@ def test_processor_time_of_a_message_includes_processor_time_before_the_first_an
 
     cost = costs(run.series()[0], resources_of(run.results))[1024]
 
-    # The kernel counted for 0.91 s: 107.725 ms and 105.095 ms of processor time. Messages were sent in only 0.5 s: 135 + 3,910 round trips.
+    # The kernel counted processor time during 0.91 s: 107.725 ms and 105.095 ms. Messages were sent during 0.5 s of this time: 135 + 3,910 round
+    # trips.
     assert cost.cpu_ns is not None
     assert cost.cpu_ns.value == pytest.approx((107_725_000 + 105_095_000) / (2 * (135 + 3910)))
     assert cost.switches is not None
@@ -193,7 +194,8 @@ def test_processor_time_and_context_switches_are_unknown_if_one_side_does_not_st
 
     assert (no_time.processors, no_time.cpu_ns, no_time.switches is None) == (None, None, False)
     assert (no_switches.switches, no_switches.processors is None) == (None, False)
-    assert 64 not in costs(series, resources_of(without("duration")))  # Without a duration, only an upper bound of the memory is known.
+    # Without a duration, there is no cost at all: the memory alone is only an upper bound.
+    assert 64 not in costs(series, resources_of(without("duration")))
     assert spinning([series], resources_of(without("context_switches"))) == set()
 
 
@@ -213,7 +215,7 @@ def test_table_states_that_a_polling_transport_has_almost_no_context_switches(sh
 
     table = cost_table(run.series(), run.results)
 
-    # 64 B: the sides had 68 and 20 switches in 553,417 + 2,180,567 round trips. 64 KiB: 230 and 206 switches in 9,206 + 24,588.
+    # 64 B: the sides had 68 and 20 context switches in 553,417 + 2,180,567 round trips. 64 KiB: 230 and 206 context switches in 9,206 + 24,588.
     assert f'<td class="stat-cost" data-v="{88 / 5_467_968:.12g}">&lt;0.001</td>' in table
     assert f'<td class="stat-cost" data-v="{436 / 67_588:.12g}">0.00645</td>' in table
 

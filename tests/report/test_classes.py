@@ -179,7 +179,7 @@ def test_no_entry_of_an_open_table_is_lost_if_two_masked_keys_are_equal() -> Non
 def test_options_stay_different_even_if_they_differ_only_in_masked_text() -> None:
     texts = ['{"mode": "zanzibar"}', '{"mode": "Zanzibar"}', '{"acmekey": 1, "zanzibar": 2}', '{"zanzibar": 2}', '{"zanzibar": 2, "variant": 1}']
 
-    site = redactor()  # A site also has only one redactor: it gives each masked text a number.
+    site = redactor()  # As on a site, a single redactor masks all texts and numbers them.
     shown = [published_text(text, "options", "open", site) for text in texts]
 
     assert len(set(shown)) == len(texts)

@@ -46,11 +46,11 @@ class Measured(msgspec.Struct, frozen=True):
     hosts: tuple[str | None, ...] = (None,)
 
     def latency(self, *values: float, statistic: str = "p50", size: int = 64) -> list[ResultRow]:
-        """Numbers of a latency test, one run for each value."""
+        """Return numbers of a latency test, one run for each value."""
         return self._results("latency", "latency", statistic, size, values)
 
     def rate(self, *values: float, metric: str = "goodput", size: int = 64) -> list[ResultRow]:
-        """Numbers of a throughput test, one run for each value."""
+        """Return numbers of a throughput test, one run for each value."""
         return self._results("throughput", metric, "mean", size, values)
 
     def _results(self, test: str, metric: str, statistic: str, size: int, values: Sequence[float]) -> list[ResultRow]:
@@ -97,19 +97,19 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def a_view(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -> View:
-    """A view of all ``results``."""
+    """Return a view of all ``results``."""
     everything = [result for some in results for result in some]
     runs = {result.run.run: result.run for result in everything}
     return View({name: [one for one in everything if one.run.run == name] for name in runs}, runs, [], [], hosts or {})
 
 
 def machines_of(*results: Iterable[ResultRow]) -> list[HomeMachine]:
-    """The machines of the home page for ``results``."""
+    """Return the machines that the home page has for ``results``."""
     return machines(system_series(a_view(*results), PageIndex()))
 
 
 def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 64, *, polling: bool = False) -> Choice | None:
-    """The transport that is chosen for a criterion on a machine."""
+    """Return the transport that is chosen for a criterion on a machine."""
     table = choices(found)
     assert table
     columns = [column for column in table.columns if column.reach == reach and column.is_polling is polling]
@@ -117,7 +117,7 @@ def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 
 
 
 def named(choice: Choice | None) -> tuple[str, list[str]]:
-    """The name of the chosen transport, and the names of the transports whose ranges overlap with its range."""
+    """Return the name of the chosen transport, and the names of the transports whose ranges overlap with its range."""
     assert choice
     return choice.member.transport, [one.transport for one in choice.overlapping]
 
@@ -128,7 +128,7 @@ def shown(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -
 
 
 def words_of(html: str) -> str:
-    """The text of HTML, with single spaces."""
+    """Return the text of HTML, with single spaces."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
@@ -204,7 +204,7 @@ def test_fastest_polling_transport_and_fastest_sleeping_transport_are_named_sepa
 
 
 def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list[ResultRow]:
-    """Add resources to the results ``of``. A run has 2000 messages in one second. ``processors`` is the sum of both sides."""
+    """Return the results with resources. Each run has 2000 messages in one second. ``processors`` and ``switches`` are sums over both sides."""
     counts = {"duration": 1e9, "cpu_time": processors / 2 * 1e9, "context_switches": switches / 2}
     counted = [
         msgspec.structs.replace(one, scope="resources", side=side, metric=metric, statistic="total", value=value, samples=None)
@@ -323,7 +323,7 @@ NNG_TCP = (3168255.0, 4337663.0, 3452927.0, 8343551.0, 5332991.0, 6107135.0)
 
 
 def with_tail(one: Measured, *tail: float, size: int = 64) -> list[ResultRow]:
-    """Numbers of a latency test: the medians of six runs in one group, and ``tail`` as the 99th percentiles of the runs."""
+    """Return numbers of a latency test with six runs: medians that form one group, and the 99th percentiles ``tail``."""
     return [*one.latency(*SIX, size=size), *one.latency(*tail, statistic="p99", size=size)]
 
 
@@ -409,7 +409,7 @@ def test_variants_of_a_transport_compete_with_each_other_and_with_other_transpor
     assert json.loads(choice.member.series.runs[0].labels or "") == {"variant": "advised"}
 
 
-def test_best_transport_within_a_process_is_from_the_campaign_with_the_most_transports_within_a_process() -> None:
+def test_best_transport_within_a_process_is_chosen_from_the_campaign_with_the_most_such_transports() -> None:
     (found,) = machines_of(
         *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
         *(Measured(name, campaign="own", reach="process").latency(*SIX) for name in ("queue", "ring")),
@@ -497,7 +497,7 @@ def test_each_number_of_the_table_links_to_its_log_line() -> None:
 
 
 def drawings(html: str) -> dict[str, str]:
-    """The drawing of each panel, by the name of the panel."""
+    """Return the drawing of each panel, by the name of the panel."""
     found = re.findall(r'<svg class="tl-svg".*?</svg>', html, re.DOTALL)
     return {str(re.search(r"<title[^>]*>([^:]*):", one)[1]): one for one in found}  # type: ignore[index]  # each has a title
 
@@ -527,7 +527,7 @@ def floor_lines(drawing: str) -> list[str]:
     return re.findall(r'<path d="([^"]*)" class="tl-floor"', drawing)
 
 
-def test_floor_line_is_of_a_transport_without_a_library_with_equal_reach_and_waiting() -> None:
+def test_floor_line_shows_a_transport_without_a_library_that_has_the_same_reach_and_waiting() -> None:
     def both_sizes(one: Measured, value: float) -> list[ResultRow]:
         return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
 

@@ -36,7 +36,7 @@ Pages = dict[str, Element]
 def sites(tmp_path_factory: pytest.TempPathFactory, hostile: Sequence[str], runs_of: RunsOf) -> tuple[Path, Path]:
     """A site of harmless texts, and a site of hostile texts in the same fields."""
     folder = tmp_path_factory.mktemp("texts")
-    # One hostile text contains "system", so all harmless texts contain it too: the page of machines takes this word for an operating system.
+    # The harmless texts also contain "system", because one hostile text contains it: the page of machines takes this word for an operating system.
     harmless = [f"Harmless_{number} system (C#)" for number in range(len(hostile))]
     return built(folder / "harmless", harmless, runs_of), built(folder / "hostile", hostile, runs_of)
 
@@ -48,20 +48,20 @@ def built(folder: Path, texts: Sequence[str], runs_of: RunsOf) -> Path:
 
 
 def parsed(site: Path) -> Iterator[tuple[str, Element]]:
-    """The pages of a site, each by its name and its root element."""
+    """Return the pages of a site. Each page has its name and its root element."""
     for path in sorted(site.rglob("*.html")):
         if "_static" not in path.parts:
             yield path.relative_to(site).as_posix(), html5lib.parse(path.read_text(encoding="utf-8"), namespaceHTMLElements=False)
 
 
 def shape(page: Element) -> tuple[object, ...]:
-    """The elements of a page, and the names of their attributes. The texts on a page must not change this result."""
+    """Return the elements of a page, and the names of their attributes. The texts on a page must not change this result."""
     return tuple(_shape_of(element) for element in _elements(page) if element.get("class") != "tl-control")
 
 
 def _shape_of(element: Element) -> tuple[object, ...]:
     class_ = re.sub(r"\btl-s[0-9]\b", "tl-s", element.get("class", ""))
-    if class_ == "tl-point":  # The colour and the shape of a point may differ, because the names have another order.
+    if class_ == "tl-point":  # The colour and the shape of a point depend on the order of names. This order differs between the sites.
         return ("point",)
     return (element.tag, *sorted(element.attrib), class_ if element.tag != "body" else None)
 

@@ -30,7 +30,7 @@ def add(data: Path, run: str, content: bytes) -> None:
 
 
 def grown(middle: bytes, size: int) -> bytes:
-    """A real log with ``size`` bytes of ``middle`` in its middle, compressed."""
+    """Return a compressed real log. ``middle`` is repeated in its middle, up to ``size`` bytes."""
     *lines, end = NATIVE.read_bytes().splitlines(keepends=True)
     return gzip.compress(b"".join([*lines, middle * (size // len(middle)), end]))
 

@@ -1,4 +1,4 @@
-"""Numbers on a page link to their log lines, and there to the same numbers."""
+"""Each number on a page links to its log line. On the log page, the same number is marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names differ wherever results differ: in tables, legends, comparisons, histories and the output of ``parse``."""
+"""Two different results never have the same name: in tables, legends, comparisons, histories and the output of ``parse``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RATES = (10.0, 30.0, 60.0, None)  # Offered rates in frames per second, and the 
 
 
 def twice(names: Iterable[object]) -> list[object]:
-    """The names that occur more than once."""
+    """Return the names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
@@ -71,7 +71,7 @@ def reports(data: Dataset, view: View) -> dict[tuple[str, str, str], Comparison]
 
 @pytest.fixture(scope="module")
 def offered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two releases at three offered rates and at the maximum rate, as in an issue about video frames."""
+    """Runs of two releases. Each release has runs at three offered rates and at the maximum rate, as in an issue about video frames."""
     root = tmp_path_factory.mktemp("offered")
     for release in ("1.0", "1.1"):
         for rate in RATES:
@@ -146,7 +146,7 @@ def test_no_two_rows_of_a_history_share_a_name(view: View, reports: dict[tuple[s
     seen = 0
     for metric, statistic in {(row.key.metric, row.key.statistic) for report in reports.values() for row in report.rows}:
         html = str(history(list(view.runs.values()), metric, statistic, lambda *pair: reports[pair], ()))
-        for lines in html.split("<tbody>")[1:]:  # A table body has the lines that start for one reason, such as a new machine.
+        for lines in html.split("<tbody>")[1:]:  # All lines of one table body started for the same reason, such as a new machine.
             heads = [re.sub("<[^>]*>", " ", head) for head in re.findall(r'<th scope="row">.*?</th>', lines)]
             seen += len(heads)
             assert twice(heads) == [], (metric, statistic)
@@ -166,7 +166,7 @@ def test_no_two_series_rows_or_records_of_a_sample_log_share_a_name(path: Path) 
 
 
 def names_that_parse_prints(path: Path, view: View) -> dict[tuple[str, object], list[str]]:
-    """The names of records that ``parse`` prints, for each test and size. A name that one record has several times is listed once."""
+    """Return the names of records that ``parse`` prints, for each test and size. A repeated name of one record is listed once."""
     facts = [fact for fact in view.summaries() if fact.metric in ("latency", "goodput", "message_rate", "messages_received")]
     printed = CliRunner().invoke(parse, [str(path)]).stdout
     names: dict[tuple[str, int], set[str]] = {}
@@ -194,7 +194,7 @@ def test_log_with_several_participants_is_one_table_with_the_participants_as_row
     assert [re.split(" {2,}", line)[-1] for line in printed if re.match(r"\s*\d+  ", line)] == ["pub1", "pub2", "pub3", "all (sum)"] * 2
 
 
-def test_rows_with_equal_conditions_are_named_by_a_run_or_a_missing_condition_or_a_number() -> None:
+def test_rows_with_equal_conditions_have_unique_names() -> None:
     assert row_names([{"reliability": "reliable", "run": "a"}, {"reliability": "best-effort", "run": "b"}]) == ["reliable", "best-effort"]
     assert row_names([{"reliability": None, "run": "a"}, {"reliability": None, "run": "b"}]) == ["(a)", "(b)"]
     rows: list[dict[str, object]] = [{"type": "a", "data_path": None}, {"type": "a", "data_path": "b"}, {"type": None, "data_path": "b"}]

@@ -1,4 +1,4 @@
-"""Each number has a unique id, and so a unique link. If numbers of a line have the same metric and statistic, all but the first id get an ordinal."""
+"""Each number has a unique id and a unique link. If several numbers of a line would have the same id, all but the first get an ordinal."""
 
 from __future__ import annotations
 

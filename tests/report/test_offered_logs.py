@@ -1,4 +1,4 @@
-"""A log that a site offers gives the numbers of the original log: names are hidden, but not the words and units of the tool."""
+"""A log that a site offers gives the same numbers as the original log. Its names are hidden, but the words and units of the tool are not."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tacholog.view.views import view_of
 LOG = Path(__file__).resolve().parent.parent / "formats/native/latency-udp.log"
 
 
-def test_parts_of_pages_and_pages_have_unique_names() -> None:
+def test_pages_and_their_parts_have_unique_names() -> None:
     pages = ("udp", "udp-more", "udp release 1", "udp--more", f"{'x' * 99} -- and more", f"{'x' * 99}-and-more")
     words = ("runs", "more-runs", "release 1", "1-runs", "more release 1", "more series (2)")
 

@@ -68,7 +68,8 @@ def test_portion_has_fewer_series_if_the_series_are_large_but_the_first_portion_
     view = view_of(load([tmp_path]))
     first, *found = portions(view)
 
-    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # The series are large. A portion of small series would have twelve series.
+    # Each portion has one series, because these series are large. With small series, a portion would have twelve series.
+    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]
     assert len(first.series) == 4
     assert at_once(first.series_of("throughput", view.series()), first.tests) == 1
 

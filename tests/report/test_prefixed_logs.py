@@ -46,7 +46,7 @@ def test_site_shows_only_the_parts_of_a_prefix_that_cannot_contain_a_name(tmp_pa
     assert f"{shown}{ROW}" in lines
     assert "acme" not in "\n".join(lines)
     assert known.kinds["record"] == [(4, 6), (9, 10)]
-    # The command verify reads the lines as they are shown.
+    # The lines as they are shown give the same numbers, so that the command verify can read them.
     assert [record.numbers for record in read_text("\n".join([*lines, ""])).records] == [record.numbers for record in read_text(TEXT).records]
 
 

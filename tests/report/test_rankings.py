@@ -193,7 +193,7 @@ def test_rows_beyond_the_limit_of_a_page_are_on_another_page_without_a_highlight
 
 
 def the_group(member: SystemSeries) -> Group:
-    """The group in which a series is ranked."""
+    """Return the group in which a series is ranked."""
     found = group_of(member)
     assert found
     return found
@@ -222,12 +222,12 @@ def shown(*members: SystemSeries, document: str = "rankings", overflow: Callable
 
 
 def text_of(html: str) -> str:
-    """The visible text, with each sequence of blanks replaced by one space."""
+    """Return the visible text. Each sequence of blanks is replaced by one space."""
     return " ".join(re.sub("<[^>]*>", " ", html).split())
 
 
 def rows(html: str) -> list[list[str]]:
-    """The transports of each machine."""
+    """Return the transports of each machine."""
     return [re.findall(r'<th scope="row"[^>]*><strong>X, ([^<]+)', table) for table in html.split("<thead>")[1:]]
 
 
@@ -588,7 +588,7 @@ def test_release_that_copied_bytes_is_not_ranked_if_the_newest_release_hands_ove
 
 
 def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
-    """The latency of zero copy in a release. ``marks`` state whether the bytes are copied or a reference is handed over."""
+    """Return a zero-copy latency of a release. ``marks`` are its quality marks, for example that only a reference was handed over."""
     (result,) = one("a", value_ns, marks=marks).series.results
     run = msgspec.structs.replace(result.run, run=release, release=release, system_version=release, published=True)
     return [msgspec.structs.replace(result, run=run)]

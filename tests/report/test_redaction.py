@@ -145,7 +145,7 @@ def test_work_of_redaction_grows_at_most_linearly_with_the_length_of_a_line(piec
 
 
 def _looked_at(line: str) -> int:
-    """Return the number of characters in all tokens of a line. A token that occurs several times counts each time."""
+    """Return how many characters the redaction examines in a line: the sum over all examined tokens."""
     counted = 0
     take = LineContext.take
 

@@ -42,7 +42,7 @@ def add(root: Path, run: str, text: str, **manifest: object) -> None:
 
 
 def shown(root: Path, to: Path, privacy: Privacy = SHOWN, read: list[str] | None = None) -> dict[str, str]:
-    """Return the published log of each run. If a log is not taken from the cache, its name is added to ``read``."""
+    """Return the published log of each run. ``read`` gets the logs that were not taken from the cache."""
     data = redacted(load([root]), privacy, to, lambda log, _: None if read is None else read.append(log))
     return {run: (Path(place) / "some.log").read_text() for run, place in zip(data.runs["run"], data.runs["root"], strict=True)}
 
@@ -65,7 +65,7 @@ def test_redacted_log_that_was_edited_is_written_again_even_with_the_same_size_a
     now = time.time_ns
     monkeypatch.setattr(
         time, "time_ns", lambda: now() + 60_000_000_000
-    )  # The clock advances by a minute, so the next build treats the files of this build as old.
+    )  # The clock is one minute ahead, so that all files look old to the next build.
     add(tmp_path / "data", "a", CHATTER)
     shown(tmp_path / "data", tmp_path / "shown")
     first = shown(tmp_path / "data", tmp_path / "shown")
@@ -138,7 +138,7 @@ def test_changed_manifest_does_not_use_its_old_cache_entry(tmp_path: Path) -> No
     assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("second",)
 
 
-def test_redacted_labels_differ_from_redacted_labels_of_runs_that_were_added_later(tmp_path: Path) -> None:
+def test_redacted_label_gets_a_new_number_if_a_run_that_was_added_later_has_the_same_redacted_label(tmp_path: Path) -> None:
     add(tmp_path / "data", "b", "", labels={"target": "192.168.7.2"})
     assert manifests(tmp_path / "data", tmp_path / "shown")["b"].labels == {"target": "address-1"}
     add(tmp_path / "data", "a", "", labels={"target": "192.168.7.3"})
@@ -205,7 +205,7 @@ def test_lost_cache_entry_is_made_again(tmp_path: Path, own_cache: Path) -> None
     first = shown(tmp_path / "data", tmp_path / "one")
     with sqlite3.connect(own_cache / FILE) as database:
         keys = [key for (key,) in database.execute('SELECT key FROM "published"')]
-    assert len(keys) == 4  # There are entries for names in the log, names in the manifest, the redacted text, and the run.
+    assert len(keys) == 4  # Four entries: the names in the log, the names in the manifest, the redacted text, and the run.
     for place, key in enumerate(keys):
         with sqlite3.connect(own_cache / FILE) as database:
             database.execute('DELETE FROM "published" WHERE key = ?', (key,))

@@ -34,7 +34,10 @@ RUN = "latency-shm/01"
 
 
 def release(root: Path, checkout: Path, label: str, day: int, **changes: object) -> None:
-    """Add a release: a recorded run of perftest 0.1.0 with another label and day. ``run`` is the name of the run."""
+    """Add a release. It is a recorded run of perftest 0.1.0 with another label and day.
+
+    ``run`` is the folder of this run.
+    """
     run = str(changes.pop("run", RUN))
     folder = root / label / run
     shutil.copytree(checkout / "data/perftest/0.1.0" / run, folder)
@@ -210,7 +213,8 @@ def test_pages_state_that_releases_without_start_times_are_in_the_order_of_their
 def test_release_on_another_machine_starts_a_new_line_with_a_reason(site: Path) -> None:
     page = (site / "history/latency-p50.html").read_text()
     heads = re.findall(r'<th scope="col" class="n">(?:<a [^>]*>)?([^<]+)', page)
-    assert heads == ["1.11", "1.10", "1.9"] * 2  # Two tables: the history, and the rows that only one release has. The newest release comes first.
+    # The page has two tables: the history, and the rows of only one release. In both, the newest release comes first.
+    assert heads == ["1.11", "1.10", "1.9"] * 2
     before, reason, after = page.partition("Another machine: CPU model: Intel(R) Xeon(R) Processor -&gt; Another CPU")
     assert reason
     assert (before.count('<th scope="row">'), after.count('<th scope="row">'), after.count('class="anew"')) == (7, 7, 0)
@@ -295,7 +299,7 @@ def test_line_in_a_history_ends_before_a_release_that_cannot_be_compared_with_th
     assert sorted({tuple(point.release for point in line.points) for line in found}) == [(0, 1), (2,)]
 
 
-def test_history_has_two_lines_for_a_release_that_two_paired_campaigns_measured_and_no_common_median(tmp_path: Path, checkout: Path) -> None:
+def test_release_that_two_paired_campaigns_measured_has_two_lines_in_a_history(tmp_path: Path, checkout: Path) -> None:
     recorded = checkout / "data/perftest/0.1.0-to-0.2.0"
     for campaign, day, (first, second) in (("one", "21", ("1", "2")), ("two", "22", ("2", "3"))):
         for side, label in (("old", first), ("new", second)):

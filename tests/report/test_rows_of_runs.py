@@ -1,4 +1,4 @@
-"""A table has a row for each measurement of a run, with all numbers that the log states for it. Each reason for a missing number has one term."""
+"""A table has one row for each measurement, with all numbers that the log states for it. Each reason for a missing number has a fixed term."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def own_scripts() -> dict[str, Path]:
 
 
 def body(manifest: Manifest, run: str) -> str:
-    """Return the commands in the script of a run. No sizes are given, because the commands of perftest contain their sizes."""
+    """Return the commands in the script of a run. The script gets no list of sizes, because the commands of perftest state their sizes."""
     return (shell_script(manifest, run, []) or "").partition("set -eu")[2]
 
 

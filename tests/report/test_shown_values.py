@@ -41,7 +41,7 @@ def test_number_that_differs_from_its_line_and_number_without_a_statistic_are_re
     page = changed / "rti-connext-dds" / "udpv4.html"
     text = page.read_text()
     assert text.count(">473</a>") > 1
-    # Two errors: no log contains 569, the rounded mean of 472.8 and 664.2. A count without its class names no statistic.
+    # This makes two errors. No log contains 569, which is the rounded mean of 472.8 and 664.2. And without its class, a count names no statistic.
     page.write_text(text.replace(">473</a>", ">569</a>", 1).replace('<span class="stat-count">', "<span>", 1))
 
     wrong = walk(changed).wrong

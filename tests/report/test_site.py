@@ -36,7 +36,7 @@ UDP = "rti-connext-dds/udpv4"
 
 
 def numbers(html: str, size: str) -> list[str]:
-    """The cells of the first table row of this size, as HTML."""
+    """Return the cells of the first table row of this size, as HTML."""
     row = re.search(rf"<tr><th[^>]*>{size}</th>(.*?)</tr>", html)
     assert row
     return re.findall(r"<td.*?</td>", row[1])
@@ -338,7 +338,7 @@ def test_search_finds_a_percentile_by_a_word_such_as_p99(site: Path, document: s
 
 
 def holding(index: str, stem: str) -> list[str]:
-    """The pages on which the search finds a word."""
+    """Return the pages on which the search finds a word."""
     documents = json.loads(re.search(r'"docnames":(\[.*?\])', index)[1])  # type: ignore[index]  # there is one
     found = re.search(rf'[{{,]"?{stem}"?:(\d+|\[[\d,]+\])', index)
     return [documents[int(number)] for number in re.findall(r"\d+", found[1])] if found else []
@@ -390,7 +390,7 @@ def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(built: Path) -> Path:
-    """A copy of the data and its site. It is built once, and restored to the same path with the same times for each test."""
+    """The data with its site. Before each test, both are restored from a copy, with the same path and the same times."""
     shutil.rmtree(built)
     shutil.copytree(built.with_name("as-it-was"), built)
     return built

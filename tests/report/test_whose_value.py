@@ -21,7 +21,8 @@ def shared_memory(checkout: Path, release: str) -> View:
 def test_median_links_to_a_run_of_its_own_campaign_and_not_to_a_control(checkout: Path) -> None:
     find = link_finder(shared_memory(checkout, "0.4.0"), Links("logs"))
 
-    # The values are p50_ns of 64 B in perftest/0.4.0/latency-shm/01 to 06. The fourth control also has 170, and is listed before these runs.
+    # The values are p50_ns of 64 B of the runs 01 to 06 in perftest/0.4.0/latency-shm. The fourth control also has the value 170, and precedes these
+    # runs in the list.
     link = find("Tacholog perftest", "0.4.0", KEY, 170, (161, 591, 170, 161, 170, 170))
 
     assert link == "doc:logs/perftest/0.4.0/latency-shm/03/perftest.log#L33:latency.p50"

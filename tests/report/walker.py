@@ -18,7 +18,7 @@ from tacholog.render.tables.definitions import STATISTICS
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
 
-# A number that is not part of a name, a version, a date or an address.
+# Matches a number that is not part of a name, a version, a date or an address.
 _NUMERAL = re.compile(
     r"(?<![\w.\-/:+#,])([<~>]?)\u202f?(\d[\d\u202f]*(?:\.\d+)?)(?![\w]|[.:\-/]\d|-\w)"  # The sign of the bound, and the number.
     r"(?:[\u00a0\u202f]?((?:[kM]\u202f)?[A-Za-zµ%][\w/]*))?"  # The unit.
@@ -47,7 +47,8 @@ _WITHOUT = {
 _VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "line", "rect", "source", "wbr", "col"}
 # Pages with prose about numbers, and pages without numbers: they show no results.
 _PROSE = ("about", "definitions", "downloads", "fairness", "methodology", "search", "genindex")
-# Scales in which a log may print a unit of the schema: times in s, ms or us, rates in Mbit/s, Gbit/s, MB/s or MiB/s, shares in percent.
+# For each unit of the schema: the sizes of the units that logs print. These are s, ms or us for times; Mbit/s, Gbit/s, MB/s or MiB/s for rates; and
+# percent for shares.
 _SCALES = {
     "ns": (1.0, 1e3, 1e6, 1e9),
     "bit_per_s": (1.0, 1e3, 1e6, 1e9, 8.0, 8e3, 8e6, 8e9, 8.0 * 2**10, 8.0 * 2**20, 8.0 * 2**30),
@@ -75,7 +76,7 @@ class _Reader(HTMLParser):
         self.heads, self.column = list[str](), 0
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An empty element contains nothing."""
+        """Do nothing, because an element such as ``<br/>`` has no content."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _VOID:
@@ -108,7 +109,7 @@ class _Reader(HTMLParser):
 
 
 def numerals(site: Path) -> Iterator[Numeral]:
-    """Yield each number in the sentences and tables of a site. Scripts of pages are read too; log pages are not."""
+    """Yield each number in the sentences and tables of a site, also from scripts of pages, but not from log pages."""
     for file in sorted(site.rglob("*.html")):
         page = file.relative_to(site).with_suffix("").as_posix()
         if not page.startswith(("logs/", "raw/", "_static/", "downloads/")) and page not in _PROSE:
@@ -132,7 +133,7 @@ def lines_of(page: Path) -> dict[str, str]:
 
 
 def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
-    """Return the text of the line that a link of a page leads to, and the metric of its number; None for other links."""
+    """Return the text of the log line to which a link leads, and the metric of its number. Return None for other links."""
     where, _, anchor = html.unescape(href).partition("#")
     if not re.match(r"L\d+:", anchor):
         return None
@@ -141,7 +142,7 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:
-    """Return the sizes that a shown unit can have, in units of the schema. A shown unit has one size; without a unit, all sizes are possible."""
+    """Return the size of a unit, in units of the schema. For a number without a unit, the sizes of all units are returned."""
     of = METRICS[metric].unit
     steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
     if metric == "duration":
@@ -207,7 +208,7 @@ def walk(site: Path) -> Walk:
 
 
 def points(site: Path) -> tuple[int, list[str]]:
-    """Return the number of points of figures that link to a number, and the points whose value is not on the linked line."""
+    """Return how many points of figures link to a number. Also return the points whose value is not on their line."""
     count, wrong = 0, list[str]()
     for file in sorted(site.rglob("*.html")):
         text, page = file.read_text(encoding="utf-8"), file.relative_to(site).with_suffix("").as_posix()
