@@ -20,9 +20,9 @@
 
 namespace tacholog {
 
-/// Whether the content of a frame is possible, as far as one frame shows this: it has no more numbers than its kind
-/// allows, counts and times can be added without overflow, and no part is larger than the whole. Control checks each
-/// frame before it returns it.
+/// Whether the content of a frame is possible. Checks only what a single frame shows: it has no more numbers than its
+/// kind allows, its counts and times can be added without overflow, and no part is larger than the whole. Control
+/// checks each received frame in this way.
 bool is_possible(const Frame& frame);
 
 /// A limit for counts, and for times in nanoseconds. No run can reach it. Sums of some thousands of such numbers fit

@@ -215,8 +215,8 @@ TEST(MockCounts, AClosedLoopCountsDuplicates) {
 constexpr std::uint64_t size = 64;
 constexpr std::uint64_t header = 16;
 
-/// One byte is changed in each of these messages: byte 0 in the first one, byte 1 in the second, and so on. Returns how
-/// many of the changes are in the first `first_bytes` bytes.
+/// In each of the `changed` messages, one byte is changed: byte 0 in the first message, byte 1 in the second, and so
+/// on. Returns how many of these changes are in the first `first_bytes` bytes of a message.
 std::uint64_t among(std::uint64_t changed, std::uint64_t first_bytes) {
     return changed / size * first_bytes + std::min(changed % size, first_bytes);
 }
