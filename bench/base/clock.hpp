@@ -51,9 +51,9 @@ private:
     Nanoseconds at_ns_;
 };
 
-/// Measures how long nothing has arrived. The time between two checks counts as 20 ms at most: if it was longer, the
-/// waiting thread itself was stopped (its machine was paused, or other threads had the CPU), and nobody looked whether
-/// something arrived.
+/// Measures for how long nothing has arrived. The time between two checks counts as 20 ms at most. If more time has
+/// passed, the waiting thread itself was stopped (its machine was paused, or other threads had the CPU), and nobody
+/// looked whether something arrived.
 class Silence {
 public:
     explicit Silence(Patience longest) { begin(longest); }

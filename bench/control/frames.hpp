@@ -33,7 +33,8 @@ inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 struct HelloFrame {
     static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
-    /// The number that the subscriber asks for (0: any), and in the answer the number that it gets; the first is 1.
+    /// The number of the subscriber, from 1. From the subscriber: the number that it asks for (0: any). In the answer:
+    /// the number that it gets.
     std::uint64_t place = 0;
     std::uint64_t secret = 0;  ///< the secret of the run; 0: none
     std::string agreement;     ///< the options that must be the same on both sides

@@ -253,8 +253,8 @@ private:
         return Outcome::lost;
     }
 
-    // Counts an answer to an earlier message as late, or as a duplicate. It is reordered if a later answer of the same
-    // instance has overtaken it.
+    // Counts an answer to an earlier message as late, or as a duplicate. A late answer also counts as reordered if a
+    // later answer of the same instance has overtaken it.
     void count_late(std::uint64_t number) {
         const std::uint64_t index = index_of(number, instances_of(side_));
         if (index < first_index_) return;  // this answer belongs to the warm-up

@@ -20,8 +20,8 @@ namespace tacholog {
 /// has ended.
 inline constexpr Patience drain_silence{200};
 
-/// The same for transports that drop messages for slow subscribers. The time is longer, because such a transport first
-/// sends missing packets again, as long as it still has them.
+/// The same time for transports that drop messages for slow subscribers. It is longer, because such a transport first
+/// sends missing packets again, if it still has them.
 inline constexpr Patience repair_silence{1000};
 
 /// The counts of the messages from one publisher at the end of a phase.

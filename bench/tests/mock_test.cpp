@@ -31,7 +31,7 @@ std::string count_of(const std::string& options, std::uint64_t messages = 200) {
     return log_of_run("--transport mock --sizes 64 --wait block " + options, messages);
 }
 
-/// A fault hits every n-th message, counted from the start of the warm-up. Returns how many measured messages it hits.
+/// Returns how many measured messages a fault hits. It hits every n-th message, counted from the start of the warm-up.
 std::uint64_t every(std::uint64_t n, const std::string& log) {
     const auto before = number(log, "warmup", "messages");
     return (before + number(log, "throughput", "sent")) / n - before / n;

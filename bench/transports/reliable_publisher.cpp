@@ -274,7 +274,7 @@ void ReliablePublisher::handle(Receiver& from, const Answer& answer, Nanoseconds
     }
     learn(from, answer, now);
     receivers_.update();
-    // The interval between heartbeats grows only while a subscriber does not answer. A subscriber that answers is asked
+    // While a subscriber does not answer, the interval between heartbeats grows. A subscriber that answers is asked
     // soon, because it may lose the same packet again.
     patience_ns_ = std::clamp(2 * from.round_trip_ns, shortest_patience_ns, longest_patience_ns);
     if (from.slow && from.released < oldest_message()) send_skip(from);

@@ -34,7 +34,7 @@ struct Invitation {
 
 /// The header of every datagram of the publisher.
 struct PacketHeader {
-    /// A random number, chosen by the subscriber (for a group, by the publisher). Each run has a different number.
+    /// A random number, different in each run. The subscriber chooses it. For a group, the publisher chooses it.
     std::uint64_t stream;
     Kind kind;
     std::uint32_t stamp_us;  ///< the time on the publisher's clock; the answer returns it
