@@ -9,9 +9,8 @@
 
 namespace tacholog {
 
-/// From now on, this process exits without running the destructors of static objects, including those of libraries. If
-/// `before` is given, the process calls it first when it exits. After the first call of this function, further values
-/// of `before` are ignored.
+/// Makes this process exit without running the destructors of static objects, including those of libraries. If `before`
+/// is given, it is called first at the exit. If this function is called several times, only the first `before` is used.
 inline void end_without_farewell(void (*before)() = nullptr) {
     static void (*first)() = before;
     static const int registered = ::on_exit(

@@ -31,8 +31,8 @@
 
 namespace tacholog {
 
-/// Returns the queue length for messages of this size: `wanted`, but no more messages than fit into 8 MiB. The limit of
-/// 8 MiB never allows fewer than 4 messages.
+/// Returns the queue length for messages of this size. It is `wanted`, but at most the number of messages that fit into
+/// 8 MiB. If fewer than 4 fit, this limit is 4.
 inline std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
     constexpr std::size_t most_queued_bytes = std::size_t{8} * 1024 * 1024;
     constexpr std::size_t least_queued = 4;
@@ -64,8 +64,8 @@ public:
         if (!folder) return folder.error();
         const auto file = folder->write("roudi.toml", pools(plan, needs));
         if (!file) return file.error();
-        // The monitoring of RouDi considers a process dead if it got no CPU time for 1.5 s. Only a publisher that waits
-        // needs monitoring.
+        // With monitoring, RouDi treats a process as dead if the process got no CPU time for 1.5 s. Only a publisher
+        // that waits needs monitoring.
         const std::string watch = needs.watches ? "on" : "off";
         constexpr Patience to_clear_its_memory{30'000};  // up to half a gigabyte, for messages of some MiB
         const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", watch},
@@ -98,8 +98,8 @@ public:
         return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     }
 
-    /// Must be called after the library has connected. At process exit, the library would deregister from RouDi, and
-    /// would retry for ever if RouDi has died or dies at that time. Therefore the process exits without this step.
+    /// Must be called after the library has connected. At process exit, the library would deregister from RouDi. If
+    /// RouDi is dead then, the library would try this for ever. Therefore the process exits without deregistering.
     static void end_without_farewell() {
         tacholog::end_without_farewell([] {
             silence();
@@ -146,9 +146,9 @@ private:
         }
         Running(const Running&) = delete;
         Running& operator=(const Running&) = delete;
-        /// If RouDi is asked to end, it sends SIGTERM to all processes that it knows, and aborts if one of them has
-        /// already ended (2.0.3 with assertions, as built by Debian). Therefore it is killed, and its memory is removed
-        /// here.
+        /// RouDi is killed, not asked to end, and its memory is removed here. If RouDi were asked to end, it would send
+        /// SIGTERM to all processes that it knows, and would abort if one of them has already ended (2.0.3 with
+        /// assertions, as built by Debian).
         ~Running() {
             --here;
             ::shm_unlink("/iceoryx_mgmt");
@@ -163,7 +163,7 @@ private:
         inline static int here = 0;
 
     private:
-        Fd turn_;  ///< the lock is released last, so that no other run starts a RouDi before that
+        Fd turn_;  ///< the lock; released last, so that no other run starts a RouDi before this one has ended
         PrivateFolder folder_;
         std::unique_ptr<HelperProgram> program_;
     };

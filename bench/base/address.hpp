@@ -47,7 +47,7 @@ public:
 
     const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
 
-    /// The buffer into which a system call may write an address of at most `room_bytes` bytes.
+    /// The memory into which a system call can write an address, of at most `room_bytes` bytes.
     sockaddr* room() { return reinterpret_cast<sockaddr*>(&address_); }
     static constexpr socklen_t room_bytes = sizeof(sockaddr_in6);
 

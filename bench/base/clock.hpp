@@ -11,7 +11,7 @@
 namespace tacholog {
 
 using Nanoseconds = std::int64_t;
-/// A waiting time in milliseconds. It may have a fraction, because an open loop waits for less than one millisecond.
+/// A waiting time in milliseconds. It may have a fraction, because an open loop may wait for less than one millisecond.
 using Patience = std::chrono::duration<double, std::milli>;
 
 inline constexpr Nanoseconds nanoseconds_per_second = 1'000'000'000;
@@ -33,7 +33,7 @@ inline Nanoseconds to_nanoseconds(Patience patience) {
 /// Sleeps until this time. Signals do not end the sleep.
 void sleep_until(Nanoseconds time_ns);
 
-/// Makes the sleeps of this thread end on time from now on. By default the kernel may add 50 us.
+/// From now on, sleeps of this thread end without a delay. By default, the kernel may lengthen each sleep by 50 us.
 void wake_on_time();
 
 /// A point in time by which a wait must be over.
@@ -51,9 +51,9 @@ private:
     Nanoseconds at_ns_;
 };
 
-/// Measures how long nothing has arrived. The time between two checks counts as 20 ms at most: if it was longer, the
-/// waiting thread itself was stopped (its machine was paused, or other threads had the CPU), and nobody looked whether
-/// something arrived.
+/// Measures for how long nothing has arrived. The time between two checks counts as 20 ms at most. If more time has
+/// passed, the waiting thread itself was stopped (its machine was paused, or other threads had the CPU), and nobody
+/// looked whether something arrived.
 class Silence {
 public:
     explicit Silence(Patience longest) { begin(longest); }

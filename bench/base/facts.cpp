@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t most_facts = 64;
 constexpr std::size_t longest_key = 40;
 
-/// Whether the log lines of facts use this key for something else. A fact cannot use such a key.
+/// Whether the log lines of facts already use this key for something that is not a fact. No fact may have such a key.
 bool is_taken(std::string_view key) {
     return key == "role" || key == "participant";
 }

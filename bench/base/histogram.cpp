@@ -20,8 +20,8 @@ void Histogram::merge(const Histogram& other) {
 }
 
 bool Histogram::agrees(const Exact& exact) const {
-    // The limits that these bins set for the sum and for the sum of squares. They are computed in floating point, which
-    // cannot overflow here.
+    // The bins limit the possible sum and the possible sum of squares. These limits are computed in floating point,
+    // which cannot overflow here.
     long double least_sum = 0;
     long double most_sum = 0;
     long double least_squares = 0;
@@ -52,7 +52,7 @@ bool Histogram::agrees(const Exact& exact) const {
     if (exact.min > exact.max) return false;
     if ((exact.max > top_ns) != (exact.overflow > 0) || (exact.min > top_ns) == first.has_value()) return false;
     if (first && (index(exact.min) != *first || (exact.overflow == 0 && index(exact.max) != last))) return false;
-    // Below this limit, the sums and all intermediate results fit into 128 bits.
+    // If the sum of squares is below this limit, all sums and intermediate results fit into 128 bits.
     constexpr long double most = 0x1p126L;
     constexpr long double rounding = 1e-9L;
     const auto is_within = [](Wide value, long double low, long double high) {
@@ -62,8 +62,8 @@ bool Histogram::agrees(const Exact& exact) const {
     if (most_squares >= most || !is_within(exact.sum, least_sum, most_sum) ||
         !is_within(exact.squares, least_squares, most_squares))
         return false;
-    // The sum of squared deviations from any number must not be negative. It is enough to check two numbers: the
-    // integer part of the mean, and the next integer (see std_ns).
+    // The sum of the squared deviations from a number is never negative, whichever number it is. It is enough to check
+    // this for two numbers: the integer part of the mean, and the next integer (see std_ns).
     const Wide whole = exact.sum / exact.count;
     const Wide rest = exact.sum % exact.count;
     const Wide least = whole * exact.sum + whole * rest;

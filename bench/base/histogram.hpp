@@ -49,8 +49,8 @@ public:
 
     void merge(const Histogram& other);
 
-    /// Rebuilds a histogram of another process: first add its bins, then call restore().
-    /// Returns false if no such bin exists, or if this bin was added before.
+    /// Adds a bin. To rebuild a histogram of another process, add all its bins first, and then call restore(). Returns
+    /// false if no such bin exists, or if this bin was added before.
     bool add_bin(std::uint64_t lower_ns, std::uint64_t count) {
         if (lower_ns > top_ns || count == 0) return false;
         std::uint64_t& held = counts_[index(lower_ns)];

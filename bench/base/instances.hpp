@@ -59,7 +59,8 @@ inline std::uint64_t index_of(std::uint64_t number, std::uint64_t instances) {
     return round_of(number) * instances + key_of(number);
 }
 
-/// Returns a number within the instance of this key: that of its first message whose index is `first` or higher.
+/// Finds the first message of the instance `key` whose index is `first` or higher. Returns the number of this message
+/// within its instance.
 inline std::uint64_t first_round(std::uint64_t first, std::uint64_t key, std::uint64_t instances) {
     return (first + instances - 1 - key) / instances;
 }
@@ -141,8 +142,8 @@ public:
     }
 
 private:
-    // One sixteenth of the window that a topic without keys has: there may be 65536 instances, whose windows take 36 MB
-    // together.
+    // The window is one sixteenth of the window of a topic without keys. There may be 65536 instances, and their
+    // windows take 36 MB together.
     using OfOne = SequenceOver<4096>;
 
     std::vector<OfOne> sequences_;

@@ -17,7 +17,7 @@ constexpr std::uint16_t meeting_port(Meeting meeting, std::uint64_t number) {
     constexpr unsigned first_block = 7400 + 51 * block_ports;  // 20150
     constexpr unsigned blocks = 50;                            // the last block ends at port 32649, below 32768
     constexpr unsigned ports = 50;                             // the number of ports in each block for each purpose
-    constexpr unsigned first_port = 150;  // the lower ports of a block are those of the 70 participants of a domain
+    constexpr unsigned first_port = 150;  // DDS uses the ports below it, for the 70 participants of a domain
     const auto block = static_cast<unsigned>(number / ports % blocks);
     const unsigned offset = first_port + (meeting == Meeting::door ? ports : 0) + static_cast<unsigned>(number % ports);
     return static_cast<std::uint16_t>(first_block + block * block_ports + offset);

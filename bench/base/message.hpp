@@ -57,9 +57,9 @@ inline const std::byte* second_word(std::span<const std::byte> payload) {
     return payload.data() + sizeof(std::uint64_t);
 }
 
-// Different numbers have different check words. So if only the number changes, or only its check word, the change is
-// always detected. A checksum of the payload may replace the upper half of the check word. Therefore the upper half is
-// folded into the lower half, which is then enough to check the number.
+// Different numbers have different check words. So a change is always detected if it affects only the number, or only
+// the check word. A checksum of the payload may replace the upper half of the check word. Therefore the upper half is
+// first folded into the lower half. The lower half alone is then enough to check the number.
 inline std::uint64_t header_check(std::uint64_t number, std::size_t payload_bytes) {
     const std::uint64_t check = (number + payload_bytes * size_factor) * golden;
     return check ^ check >> 32;

@@ -89,7 +89,7 @@ constexpr Done done_if(bool is_done) {
     return is_done ? Done::yes : Done::not_yet;
 }
 
-/// Both functions below return false for an error.
+/// The next two functions return false if the attempt has ended with an error.
 inline bool is_done(const Result<Done>& attempt) {
     return attempt.has_value() && *attempt == Done::yes;
 }

@@ -23,8 +23,8 @@ public:
     }
     void add_unidentified() { ++unidentified_; }
 
-    /// Call this when all messages before `end` were sent. If there are more messages without a readable number than
-    /// missing messages, the surplus counts as duplicates.
+    /// Call this when all messages before `end` were sent. A message without a readable number counts as one of the
+    /// missing messages. If there are more such messages than missing messages, the surplus counts as duplicates.
     void settle(std::uint64_t end) {
         const std::uint64_t missing = end - first_ - std::min(end - first_, received_);
         const std::uint64_t doubled = unidentified_ - std::min(unidentified_, missing);
@@ -49,8 +49,8 @@ private:
     std::uint64_t unidentified_ = 0;
 };
 
-/// Distinguishes duplicates from late messages, among the last `window` numbers. An older message counts as a
-/// duplicate.
+/// Distinguishes duplicates from late messages. This works only for the last `window` numbers; an older message counts
+/// as a duplicate.
 template <std::uint64_t window>
 class SequenceOver {
 public:

@@ -31,7 +31,7 @@ enum class Yield { yes, no };
 
 class BusyPoll {
 public:
-    /// How long a side spins. A peer with its own core answers within this time. A time slice is longer.
+    /// How long a side spins. A peer with its own core answers in less time. A time slice of the kernel is longer.
     static constexpr Nanoseconds spin_ns = 50'000;
 
     explicit BusyPoll(Patience patience, Waiting waiting = Waiting::busy_poll, Yield yield = Yield::yes)
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    // The clock is read only at some turns: a spin turn takes 4 to 50 ns; a turn with a system call takes a
+    // The clock is not read at every turn. A turn that only spins takes 4 to 50 ns; a turn with a system call takes a
     // microsecond.
     static constexpr int turns_a_look = 32;
 

@@ -143,7 +143,7 @@ Result<DemandTable> parse_demand_table(std::string_view text) {
 }
 
 Result<DemandTable> read_demand_table(const std::string& path) {
-    constexpr std::size_t most_bytes = 65536;  // more than the largest allowed table of demands has
+    constexpr std::size_t most_bytes = 65536;  // the largest allowed table of demands is smaller than this
     std::ifstream file{path};
     if (!file) return os_error("--demands-file " + path);
     std::string text(most_bytes + 1, '\0');

@@ -47,7 +47,8 @@ Result<void> check_pace(const Options& options, const Given& given) {
     return {};
 }
 
-/// Refuses a search that cannot begin. Also refuses trials that are too short to show whether they keep the goal.
+/// Checks the options of the sustain test. Refuses a search that cannot begin, and trials that are too short to show
+/// whether they keep the goal.
 Result<void> check_search(const Options& options, const Given& given) {
     if (options.test != Test::sustain) {
         for (const std::string option :

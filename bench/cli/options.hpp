@@ -61,7 +61,7 @@ struct Options {
     Tuning tuning;
     std::string address = "127.0.0.1";
     int port = -1;              ///< -1: not given
-    bool any_endpoint = false;  ///< whether the peer may name any address to send to, not only its own
+    bool any_endpoint = false;  ///< whether the peer may give an address other than its own as the address to send to
     double timeout_s = 10;
     /// How long to wait for an answer that may be lost; nothing: the time depends on the payload size.
     std::optional<double> answer_limit_s;

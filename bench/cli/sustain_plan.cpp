@@ -39,7 +39,8 @@ std::optional<Nanoseconds> duration_of(std::string_view text) {
 
 double rounded_rate(double rate_per_s) {
     const double unit = std::pow(10, std::floor(std::log10(rate_per_s)) - 4);
-    // A unit below 1, such as 0.1, has no exact value. So the result is divided by 1 / unit, which is a whole number.
+    // A unit below 1, such as 0.1, cannot be stored exactly. But 1 / unit is a whole number, so the result is divided
+    // by 1 / unit.
     if (unit < 1) return std::round(rate_per_s / unit) / std::round(1 / unit);
     return std::round(rate_per_s / unit) * unit;
 }

@@ -39,7 +39,7 @@ struct SustainPlan {
     double full_s = 5;          ///< length of the trials that confirm the interval
     double width_ratio = 0.01;  ///< (upper bound - lower bound) / upper bound
     int trials = 3;             ///< number of full-length trials that decide on a rate
-    double exceed_ratio = 0.5;  ///< the share of the trial time at one rate that may miss the goal
+    double exceed_ratio = 0.5;  ///< which share of the trial time at one rate may miss the goal
 };
 
 /// A rate rounded to five digits, so that the rate of a trial is exactly the one that is printed.

@@ -95,8 +95,8 @@ Result<void> Control::send(const Frame& frame, Patience patience) {
 }
 
 // Most frames are far smaller than the buffer of the socket. Only long agreements and the reports at the end of a phase
-// may be larger. The time limit is that of the whole frame: otherwise a peer that reads one byte per second would
-// extend it again and again.
+// may be larger. The time limit applies to the whole frame, not to each write: otherwise a peer that reads one byte per
+// second would extend it again and again.
 Result<void> Control::send_all(std::string_view bytes, Patience patience) {
     constexpr Patience shortest_limit{1000};
     const Deadline deadline{std::max(patience, shortest_limit)};
@@ -288,8 +288,8 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 
 namespace {
 
-/// Returns the part of a long word around this offset, where the word differs from another one. A short word is
-/// returned whole.
+/// Returns the part of a word around the offset `at`, where the word differs from another one. Returns the whole word
+/// if it is short.
 std::string excerpt(const std::string& word, std::size_t at) {
     constexpr std::size_t longest = 160;
     constexpr std::size_t before = 60;

@@ -17,10 +17,9 @@ public:
         for (Control& other : others) silent_.push_back(&other);
     }
 
-    /// Finds out what has happened if several peers seem to fail at the same time. Only the control channel of a peer
-    /// shows whether the peer has died. The channel closes a little before or after the transport. The other peers then
-    /// see that this side has closed the transport, and give up too. They are reported as the cause only if no peer has
-    /// died.
+    /// Finds out what has happened if several peers seem to fail at the same time. If a peer has died, only its control
+    /// channel shows this. This channel closes a little before or after the transport. The other peers then see that
+    /// this side has closed the transport, and give up too. They are reported as the cause only if no peer has died.
     void listen() {
         const Deadline deadline{last_words};
         while (!death && !stopped_ && !silent_.empty()) {
@@ -56,7 +55,7 @@ Error told_by_several(const Error& seen, std::span<Control> others) {
     return words.reason.value_or(seen);
 }
 
-/// The peer to ask for the reason; nullptr if it may be any of several peers.
+/// Returns the peer to ask for the reason. Returns nullptr if any of several peers may be the cause.
 Control* whom_to_ask(const Error& seen, std::span<Control> others) {
     const auto found =
         std::find_if(others.begin(), others.end(), [&](const Control& other) { return other.concerns(seen); });

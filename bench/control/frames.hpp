@@ -20,9 +20,9 @@
 
 namespace tacholog {
 
-/// Whether the content of a frame is possible, as far as one frame shows this: it has no more numbers than its kind
-/// allows, counts and times can be added without overflow, and no part is larger than the whole. Control checks each
-/// frame before it returns it.
+/// Whether the content of a frame is possible. Checks only what a single frame shows: it has no more numbers than its
+/// kind allows, its counts and times can be added without overflow, and no part is larger than the whole. Control
+/// checks each received frame in this way.
 bool is_possible(const Frame& frame);
 
 /// A limit for counts, and for times in nanoseconds. No run can reach it. Sums of some thousands of such numbers fit
@@ -33,7 +33,8 @@ inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 struct HelloFrame {
     static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
-    /// The number that the subscriber asks for (0: any), and in the answer the number that it gets; the first is 1.
+    /// The number of the subscriber, from 1. From the subscriber: the number that it asks for (0: any). In the answer:
+    /// the number that it gets.
     std::uint64_t place = 0;
     std::uint64_t secret = 0;  ///< the secret of the run; 0: none
     std::string agreement;     ///< the options that must be the same on both sides

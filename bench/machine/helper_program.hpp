@@ -80,8 +80,8 @@ public:
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order, const PrivateFolder& folder,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
-    /// Like the function above, for a program that writes no files. It runs in the folder /, so that nothing is left
-    /// behind even if this process is killed.
+    /// Starts a program that writes no files, in the folder /. So nothing is left behind even if this process is
+    /// killed. In all other ways, it is like the function above.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
@@ -94,7 +94,7 @@ public:
     /// The output of the program so far, from standard output and standard error.
     std::string output() const;
 
-    /// Nothing while the program runs. If it has ended, an error text with its last output.
+    /// Returns an error text with the last output if the program has ended. Returns nothing while it runs.
     std::optional<std::string> trouble() const;
 
     const std::vector<std::string>& words() const { return words_; }

@@ -19,8 +19,8 @@ struct SideCpus {
 
 /// Where and when one side does the rig's own work.
 struct Placement {
-    bool live = false;  ///< whether the work is done during a phase; if not, work that can wait is done after the phase
-    bool shared = false;         ///< whether measuring threads share CPUs; if so, a waiting thread yields its CPU
+    bool live = false;    ///< true: the work is done during a phase; false: work that can wait is done after the phase
+    bool shared = false;  ///< whether measuring threads share CPUs; if so, a waiting thread yields its CPU
     std::vector<int> reporting;  ///< the CPUs for this work; empty: any CPU
 };
 

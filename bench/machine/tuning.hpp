@@ -25,8 +25,8 @@ inline constexpr int highest_realtime = 98;
 /// Returns an error of one line if this process may not use all requested features. Changes nothing.
 Result<void> can_apply(const Tuning& tuning);
 
-/// The priority and the NUMA node apply to the calling thread and to the threads that it starts later. The memory lock
-/// applies to the whole process. A forked process inherits everything except the lock.
+/// Applies the requested features. The priority and the NUMA node apply to the calling thread and to the threads that
+/// it starts later. The memory lock applies to the whole process. A forked process inherits everything except the lock.
 Result<void> apply(const Tuning& tuning);
 
 }  // namespace tacholog

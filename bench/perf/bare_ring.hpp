@@ -28,8 +28,8 @@ public:
         return (sizeof(Turn) + bytes + cache_line - 1) / cache_line * cache_line * slots;
     }
 
-    /// A number of slots that is large enough for small messages, so that neither side waits for the other, and small
-    /// enough for the second-level cache.
+    /// Returns the number of slots of a ring that fits into the second-level cache (at least 4). For small messages,
+    /// this number is so large that neither side waits for the other.
     static std::size_t slots_in_cache(std::size_t bytes) {
         constexpr std::size_t cached = std::size_t{512} * 1024;
         return std::bit_floor(std::clamp<std::size_t>(cached / memory_bytes(bytes, 1), 4, 1024));

@@ -26,7 +26,7 @@ inline void insist(bool holds, const char* operation) {
 
 inline Fd bound_socket(int kind) {
     constexpr int wanted = 8 * 1024 * 1024;
-    constexpr std::string_view unpaced = "reno";  // `nox -s perf` gives perftest the same setting
+    constexpr std::string_view unpaced = "reno";  // `nox -s perf` makes perftest use this algorithm too
     Fd socket{::socket(AF_INET, kind | SOCK_CLOEXEC, 0)};
     if (kind == SOCK_STREAM) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, unpaced.data(), unpaced.size());
     if (kind == SOCK_DGRAM) {
@@ -107,7 +107,8 @@ class SegmentedSockets {
 public:
     explicit SegmentedSockets(std::size_t bytes) : sockets_(connected_sockets(SOCK_DGRAM)), bytes_(bytes) {
         constexpr int yes = 1;
-        constexpr std::size_t most_together = 64;  // every kernel with segmentation supports this number
+        // Every kernel that supports segmentation accepts this number of datagrams.
+        constexpr std::size_t most_together = 64;
         constexpr std::size_t most_bytes = 65507;
         const int segment = static_cast<int>(bytes);
         insist(::setsockopt(sockets_.first.get(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0, "UDP_SEGMENT");

@@ -97,8 +97,8 @@ double ring_latency(double seconds, std::size_t bytes, std::size_t slots, Writte
     return half_round_trip_ns(seconds, round_trip, share);
 }
 
-/// One buffer that both sides write to in turn. Two separate topics cannot share a buffer like this, but it moves the
-/// least data.
+/// Measures the latency over one buffer that both sides write to in turn. Two separate topics cannot share a buffer in
+/// this way. No other way moves less data.
 double one_buffer_latency(double seconds, std::size_t bytes) {
     const Shared shared{BareRing::memory_bytes(bytes, 1)};
     BareRing both{shared.at(0), bytes, 1};

@@ -195,7 +195,8 @@ struct Sustained {
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
     std::uint64_t trials = 0;           ///< the number of trials at all rates
     Tried at_rate;                      ///< the trials at the rate of the result
-    /// Number of rates well above the upper bound at which trials passed. A growing queue cannot be the reason.
+    /// The number of rates well above the upper bound at which trials passed. A growing queue cannot be the reason at
+    /// such high rates.
     std::uint64_t passed_above = 0;
 };
 
@@ -214,8 +215,8 @@ inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_t
     return static_cast<double>(messages - 1) * 1e9 / static_cast<double>(first_to_last_ns);
 }
 
-/// Returns the rate in a period. The period begins at the time of the message before it, and `messages` does not count
-/// this message.
+/// Returns the rate in a period. The period begins at the time of an earlier message, and `messages` does not include
+/// this earlier message.
 inline std::optional<double> rate_within(std::uint64_t messages, Nanoseconds duration_ns) {
     return messages > 0 ? rate_of(messages + 1, duration_ns) : std::nullopt;
 }
@@ -263,7 +264,7 @@ struct Aggregate {
     std::optional<double> slowest_rate_per_s;
     std::optional<double> total_rate_per_s;  ///< the sum of the rates of all subscribers or publishers
     std::optional<double> offered_rate_per_s;
-    std::optional<Instances> instances = {};  ///< `heard` is the lowest count of any subscriber or publisher
+    std::optional<Instances> instances = {};  ///< `heard` is the lowest of the counts of all subscribers or publishers
     Batches batches = {};
 };
 

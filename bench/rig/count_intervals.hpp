@@ -61,10 +61,10 @@ private:
         SoFar counted;             ///< the counts of all intervals before the current one
     };
 
-    /// Returns the counts since the end of the previous interval. The previous interval is not corrected afterwards.
-    /// Example: an interval has counted a message as lost, and the message arrives later. Then the next lost message is
-    /// not counted, because the total of lost messages is still the same. The same applies to a message with an
-    /// unreadable number that was counted as received and later proved to be a duplicate.
+    /// Returns the counts since the end of the previous interval. The previous interval is never corrected. Example: an
+    /// interval has counted a message as lost, and this message arrives later. The next lost message is then not
+    /// counted, because the total of lost messages has not changed. The same applies to a message with an unreadable
+    /// number: it may have counted as received, and prove to be a duplicate later.
     CountRecord since_last(Nanoseconds end_ns, const SoFar& so_far) const {
         return {end_ns - phase_.start_ns, 0, so_far.received - std::min(so_far.received, phase_.counted.received),
                 so_far.lost - std::min(so_far.lost, phase_.counted.lost)};

@@ -68,9 +68,9 @@ struct IntervalPlan {
 inline constexpr std::size_t most_histograms_kept = 256;  // about 220 kB each
 inline constexpr std::size_t most_counts_kept = 65536;
 
-/// If intervals are reported during the phase, two records are enough; a third one is for delays of the reporting
-/// thread. If intervals are kept until the phase is over, each interval needs its own record. If that needs too many
-/// records, the intervals become longer.
+/// If intervals are reported during the phase (`live`), two records are enough; a third one is for delays of the
+/// reporting thread. If intervals are kept until the phase is over, each interval needs its own record. If that needs
+/// more than `most_kept` records, the intervals become longer.
 inline IntervalPlan plan_intervals(Nanoseconds length_ns, Nanoseconds phase_ns, bool live, std::size_t most_kept) {
     if (live) return {length_ns, 3};
     const auto planned = static_cast<std::uint64_t>(std::max<Nanoseconds>(0, phase_ns - 1) / length_ns) + 1;

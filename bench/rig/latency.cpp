@@ -43,7 +43,7 @@ public:
 private:
     enum class Outcome { came, lost, unreadable };
 
-    /// Runs round trips for `longest_ns`, or until the caller has enough intervals. After that, the current record
+    /// Runs round trips for `longest_ns`, or until the caller has enough intervals. When it returns, the current record
     /// holds the last interval.
     Result<Nanoseconds> loop(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start_ns = now_ns();
@@ -61,8 +61,9 @@ private:
             if (now < next_pulse_ns && now < end_ns) [[likely]]
                 continue;
 
-            // Late answers are counted only here: a comparison in each round trip took 20 ns of 340 ns. No late answer
-            // is missed, because the time until the next pulse is never longer than the limit.
+            // Late answers are counted only here, because a comparison in each round trip would take 20 ns of 340 ns.
+            // No late answer is missed: the next pulse follows within the limit, so a round trip that exceeds the limit
+            // always ends here.
             if (*answer == Outcome::came && round_trip_ns > late_from_ns_) ++late_;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
             if (now >= intervals_.start_ns() + interval_ns && now < end_ns) intervals_.hand_over(now);
@@ -90,7 +91,7 @@ private:
             const auto answer = take_answer();
             if (!answer) return answer.error();
             if (*answer) {
-                // The number of the answer cannot be read, but one of the missing answers has arrived.
+                // If the number of the answer cannot be read, the answer counts as one of the missing answers.
                 if (const auto number = (*answer)->number; !number)
                     unanswered_.answered_unreadably();
                 else
@@ -176,8 +177,8 @@ private:
         }
         if (has_short_limit_) [[unlikely]]
             return wait_shortly(number);
-        // In nearly all round trips, the answer is already there and intact. This path only compares the answer with
-        // the expected one, so that the processor need not wait for the check of the header.
+        // In nearly all round trips, the answer is already there and intact. Then it is only compared with the expected
+        // answer, so the processor need not wait for the check of the header.
         std::optional<ReadMessage> other;
         {
             const auto sample = channels_.subscriber->take(slice);
@@ -205,7 +206,7 @@ private:
 
     Result<Outcome> wait_out(std::uint64_t number, Result<std::optional<Answer>> answer, Patience waited) {
         const Deadline deadline{lossy_ ? answer_limit_ - waited : side_.limit()};
-        bool is_last_look = false;  // the last look does not wait: it takes only what has arrived
+        bool is_last_look = false;  // the last attempt does not wait: it takes only what has arrived
         while (true) {
             if (!answer) return answer.error();
             if (*answer && (*answer)->number == number) return came(number);
@@ -218,8 +219,8 @@ private:
             }
             if (deadline.passed()) {
                 if (!lossy_) return Error{"take: no answer within the time limit"};
-                // If this process was stopped for a while, the answer may have arrived in that time. So it looks once
-                // more before the answer counts as lost.
+                // If this process was stopped for a while, the answer may have arrived in that time. So there is one
+                // more attempt before the answer counts as lost.
                 if (is_last_look) return lost(number);
                 is_last_look = true;
             }
@@ -252,8 +253,8 @@ private:
         return Outcome::lost;
     }
 
-    // Counts an answer to an earlier message as late, or as a duplicate. It is reordered if a later answer of the same
-    // instance has overtaken it.
+    // Counts an answer to an earlier message as late, or as a duplicate. A late answer also counts as reordered if a
+    // later answer of the same instance has overtaken it.
     void count_late(std::uint64_t number) {
         const std::uint64_t index = index_of(number, instances_of(side_));
         if (index < first_index_) return;  // this answer belongs to the warm-up
@@ -276,7 +277,7 @@ private:
     bool lossy_;
     Patience answer_limit_;     ///< only for transports that may lose messages
     Nanoseconds late_from_ns_;  ///< a slower round trip counts as late; only for transports that may lose messages
-    bool has_short_limit_;      ///< whether the answer limit is shorter than one wait at the transport
+    bool has_short_limit_;      ///< whether the answer limit is shorter than `slice`, the usual wait at the transport
     LatencyIntervals intervals_;
     bool measured_ = false;  ///< whether the phase is a measurement; false during the warm-up
     InTurn numbers_;

@@ -21,7 +21,7 @@ public:
     void begin(Nanoseconds phase_start_ns) { phase_start_ns_ = start_ns_ = phase_start_ns; }
     void record(std::uint64_t latency_ns) { current_->histogram.record(latency_ns); }
     Nanoseconds start_ns() const { return start_ns_; }  ///< start of the current interval
-    /// Whether the reported intervals are enough to end the phase.
+    /// Whether enough intervals have been reported to end the phase.
     bool enough() const { return enough_.load(std::memory_order_relaxed); }
 
     void close(Nanoseconds now) {

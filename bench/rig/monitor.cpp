@@ -17,9 +17,9 @@ namespace {
 /// How often the monitor looks for records. The measuring thread does not wake it, because that would be a system call.
 constexpr Nanoseconds look_every_ns = 5'000'000;
 
-/// If the monitor shares a CPU with measuring threads, it sends `alive` frames as rarely as possible. The period is
-/// chosen so that frames do not coincide with the ends of intervals. Otherwise the 150 us that the monitors of both
-/// sides need for a frame would fall on the edge of every interval of 10 s.
+/// Returns the time between two `alive` frames. If the monitor shares a CPU with measuring threads, this time is as
+/// long as possible. It is also chosen so that frames do not coincide with the ends of intervals. The monitors of both
+/// sides need 150 us for a frame, and these would otherwise fall on the edge of every interval of 10 s.
 Nanoseconds alive_every(const Placement& placement, Patience limit) {
     constexpr double share_of_limit = 0.47;
     const Nanoseconds longest = to_nanoseconds(limit * share_of_limit);
@@ -77,7 +77,7 @@ void Monitor::end() {
     std::unique_lock lock{mutex_};
     if (state_ != State::watching) return;
     asked_to_end_ = true;
-    // If the write fails, the monitor's thread ends its phase only when it next checks for work.
+    // If the write fails, the monitor's thread notices the end of the phase later: when it next checks for work.
     static_cast<void>(::eventfd_write(wake_.get(), 1));
     changed_.wait(lock, [this] { return state_ != State::watching; });
     duty_ = {};

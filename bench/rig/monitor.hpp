@@ -32,8 +32,8 @@ public:
     Monitor& operator=(const Monitor&) = delete;
     ~Monitor();
 
-    /// After this call, only the monitor uses the control channel and the log. (The caller may still send a frame
-    /// before it hands any record over.)
+    /// After this call, only the monitor uses the control channel and the log. There is one exception: until the caller
+    /// hands over the first record, it may still send a frame.
     void begin(Duty duty);
     /// After this call, the caller uses the control channel and the log again. Does nothing if no phase was begun.
     void end();
@@ -49,8 +49,8 @@ public:
     /// The number of frames received. If it grows, the peer is working.
     std::uint64_t frames() const { return frames_.load(std::memory_order_relaxed); }
 
-    /// Returns the reason that a peer has sent for the end of the run; `error` if no peer has sent one. The monitor has
-    /// taken this frame during a phase, so the channel no longer has it.
+    /// Returns the reason for the end of the run, if a peer has sent one; otherwise returns `error`. The monitor has
+    /// received the frame with the reason during a phase, so the frame is no longer in the channel.
     Error explained(Error error) const;
 
     /// How often `alive` frames must be sent, so that the peer does not time out.

@@ -109,8 +109,8 @@ std::optional<std::string> objection_to_memory(const Options& options, const Tra
            " of memory for this size, and only " + in_mib(*available) + " are available";
 }
 
-/// Why this build does not have the transport. A library that was left out, such as zeromq, stands for all its
-/// transports, such as zeromq-tcp.
+/// Returns the reason why this build does not have the transport. If a library was left out, such as zeromq, all its
+/// transports are missing, such as zeromq-tcp.
 std::string why_missing(const std::string& name) {
     for (const LeftOut& left_out : transports_left_out()) {
         if (name == left_out.name || name.starts_with(std::string{left_out.name} + "-"))

@@ -17,8 +17,8 @@ std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns
 /// Reads a histogram from the frames of frames_of.
 class HistogramReader {
 public:
-    /// Returns true if this was the last frame of a histogram. `histogram` then holds it until the next histogram
-    /// begins. Returns an error if the frame cannot belong to a histogram.
+    /// Adds a frame. Returns true if it was the last frame of a histogram. Then `histogram` is complete, and stays so
+    /// until the next histogram begins. Returns an error if the frame cannot belong to a histogram.
     Result<bool> add(const Frame& frame);
 
     Histogram histogram;

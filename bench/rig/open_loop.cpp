@@ -64,8 +64,8 @@ void tell_generator_limits(const Side& side, const Sending& sending, const Histo
     const auto late = sending.lateness->percentile_ns(990'000);
     const std::string size = std::to_string(sending.payload_bytes) + " bytes: ";
     const auto& offered = sending.offered_rate_per_s;
-    // Messages that were never sent are checked separately: the rate is computed only up to the last message that was
-    // sent.
+    // The rate is computed only up to the last message that was sent. So it does not show messages that were never
+    // sent, and these are checked separately.
     const bool left_some_out = static_cast<double>(sending.sent) < 0.999 * static_cast<double>(sending.planned);
     if (left_some_out || (offered && *offered < 0.999 * sending.target_rate_per_s)) {
         side.tell(Note{"generator limited: " + size + "less than 99.9 % of the rate asked for was sent"});

@@ -19,7 +19,7 @@ public:
 
     struct Answer {
         Kind kind = Kind::foreign;
-        Nanoseconds sent_ns = 0;  ///< when the message was sent; set only if this answer is the first one
+        Nanoseconds sent_ns = 0;  ///< when the message was sent; set only for its first answer
     };
 
     // 8 MiB; enough for ten seconds at 100,000/s.

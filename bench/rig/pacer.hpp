@@ -49,7 +49,8 @@ public:
     const Histogram& from_send() const { return from_send_; }  ///< latencies, measured from the actual send time
     /// The messages that the transport accepted only after a delay.
     std::uint64_t held_back() const { return held_back_; }
-    /// Whether the transport accepted every message at once, including the last one.
+    /// Whether the transport accepted every message at once. The last message counts too, even if it was never
+    /// accepted.
     bool took_all_at_once() const { return held_back_ == 0 && !refused_last_; }
     std::uint64_t instances_heard() const { return newest_.heard(); }
 
@@ -124,9 +125,9 @@ private:
         newest_.restart(next_index_);
     }
 
-    /// Whether an answer is still missing. An answer with an unreadable number counts as one of the missing answers. If
-    /// the transport never duplicates, a duplicate counts as one too: it is the answer to a message that is no longer
-    /// remembered.
+    /// Whether an answer is still missing. An answer with an unreadable number counts as one of the missing answers.
+    /// Over a reliable transport, a duplicate counts as one too: it can only be the answer to a message that is no
+    /// longer remembered.
     bool awaited() const {
         const std::uint64_t forgotten = lossy() ? 0 : faults_.duplicated;
         return answered_ + unreadable_ + forgotten < sent_;
@@ -138,7 +139,8 @@ private:
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
     /// Returns true when all messages without an answer can be counted as lost. If this process was stopped for a
-    /// while, answers may be waiting in the transport. So only the time in which the process looked counts as silence.
+    /// while, answers may be waiting in the transport. So silence is measured only while this process looks for
+    /// answers.
     Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
         if (lossy()) return all_sent && silence_.passed();
         if (silence_ns < to_nanoseconds(side_.limit())) return false;
@@ -153,7 +155,7 @@ private:
         return moved;
     }
 
-    /// Sends a message that is due, and takes an answer that has arrived. Returns not_yet if there was neither.
+    /// Sends a message if one is due, and takes an answer if one has arrived. Returns not_yet if it could do neither.
     Result<Done> turn() {
         const auto sent = send_if_due();
         if (!sent.has_value()) return sent.error();

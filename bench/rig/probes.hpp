@@ -12,9 +12,9 @@
 
 namespace tacholog {
 
-/// Selects the probes by their index among all messages: one of each `every` messages. If `every` and the number of
-/// instances have a common divisor, a fixed offset would always select the same few instances. Therefore the offset
-/// increases by one after each lcm(every, instances) messages, and every instance has probes.
+/// Selects the probes by their index among all messages: one of each `every` messages. With a fixed offset, the probes
+/// could always hit the same few instances. This happens if `every` and the number of instances have a common divisor.
+/// Therefore the offset increases by one after each lcm(every, instances) messages, so that every instance has probes.
 class ProbePlan {
 public:
     ProbePlan(std::uint64_t every, std::uint64_t instances)

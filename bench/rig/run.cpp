@@ -64,8 +64,8 @@ std::uint64_t told_secret() {
 /// Writes to the log why the run ends. It is called if a call of the library does not return.
 using LastWords = std::function<void(const Error&)>;
 
-/// Makes sure that a side ends if one of `others` has died, even if the library then blocks. Returns nullptr if this
-/// library never blocks.
+/// Watches the peers in `others`. If one of them has died, this side ends, even if a call of the library blocks for
+/// ever. Returns nullptr if calls of this library never do that.
 std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Control> others, const LastWords& say) {
     if (!transport.may_wait_for_the_dead) return nullptr;
     return std::make_unique<PeerWatch>(others, [&transport, &say](const std::string& peer) {
@@ -203,14 +203,16 @@ Result<void> run_threads(const Run& run, const Listener& listener) {
     return published && failed != ends.end() ? *failed : published;
 }
 
-/// If messages for slow subscribers may be dropped, some are not delivered, even if the transport loses nothing.
+/// The reliability for the log. A run that drops messages for slow subscribers is best effort, even over a transport
+/// that loses nothing.
 std::string reliability_of(const Options& options, const Transport& transport) {
     const bool everything =
         transport.reliability == Reliability::reliable && options.audience.slow == SlowSubscriber::block;
     return everything ? "reliable" : "best-effort";
 }
 
-/// Empty if the transport never waits for a subscriber: then nothing has to be chosen.
+/// What happens if a subscriber is slow, for the log. Empty if the transport never waits for a subscriber, because the
+/// user then has no choice.
 std::string slow_subscriber_of(const Options& options, const Transport& transport) {
     return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
 }

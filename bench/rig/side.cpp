@@ -161,8 +161,8 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
     return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 
-/// Writes the total cost of one case. Writes nothing for several subscribers, several publishers or batches, because
-/// the results have no row for such a cost.
+/// Writes the total cost of one case. With several subscribers, several publishers or batches, it writes nothing,
+/// because such results have no row for the cost.
 void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vector<Frame>& theirs) {
     const bool is_plain = theirs.size() == 1 && side.options.publishers == 1 && !side.options.batch_bytes;
     const bool is_known = side.companion_pid <= 0 || cost.companion_ns;

@@ -24,13 +24,14 @@ struct Side {
     Log* log;  ///< nullptr: this is a subscriber, and its publisher writes the log for both
     /// At the publisher: the channels to all subscribers, of which `control` is the first.
     std::span<Control> subscribers = {};
-    std::string name = {};         ///< at a subscriber: its name, if there are several
-    Placement placement = {};      ///< known after the sides have exchanged their CPUs
-    Monitor* monitor = nullptr;    ///< the monitor, which uses the control channel and the log during a phase
-    std::string companion = {};    ///< the address of the companion program of the run, if there is one
-    pid_t companion_pid = 0;       ///< the process of the companion program, if the publisher's process has started it
-    std::uint64_t run_number = 0;  ///< the same number on all sides, like case_number; see Topic::channel
-    std::size_t case_number = 0;   ///< the number of cases opened so far, including the current one
+    std::string name = {};       ///< at a subscriber: its name, if there are several
+    Placement placement = {};    ///< known after the sides have exchanged their CPUs
+    Monitor* monitor = nullptr;  ///< the monitor, which uses the control channel and the log during a phase
+    std::string companion = {};  ///< the address of the companion program of the run, if there is one
+    pid_t companion_pid = 0;     ///< the process of the companion program, if the publisher's process has started it
+    /// A random number, the same on all sides; part of the channel names, see Topic::channel.
+    std::uint64_t run_number = 0;
+    std::size_t case_number = 0;  ///< the number of cases opened so far, including the current one
 
     Patience limit() const { return limit_of(options); }
 
@@ -62,7 +63,7 @@ struct Side {
         return peer.error("no answer from " + peer.peer() + " within the time limit");
     }
 
-    /// Whether the rig's own waiting yields the CPU.
+    /// Whether the rig yields the CPU while it waits.
     Yield yield() const { return placement.shared ? Yield::yes : Yield::no; }
 
     /// The control channels of this side.
@@ -73,8 +74,8 @@ struct Side {
                               most_kept);
     }
 
-    /// The longest time that a phase can take if the other side follows the protocol: each side waits for the other no
-    /// longer than its limit.
+    /// The longest time that a phase can take. The other side must follow the protocol: each side waits for the other
+    /// no longer than its time limit.
     double longest_phase_s() const {
         constexpr double longest_warm_up_s = 30;
         constexpr double drain_s = 5;
@@ -82,8 +83,8 @@ struct Side {
                drain_s;
     }
 
-    /// A limit for the intervals of one phase: a subscriber that follows the protocol reports fewer. Its intervals
-    /// begin with the first message, and end when the publisher has ended.
+    /// An upper limit for the number of intervals in one phase. A subscriber that follows the protocol reports fewer.
+    /// Its intervals begin with the first message, and end when the publisher has ended.
     std::uint64_t most_intervals() const {
         constexpr double shortest_s = 0.001;
         constexpr double reserve_s = 60;

@@ -20,8 +20,8 @@ namespace tacholog {
 /// has ended.
 inline constexpr Patience drain_silence{200};
 
-/// The same for transports that drop messages for slow subscribers. The time is longer, because such a transport first
-/// sends missing packets again, as long as it still has them.
+/// The same time for transports that drop messages for slow subscribers. It is longer, because such a transport first
+/// sends missing packets again, if it still has them.
 inline constexpr Patience repair_silence{1000};
 
 /// The counts of the messages from one publisher at the end of a phase.
@@ -107,8 +107,8 @@ private:
         return std::all_of(intakes_.begin(), intakes_.end(), [](const auto& intake) { return intake.complete(); });
     }
 
-    /// Checks what the monitor has received from the publisher. Returns true if some messages are missing, but no more
-    /// messages of this phase can be expected.
+    /// Checks what the monitor has received from the publisher. Returns true if messages of this phase are missing, and
+    /// are no longer expected.
     Result<bool> silent_for_good(bool taken, Silence& silence) {
         if (auto fine = side_.monitor->fine(); !fine) return fine.error();
         learn_end();
@@ -163,7 +163,8 @@ private:
     Record<Check> record_;
     std::vector<Intake<Check>> intakes_;  ///< one intake for each publisher
     bool ended_ = false;                  ///< whether the measuring thread knows that the publisher has ended the phase
-    std::atomic<bool> heard_end_{false};  ///< whether the monitor knows it; set after heard_ends_
+    /// Whether the monitor knows that the publisher has ended the phase; set after heard_ends_.
+    std::atomic<bool> heard_end_{false};
     std::vector<std::uint64_t> heard_ends_;  ///< for each publisher, the end of the phase that the monitor has received
     std::vector<PhaseDoneFrame> counts_;     ///< the counts of the last phase, until they are sent
     std::uint64_t frames_ = 0;               ///< the number of received frames when the monitor was last checked

@@ -5,21 +5,23 @@
 
 namespace tacholog {
 Bound classify(const Tried& tried, double duration_sum_s, double exceed_ratio) {
-    // The load classification of RFC 9971. Short trials that missed the goal count against the rate, but only if they
-    // outweigh the short trials that passed. Short trials that passed never make a lower bound.
+    // The load classification of RFC 9971. Short trials never make a rate a lower bound, but they can make it an upper
+    // bound. For this, only their surplus counts: the time of the short trials that missed the goal, beyond what the
+    // short trials that passed outweigh.
     const double outweighed_s = exceed_ratio < 1 ? tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) : 0;
     const double missed_s = tried.full_missed_s + std::max(0.0, tried.short_missed_s - outweighed_s);
     const double whole_s = std::max(tried.full_passed_s + missed_s, duration_sum_s);
     const double may_miss_s = whole_s * exceed_ratio * (1 + 1e-9);  // sums of durations have rounding errors
-    // The rate is then a lower bound, even if all further trials miss the goal.
+    // The rate is then a lower bound: even if all further trials miss the goal, they miss it for no longer than
+    // allowed.
     if (whole_s - tried.full_passed_s <= may_miss_s) return Bound::lower;
     return missed_s <= may_miss_s ? Bound::undecided : Bound::upper;
 }
 
 SustainSearch::SustainSearch(const SustainPlan& plan) : plan_(plan) {}
 
-/// While the interval of rates is narrowed, one short trial decides about a rate, and full-length trials count like
-/// short ones.
+/// If `full_length` is false, the search is narrowing the interval of rates. Then one short trial is enough to decide
+/// about a rate, and full-length trials count like short ones.
 Bound SustainSearch::bound_of(const Tried& tried, bool full_length) const {
     if (full_length) return classify(tried, plan_.full_s * plan_.trials, plan_.exceed_ratio);
     const Tried all{tried.full_passed_s + tried.short_passed_s, tried.full_missed_s + tried.short_missed_s, 0, 0};
@@ -50,7 +52,7 @@ std::optional<double> SustainSearch::confirming(const Bounds& found) const {
     const auto [lower, upper] = bounds(true);
     if (lower && upper) return narrower({lower, upper});
     if (!lower && !upper) return found.lower.value_or(plan_.rates.least_per_s);
-    // Searches outwards from the existing bound, in steps that double: one goal width, then two, then four.
+    // Only one bound exists. The search goes away from it, in steps that double: one goal width, then two, then four.
     double step = 1 / (1 - plan_.width_ratio);
     const double from = lower ? *lower : *upper;
     for (const auto& [rate, tried] : rates_) {

@@ -75,8 +75,8 @@ private:
         const LatencyGoal& goal = *plan().latency;
         if (answered == 0) return;
         // The allowed rates send enough messages for this percentile (option_rules.cpp). But the goal may allow some of
-        // them to be lost, and then there may be too few. In this case the largest latency is used, so that the goal is
-        // not missed for this reason alone.
+        // them to be lost, and too few answers may be left. The largest latency is then used in place of the
+        // percentile. So a lack of answers alone never makes the trial miss the goal.
         const bool is_largest = goal.millionths == 1'000'000;
         const std::uint64_t latency_ns =
             is_largest ? trial.latency->max_ns() : trial.latency->nearest_rank_ns(goal.millionths);

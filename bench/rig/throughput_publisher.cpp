@@ -13,8 +13,8 @@
 namespace tacholog {
 namespace {
 
-/// The counts of one subscriber in one phase, from its `phase_done` frame. With several publishers, there is one of
-/// these for each of them.
+/// The counts of one subscriber in one phase, from its `phase_done` frame. If there are several publishers, the
+/// subscriber sends such a frame for each of them.
 struct Counted {
     std::uint64_t received = 0;
     Faults faults;
@@ -160,9 +160,9 @@ private:
         }
     }
 
-    /// Reports that no message arrived. This is an error, because nothing shows that a message can arrive at all. There
-    /// is one exception: if the transport may lose messages and others did arrive, it is a result. The others may have
-    /// displaced these messages in a shared queue, such as that of a broker.
+    /// Reports that no message arrived. This is usually an error, because nothing shows that a message can arrive at
+    /// all. It is a result, not an error, if the transport may lose messages and other messages did arrive. These may
+    /// have filled a shared queue, such as that of a broker.
     void report_silence(const std::string& what, bool others_arrived) {
         const std::string text = std::string{to_text(side_.options.test)} + " over " +
                                  std::string{side_.transport.name} + ": none of " + what;
@@ -228,8 +228,8 @@ private:
         }
     }
 
-    /// Tells the subscribers that all messages of this phase were sent, and waits for their counts: from each
-    /// subscriber, one for each publisher.
+    /// Tells the subscribers that all messages of this phase were sent. Then waits for their counts. Each subscriber
+    /// sends one frame with counts for each publisher.
     Result<std::vector<PhaseDoneFrame>> end_phase() {
         PhaseEndFrame end;
         for (const Writer& writer : writers_) end.ends.push_back(writer.written());
@@ -239,8 +239,8 @@ private:
         Nanoseconds next_alive_ns = now_ns() + side_.monitor->alive_every_ns();
         bool answers_come = true;
         while (true) {
-            // Reads from all subscribers that have not sent their counts. If one of them dies now, this is noticed even
-            // if another one waits for it.
+            // Reads from every subscriber that has not sent its counts yet, not from only one of them. So the publisher
+            // notices if any of them dies.
             std::optional<std::size_t> owing;
             for (std::size_t who = 0; who < counts.size(); ++who) {
                 // The counts come after the intervals that the subscriber has kept.

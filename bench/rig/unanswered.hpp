@@ -10,8 +10,8 @@
 
 namespace tacholog {
 
-/// The messages for whose answers the publisher no longer waits. It remembers when the newest of them were sent,
-/// because their answers may still arrive. The memory is limited, even if no answer arrives.
+/// The messages without an answer in time. The send times of the newest of these messages are remembered, because their
+/// answers may still arrive. The memory is limited, even if no answer arrives.
 class UnansweredMessages {
 public:
     UnansweredMessages() { sent_.reserve(first_room); }

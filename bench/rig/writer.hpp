@@ -19,7 +19,7 @@ struct Sent {
     std::uint64_t messages = 0;
     Nanoseconds duration_ns = 0;  ///< the length of the phase
     Nanoseconds first_ns = 0;     ///< when the first message was passed to the transport
-    /// When the last message was passed to the transport; with batches, when its batch was sent.
+    /// When the last message was passed to the transport. With batches: when the batch of this message was sent.
     Nanoseconds last_ns = 0;
 
     Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
@@ -84,7 +84,7 @@ public:
             if (now < next_pulse) [[likely]]
                 continue;
             next_pulse = now + pulse_ns;
-            // However slow the rate is, a batch holds back no message for longer than one pulse.
+            // A batch never holds back a message for longer than one pulse, even if the rate is slow.
             if (auto done = flush(sent, watch); !done) return done.error();
             const Result<bool> enough = pulse(sent.messages, now - start);
             if (!enough.has_value()) return enough.error();
@@ -169,8 +169,8 @@ private:
         return hand_over(options_, [&](Patience patience) { return publisher_->flush(patience); }, watch);
     }
 
-    /// Sends the messages that a batch holds back, and corrects the time of the last one. If a batch holds nothing
-    /// back, as in a pause after a burst, the time is already right.
+    /// Sends the messages that a batch holds back, and corrects the time of the last one. Does nothing if no message is
+    /// held back, for example in the pause after a burst: the time is then already right.
     template <typename Watch>
     Result<void> flush(Sent& sent, Watch& watch) {
         if (held_back_ == 0) return {};

@@ -15,8 +15,9 @@ Transports transports_with_a_broker() {
 
 class WithABroker : public testing::TestWithParam<const Transport*> {};
 
-// The broker is stopped until after the end of the phase, for longer than a subscriber waits without messages. If the
-// subscriber then sent its counts, all messages that the broker still holds would count as lost.
+// The broker is stopped until after the end of the phase. This is longer than a subscriber waits without messages. The
+// subscriber must not send its counts before the broker continues, because all messages that the broker still holds
+// would count as lost.
 TEST_P(WithABroker, MessagesThatTheBrokerHasNotForwardedYetAreNotLost) {
     for (const std::string test : {"throughput", "latency --basis one-way"}) {
         SCOPED_TRACE(test);

@@ -153,8 +153,8 @@ struct Begun : CountIntervals {
     }
 };
 
-// Regression: a message was missing at the end of an interval, and arrived a little later. Then one lost message too
-// many was counted: a stream that lost nothing, but was out of order at the end of every interval, seemed to lose one
+// Regression: if a message was missing at the end of an interval and arrived a little later, one lost message too many
+// was counted. Example: a stream loses nothing, but is out of order at the end of every interval. It seemed to lose one
 // message in every second interval.
 TEST(CountIntervals, ALateMessageIsNotCountedAsLostInTheNextInterval) {
     Begun intervals;

@@ -50,8 +50,8 @@ private:
         }
     }
 
-    // Invitations are passed on without faults. A lost one would only be sent again, and there is no other one that
-    // could overtake it.
+    // Invitations are passed on without faults. If one were lost, the publisher would only send it again. It cannot be
+    // overtaken, because there is no other invitation.
     void pass_invitations() {
         for (auto datagram = receive_datagram(front_, publisher_); !datagram.empty();
              datagram = receive_datagram(front_, publisher_)) {

@@ -89,8 +89,9 @@ inline void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t 
         expect(subscriber, number, bytes);
 }
 
-/// Sends until the transport is full, and checks that nothing is lost: all sent messages can be taken, and also the
-/// message for which there was no space at first. With batches, only full batches were sent before that.
+/// Sends until the transport is full, and then checks that nothing is lost: every sent message can be taken, and so can
+/// the message that did not fit at first. With batches, the messages of an incomplete batch arrive only after that
+/// message.
 inline void expect_full_without_loss(Publisher& publisher, Subscriber& subscriber, std::size_t bytes,
                                      std::uint64_t batch_messages = 1) {
     std::uint64_t sent_count = 0;

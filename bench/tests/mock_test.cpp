@@ -31,7 +31,7 @@ std::string count_of(const std::string& options, std::uint64_t messages = 200) {
     return log_of_run("--transport mock --sizes 64 --wait block " + options, messages);
 }
 
-/// A fault hits every n-th message, counted from the start of the warm-up. Returns how many measured messages it hits.
+/// Returns how many measured messages a fault hits. It hits every n-th message, counted from the start of the warm-up.
 std::uint64_t every(std::uint64_t n, const std::string& log) {
     const auto before = number(log, "warmup", "messages");
     return (before + number(log, "throughput", "sent")) / n - before / n;
@@ -215,8 +215,8 @@ TEST(MockCounts, AClosedLoopCountsDuplicates) {
 constexpr std::uint64_t size = 64;
 constexpr std::uint64_t header = 16;
 
-/// One byte is changed in each of these messages: byte 0 in the first one, byte 1 in the second, and so on. Returns how
-/// many of the changes are in the first `first_bytes` bytes.
+/// In each of the `changed` messages, one byte is changed: byte 0 in the first message, byte 1 in the second, and so
+/// on. Returns how many of these changes are in the first `first_bytes` bytes of a message.
 std::uint64_t among(std::uint64_t changed, std::uint64_t first_bytes) {
     return changed / size * first_bytes + std::min(changed % size, first_bytes);
 }

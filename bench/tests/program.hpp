@@ -177,8 +177,8 @@ inline std::string own_loopback_address(unsigned which) {
            "." + std::to_string(pid & 255);
 }
 
-/// For tests of what a run does at its time limit. `attempt` is called with a time limit. It returns false if a busy
-/// machine reaches this limit before the test has done its part. Then it is called again with a longer limit.
+/// For tests of what a run does at its time limit. Calls `attempt` with a time limit. `attempt` returns false if a busy
+/// machine has reached this limit before the test has done its part. It is then called again with a longer limit.
 template <typename Attempt>
 bool within_some_limit(Attempt&& attempt) {
     for (const std::string limit : {" --timeout 0.5 ", " --timeout 2 ", " --timeout 10 ", " --timeout 60 "}) {

@@ -7,11 +7,11 @@
 namespace tacholog {
 namespace {
 
-const double duration_s = tries(0.15, 0.4);  // longer than 50 ms; the rig once made calls at this period
+const double duration_s = tries(0.15, 0.4);  // longer than 50 ms, because the rig once made calls every 50 ms
 const Nanoseconds duration_ns = to_nanoseconds(duration_s);
 
-/// `each_its_own`: each side has a CPU that only the measurement uses. `one`: both sides share a CPU, so that a second
-/// CPU, if there is one, is left for reporting.
+/// The CPUs of the two sides. `each_its_own`: each side has a CPU that only the measurement uses. `one`: both sides
+/// share a CPU, so that a second CPU, if there is one, is left for reporting.
 enum class Cpus { each_its_own, one };
 
 bool can_run_on(int cpu) {

@@ -122,7 +122,7 @@ TEST_P(RingOfSlots, DoesNotChangeAMessageUntilItIsReleased) {
     }
 }
 
-// As long as slots are used in order, no index is written. So an old index with the same mark may still be stored.
+// While slots are used in order, no index is written. So the index may still hold an old entry with the same mark.
 TEST(RingOfSlotsNotInTurn, DoesNotUseAnOldIndexWithTheSameMark) {
     constexpr std::uint64_t ago = 1ULL << 31;
     constexpr std::uint64_t old_slot = 3;

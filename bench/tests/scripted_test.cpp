@@ -240,8 +240,8 @@ TEST(ScriptedWriter, SendsIncompleteBatchesBeforeTheEnd) {
     EXPECT_GT(flushed, 0U);
 }
 
-// The publisher is stopped from the middle of a phase until after its end, and leaves out the messages that were due
-// meanwhile. Its rate, up to its last message, is still the requested one.
+// The publisher is stopped in the middle of a phase, and continues after the end of the phase. The messages that were
+// due meanwhile are never sent. The rate is computed up to the last sent message, so it is still the requested rate.
 TEST(ScriptedWriter, FallsShortOfItsRateIfTheLastMessagesWereNotSent) {
     constexpr double duration_s = 5;
     const auto sent_for = [](Nanoseconds time_ns) {

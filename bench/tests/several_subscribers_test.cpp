@@ -122,7 +122,7 @@ class DroppingForSlow : public ToSeveral {};
 TEST_P(DroppingForSlow, ThePublisherDoesNotWaitForASlowSubscriberAndItsDroppedMessagesAreCounted) {
     constexpr std::uint64_t most = 20'000;
     // The transport holds more messages than this, so a subscriber that takes them in time misses none. With a smaller
-    // number, the test would take seconds, and over a network the slow subscriber would then count as disconnected.
+    // number, the test would take seconds. Over a network, the slow subscriber would then count as disconnected.
     const std::uint64_t at_once = GetParam()->reach == Reach::network ? 128 : 32;
     join(4096, SlowSubscriber::drop);
     std::atomic<std::uint64_t> sent = 0;

@@ -107,8 +107,8 @@ private:
     void trace() {
         constexpr int system_call = SIGTRAP | 0x80;
         std::set<pid_t> met{pid_};
-        // Programs that other tests of this process have started are its children too, and continue to run. So the loop
-        // ends when all traced threads have ended. The tracer knows a new thread or process before the thread that
+        // This process may have other children that continue to run: programs that other tests have started. So the
+        // loop ends when all traced threads have ended. The tracer knows a new thread or process before the thread that
         // created it continues.
         std::set<pid_t> alive{pid_}, gone;
         while (!alive.empty()) {

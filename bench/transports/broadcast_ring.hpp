@@ -93,7 +93,8 @@ static_assert(SlotWord::is_always_lock_free);
 /// ring.
 enum class Written { in_place, elsewhere };
 
-/// Holds the slot of one turn. It is needed only if the ring does not use its slots in order; see Ring::indexed.
+/// One entry of the index: it tells which slot has the message of a turn. The index is needed only if the ring does not
+/// use its slots in order; see Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };
@@ -123,18 +124,18 @@ struct RingShape {
     std::size_t slots_at() const { return at_line_pair(index_at() + (reuses_last ? slots * sizeof(IndexLine) : 0)); }
     std::size_t bytes() const { return slots_at() + slots * stride; }
 
-    /// A payload of several cache lines starts at the beginning of a line. With that, copying 512 bytes takes a quarter
-    /// less time (a virtual machine with 2 CPUs, 2026-11-22). A payload that is written in place is different: its part
-    /// after the message header starts at the beginning of a line. Then the header is always in the line of the slot's
-    /// word, and a reader may need no other line.
+    /// Where a payload of several cache lines starts. A payload that is copied starts at the beginning of a line. With
+    /// that, copying 512 bytes takes a quarter less time (a virtual machine with 2 CPUs, 2026-11-22). If a payload is
+    /// written in place, its part after the message header starts at the beginning of a line. The header is then in the
+    /// same line as the slot's word, and a reader may need no other line.
     static constexpr std::size_t least_aligned_bytes = std::size_t{2} * cache_line;
     static constexpr std::size_t aligning_lead(Written written) {
         return cache_line - sizeof(SlotWord) - (written == Written::in_place ? message_header_bytes : 0);
     }
 
-    /// Up to this stride, slots are used in order. It is slower to overwrite a slot that a reader still has in its
-    /// cache than a slot that the cache has evicted. A copy also needs cache space for its source buffer, so it uses
-    /// slots in order up to a larger stride.
+    /// The largest stride at which slots are used in order. In this order, a slot is overwritten late, when caches may
+    /// have evicted it. That is faster than overwriting a slot that a reader still has in its cache. A copy also needs
+    /// cache space for its source buffer, so it uses slots in order up to a larger stride.
     static constexpr std::size_t most_in_turn(Written written) {
         return std::size_t{1024} * (written == Written::in_place ? 192 : 2048);
     }
@@ -223,9 +224,9 @@ public:
     static constexpr std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
     static constexpr std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
 
-    /// The content of an index line: the whole turn, and the slot. A mark is not enough in place of the turn. The word
-    /// of a slot is overwritten every few turns. But an index line stays unchanged as long as readers find their
-    /// messages without the index, and marks may repeat in this time.
+    /// The content of an index line: the whole turn, and the slot. In the word of a slot, a mark is enough, because
+    /// this word is overwritten every few turns. In an index line, a mark is not enough. The line is not written while
+    /// readers find their messages without the index, and marks may repeat in this time.
     static constexpr std::uint64_t indexed(std::uint64_t turn, std::uint64_t slot) {
         return (turn + 1) << slot_bits | slot;
     }
@@ -245,7 +246,7 @@ private:
     Waiting waiting_ = Waiting::busy_poll;
 };
 
-// Marks start again from the beginning at these turns.
+// At these turns, marks start again from the beginning. They must not become 0 there.
 static_assert(Ring::mark(UINT32_MAX) != 0 && Ring::mark(UINT32_MAX >> 1) != 0);
 
 class RingWriter {
@@ -315,8 +316,8 @@ private:
         if (sleeps(ring_.waiting())) ring_.header().reader.wake();
     }
 
-    // Reads the progress of the readers. This happens while a reader processes this message, so no reader has to wait.
-    // The newest slot that can be released by now is that of the message before the previous one.
+    // Reads the progress of the readers. At this time, a reader is processing the message that was just published, so
+    // no reader has to wait. The newest slot that can be free by now is that of the message before the previous one.
     [[gnu::noinline]] void index_and_choose(std::uint64_t published) {
         if (slot_ != likely_slot(published)) {
             ring_.index(published).word.store(Ring::indexed(published, slot_), std::memory_order_release);
@@ -330,8 +331,8 @@ private:
     /// The slot where readers look for a turn first. If they find the message there, they do not need the index.
     std::uint64_t likely_slot(std::uint64_t turn) const { return turn < 2 ? turn : used_[(turn - 2) % used_.size()]; }
 
-    /// Chooses the slot of the last message, if it has been released by now. This check takes as long as a hand-over,
-    /// so it is done only if writing a message takes long.
+    /// Chooses the slot of the last message, if the readers have released it by now. This check takes as long as
+    /// passing on a message, so it is done only if writing a message takes long.
     void choose_last() {
         const std::size_t known = free_.size();
         look();
@@ -392,7 +393,8 @@ public:
     void release() {
         ++turn_;
         if (ring_.shape().reuses_last) [[unlikely]] {
-            // A writer that has free slots uses two of them in turn: see RingWriter::likely_slot.
+            // A writer that has free slots uses two slots alternately (see RingWriter::likely_slot). So the reader
+            // looks in them alternately.
             std::swap(slot_, before_);
         } else {
             slot_ = turn_;

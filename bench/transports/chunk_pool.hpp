@@ -58,7 +58,7 @@ struct PoolShape {
         return {max_bytes, std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 256)), stride, subscribers};
     }
 
-    /// One chunk more than all references together can name, so that one is always free to be loaned.
+    /// There is one chunk more than all references together can name. So one chunk is always free to be loaned.
     std::size_t chunks() const { return subscribers * references + 1; }
     std::size_t rings_at() const { return sizeof(PoolHeader) + subscribers * sizeof(Progress); }
     std::size_t chunks_at() const { return at_line_pair(rings_at() + subscribers * references * sizeof(Reference)); }

@@ -39,7 +39,8 @@ struct Corruption {
     }
 };
 
-/// A number N selects every N-th message of a channel; 0 selects none. A lost message has no other fault.
+/// The faults of a channel. A number N means: every N-th message has this fault; 0 means that none has it. A lost
+/// message has no other fault.
 struct Injection {
     Nanoseconds hold_ns = 0;  ///< a message can be received only this long after it was published
     double service_ns = 0;    ///< messages pass through the transport one after the other, and each takes this time

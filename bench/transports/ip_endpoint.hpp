@@ -68,7 +68,7 @@ inline Result<IpEndpoint> subscriber_at(std::string_view endpoint, const Topic& 
     return Error{"advertise to '" + std::string{endpoint} + "': not a " + std::string{protocol} + " endpoint"};
 }
 
-/// For Transport::endpoint_at. If the text is no endpoint, returns it unchanged, because `advertise` rejects it later.
+/// For Transport::endpoint_at. A text that is no endpoint is returned unchanged, because `advertise` rejects it later.
 inline std::optional<std::string> ip_endpoint_at(std::string_view text, const Address& host) {
     const auto endpoint = parse_endpoint(text);
     if (endpoint && !of_one_host(endpoint->address, host)) return std::nullopt;

@@ -114,8 +114,8 @@ inline Result<Fd> receive_descriptor(const Fd& socket, MemoryOffer& offer) {
     Envelope envelope;
     const auto received = ::recvmsg(socket.get(), &envelope.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (received < 0) return os_error("receive the descriptor of the shared memory");
-    // Takes all received descriptors, because others than the expected one would stay open. The padding leaves room for
-    // two.
+    // Takes all received descriptors, because any that are not taken would stay open. There may be two, because the
+    // padding leaves room for a second one.
     std::vector<Fd> came;
     const cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
     if (attached != nullptr && attached->cmsg_level == SOL_SOCKET && attached->cmsg_type == SCM_RIGHTS) {

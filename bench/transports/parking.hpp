@@ -34,18 +34,19 @@ public:
         return false;
     }
 
-    /// Wakes all threads that sleep here. Call it after writing the data that they wait for. A thread that goes to
-    /// sleep first sets its bit in the word, and then checks for the data. A thread that wakes others does the
-    /// opposite: it first writes the data, and then checks the bit. Both change the same word, so at least one of them
-    /// sees the change of the other, and no wake-up is lost.
+    /// Wakes all threads that sleep here. Call it after writing the data that they wait for. No wake-up is lost. A
+    /// thread that goes to sleep first sets its bit in the word, and then checks for the data. A thread that wakes
+    /// others first writes the data, and then checks the bit. Both change the same word, so at least one of them sees
+    /// what the other has done.
     void wake() {
         if ((state_.fetch_and(~somebody_sleeps, std::memory_order_acq_rel) & somebody_sleeps) != 0) [[unlikely]]
             wake_all();
     }
 
 private:
-    // The other bits of the word count the wake-ups. Without the count, a thread that is about to sleep could miss a
-    // wake-up: a second thread may have set the bit again in the meantime.
+    // The other bits of the word count the wake-ups. Without this count, a thread could miss a wake-up just before it
+    // sleeps. The wake-up clears the bit, but a second thread may set the bit again at once. The word would then look
+    // unchanged.
     static constexpr std::uint32_t somebody_sleeps = 1;
     static constexpr std::uint32_t one_wake = 2;
 

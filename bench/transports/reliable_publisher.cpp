@@ -19,7 +19,7 @@ constexpr Nanoseconds keep_alive_ns = 500 * millisecond_ns;
 constexpr int publications_unserved = 16;
 constexpr Nanoseconds slow_after_ns = 10 * millisecond_ns;
 
-/// The subscribers: either one at `peer`, or the guests, each of which is invited at its own address.
+/// Returns the subscribers: either the one at `peer`, or the guests. Each guest is invited at its own address.
 std::vector<Receiver> receivers_of(const Link& link) {
     // A few packets may be sent to a subscriber with a known address before it has announced its window.
     if (link.guests.empty()) return {{.token = link.stream, .address = link.peer, .name = link.name, .window = 2}};
@@ -133,8 +133,8 @@ bool ReliablePublisher::pump() {
     return moved;
 }
 
-/// Waits until the window has room, for at most `patience`. After one time-out, the following messages do not wait for
-/// the subscriber until it answers. They are sent if the window allows it.
+/// Sends the queued packets. Waits until the window has room for them, for at most `patience`. After one time-out, this
+/// function does not wait again until the subscriber has answered: it sends only what the window allows.
 void ReliablePublisher::pump_all(Patience patience) {
     wait_.begin(link_.socket, stalled_ ? Patience{0} : patience, longest_nap);
     while (sent_ < queued_ && !receivers_.all_gone()) {
@@ -224,8 +224,9 @@ void ReliablePublisher::welcome(const Receiver& guest) {
     send_datagram(header, {});
 }
 
-/// The subscriber skips to a message in the middle of those that are still stored. The oldest one would be overwritten
-/// before the subscriber can ask for it.
+/// Tells a subscriber to skip messages. The subscriber continues in the middle of the messages that are still stored.
+/// It does not continue with the oldest one, because this one would be overwritten before the subscriber can ask for
+/// it.
 void ReliablePublisher::send_skip(const Receiver& to) {
     const std::uint64_t message =
         std::max(oldest_message(), message_ - std::min<std::uint64_t>(message_, under_way_ / 2));
@@ -273,7 +274,7 @@ void ReliablePublisher::handle(Receiver& from, const Answer& answer, Nanoseconds
     }
     learn(from, answer, now);
     receivers_.update();
-    // The interval between heartbeats grows only while a subscriber does not answer. A subscriber that answers is asked
+    // While a subscriber does not answer, the interval between heartbeats grows. A subscriber that answers is asked
     // soon, because it may lose the same packet again.
     patience_ns_ = std::clamp(2 * from.round_trip_ns, shortest_patience_ns, longest_patience_ns);
     if (from.slow && from.released < oldest_message()) send_skip(from);
@@ -297,8 +298,8 @@ void ReliablePublisher::learn(Receiver& from, const Answer& answer, Nanoseconds 
 // the socket buffer of the subscriber, its packets are not sent again as a burst.
 void ReliablePublisher::send_again(const Receiver& to, const Answer& answer, Nanoseconds now) {
     constexpr Nanoseconds shortest_wait_ns = 300'000;
-    // A subscriber that reads slowly seems to have a long round-trip time. Missing packets are sent again only after
-    // this time, so it is limited here.
+    // If a subscriber reads slowly, its round-trip time seems to be long. Missing packets are sent again only after the
+    // round-trip time, so this time is limited here.
     const Nanoseconds wait = std::clamp(to.round_trip_ns, shortest_wait_ns, longest_patience_ns);
     const std::uint64_t lowest = std::max(to.acknowledged, first_packet(oldest_message()));
     std::uint64_t most = to.window / 4 + 1;

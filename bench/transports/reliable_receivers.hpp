@@ -16,7 +16,7 @@ namespace tacholog::reliable {
 
 struct Receiver {
     std::uint64_t token = 0;         ///< identifies the subscriber; each answer begins with it
-    Address address;                 ///< the address where it can be invited
+    Address address;                 ///< the address at which the subscriber is invited
     std::string name;                ///< for error messages
     std::uint64_t window = 0;        ///< the number of packets that the subscriber can accept, as it has announced
     std::uint64_t acknowledged = 0;  ///< all packets before this one were received or skipped

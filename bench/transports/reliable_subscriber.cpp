@@ -100,8 +100,8 @@ void ReliableSubscriber::release() noexcept {
     if (released_ - answered_released_ >= std::max<std::size_t>(1, slots_.size() / 4)) answer(Kind::answer);
 }
 
-/// The memory for the next packet. It never overlaps a received packet, because no packet after the expected one has
-/// been received.
+/// The memory for the next packet. It never overlaps a received packet, because the expected packet comes after all
+/// received ones.
 std::span<std::byte> ReliableSubscriber::expected() {
     if (piece_bytes_ == 0 || expected_message_ - released_ >= slots_.size()) return scratch_;
     return {memory_of(expected_message_, expected_fragment_), piece_bytes_};
@@ -253,8 +253,8 @@ void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::by
     move_on(next_packet_);
 }
 
-// Uses the packets that have been received, and not known_packets_. After a heartbeat, known_packets_ also counts
-// packets that are still on their way and will arrive at the expected place.
+// Expects the packet after the last received one, not the packet after known_packets_. After a heartbeat,
+// known_packets_ also counts packets that are still on their way and will arrive at the expected place.
 void ReliableSubscriber::expect_after(const PacketHeader& header) {
     if (header.packet < expected_packet_) return;
     const bool last = header.fragment + 1 == pieces_of(header.total_bytes, piece_bytes_);

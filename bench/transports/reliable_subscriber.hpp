@@ -34,8 +34,8 @@ public:
     /// For a stream to several subscribers. An invitation names the group, and `join` returns a socket that receives
     /// from it.
     ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint, Join join);
-    /// `doors` holds the addresses of the publisher at which our first answer may arrive. It is empty if the publisher
-    /// knows our address.
+    /// `doors` holds the addresses at which the publisher may receive our first answer. It is empty if the publisher
+    /// already knows our address.
     ReliableSubscriber(Fd socket, std::uint64_t stream, const Topic& topic, std::string endpoint,
                        std::vector<Address> doors = {});
     ~ReliableSubscriber() override;

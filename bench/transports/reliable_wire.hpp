@@ -21,7 +21,7 @@ enum class Kind : std::uint32_t {
     left,        ///< the last answer of the subscriber
     invitation,  ///< to one subscriber: the group and port of the stream
     welcome,     ///< to an invited subscriber: confirms that its answer has arrived
-    skip,        ///< to a subscriber left behind: no packet or message before these is sent again
+    skip,        ///< to a subscriber left behind: packets and messages before the stated ones are not sent again
 };
 
 /// The payload of an invitation.
@@ -34,7 +34,7 @@ struct Invitation {
 
 /// The header of every datagram of the publisher.
 struct PacketHeader {
-    /// A random number, chosen by the subscriber (for a group, by the publisher). Each run has a different number.
+    /// A random number, different in each run. The subscriber chooses it. For a group, the publisher chooses it.
     std::uint64_t stream;
     Kind kind;
     std::uint32_t stamp_us;  ///< the time on the publisher's clock; the answer returns it
@@ -68,7 +68,8 @@ struct Answer {
     std::uint64_t next_packet;  ///< all packets before this one have been received or skipped
     std::uint64_t released;     ///< the number of messages released or skipped
     std::uint64_t skipped;      ///< the number of messages that were skipped before they were complete
-    std::uint64_t range_count;  ///< the number of ranges that `missing` holds, oldest first; the others are not sent
+    /// The number of ranges in `missing`, the oldest ranges first; further ranges are not sent.
+    std::uint64_t range_count;
     std::array<Range, most_ranges> missing;
 
     /// Whether the received bytes are an answer of this stream and have the length that it states.

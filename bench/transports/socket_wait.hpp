@@ -70,8 +70,8 @@ public:
     }
 
     /// Call this after a system call that received something, but no complete message. Returns false when the patience
-    /// is used up, so that such data cannot keep the caller waiting for ever. The clock is read only after every 64th
-    /// call, or after each call if calls are blocking.
+    /// is used up. Without this limit, data of this kind could keep the caller waiting for ever. The clock is read only
+    /// after every 64th call, or after each call if calls are blocking.
     bool goes_on() {
         constexpr unsigned calls_a_look = 64;
         if (!asleep_ && ++fruitless_ % calls_a_look != 0) return true;

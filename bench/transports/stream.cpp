@@ -13,12 +13,14 @@ namespace {
 // One receive can return many small messages. The block is small enough for a cache near the core.
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
 
-// For a larger message, the receive also requests the byte that ends it. If this byte stayed in the socket, the kernel
-// would not tell the sender that there is space, although the sender waits for it. At 1 MiB, this cost a third of the
-// whole time. At 64 KiB, the acknowledgements themselves cost as much (a virtual machine with 2 CPUs, 2026-11-22).
+// If a message is larger than this, the receive also requests the byte that ends the message. If this byte stayed in
+// the socket, the kernel would not tell the sender that there is space, although the sender waits for it. At 1 MiB,
+// this wait took a third of the whole time. At 64 KiB, reading the byte is no faster, because the acknowledgements cost
+// as much (a virtual machine with 2 CPUs, 2026-11-22).
 constexpr std::size_t largest_left = std::size_t{256} * 1024;
 
-// The offset of a message that is alone in the buffer. At this offset, the payload after the header is aligned.
+// The offset of a message that is alone in the buffer. It is chosen so that the payload, which follows the header, is
+// aligned.
 constexpr std::size_t front_at = 16 - header_bytes;
 
 bool would_block() {
@@ -59,9 +61,9 @@ Result<std::span<std::byte>> StreamPublisher::acquire(std::size_t bytes) {
     return std::span{buffer_}.subspan(held_bytes_ + sizeof frame, bytes);
 }
 
-// All calls are inlined here ("flatten"), as in receive(). After a system call, the processor mispredicts returns. Each
-// return on the way to the caller costs some 5 ns of the 500 ns of a small message (an AMD EPYC under a hypervisor,
-// 2026-11-23).
+// All calls are inlined here ("flatten"), as in receive(). After a system call, the processor predicts returns wrongly.
+// A small message takes 500 ns, and each return on the way to the caller costs some 5 ns of them (an AMD EPYC under a
+// hypervisor, 2026-11-23).
 [[gnu::flatten]] Result<Done> StreamPublisher::commit(Patience patience) {
     if (held_ + 1 == batch_messages_) return send_all(patience);
     ++held_;
@@ -229,17 +231,19 @@ Result<std::span<const std::byte>> StreamSubscriber::front() const {
     return std::span{buffer_}.subspan(begin_ + header_bytes, frame.bytes);
 }
 
-// Usually requests exactly one message, so that the byte that ends it stays in the socket. The next message starts at
-// the front of the buffer, so it need not be moved and the cache is warm. More is requested in two cases.
+// Returns the number of bytes to request. Usually this is exactly one message, so that the byte that ends it stays in
+// the socket. The next message then starts at the front of the buffer, so it need not be moved and the cache is warm.
+// More is requested in two cases.
 //
-// The first case is a large message. The second case is that more data has arrived already: the sender then does not
+// The first case is a large message. The second case is that more data has already arrived: the sender then does not
 // wait for an answer, and one receive can return several small messages.
 //
 // The second case does not apply if the kernel of the sender joins messages while data is in flight (Nagle's
-// algorithm). A socket that is read empty sends an acknowledgement, and the sender then sends its next packet. A
-// receiver that reads everything at once therefore gets small packets. These packets cost both sides more than the
-// receiver saves by receiving less often. If the receiver reads one message at a time, packets grow to 64 KiB, and
-// twice as many messages of 64 bytes are transferred (a virtual machine with 2 CPUs, 2026-11-23).
+// algorithm). Such a kernel sends its next packet when it gets an acknowledgement, and a socket sends an
+// acknowledgement when it is read empty. A receiver that reads everything at once therefore gets small packets. They
+// cost both sides more than the receiver saves by receiving less often. If the receiver reads one message at a time,
+// packets grow to 64 KiB, and twice as many messages of 64 bytes are transferred (a virtual machine with 2 CPUs,
+// 2026-11-23).
 std::size_t StreamSubscriber::wanted() const {
     StreamFrame frame{0, static_cast<std::uint32_t>(max_bytes_)};
     const std::size_t there = end_ - begin_;

@@ -34,10 +34,10 @@ struct StreamFrame {
     std::uint32_t bytes;
 };
 
-/// In the stream, each frame follows one byte that ends the previous message or the greeting. When the subscriber
-/// receives a message, it leaves this byte in the socket, because a TCP socket that is read empty sends an
-/// acknowledgement immediately. In a ping-pong with one connection per direction, this acknowledgement needs a packet
-/// of its own. It cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read and
+/// In the stream, one byte comes before each frame. It ends the previous message or the greeting. When the subscriber
+/// receives a message, it leaves the byte that ends the message in the socket, because a TCP socket that is read empty
+/// sends an acknowledgement immediately. In a ping-pong with one connection per direction, this acknowledgement needs a
+/// packet of its own. It cost 1 us per message, a third of the whole time (an AMD EPYC, loopback). The byte is read and
 /// acknowledged when the subscriber receives the next message.
 inline constexpr std::size_t frame_at = 1;
 inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
@@ -98,8 +98,8 @@ class StreamSubscriber final : public Subscriber {
 public:
     using Prepare = void (*)(const Fd& socket);
 
-    /// `listener` must be listening. `prepare` sets the socket options of an accepted connection. `joins` decides how
-    /// much is requested at once (see wanted()).
+    /// `listener` must be listening. `prepare` sets the socket options of an accepted connection. `joins` tells whether
+    /// the sender's kernel joins small messages; the number of bytes to request at once depends on it (see wanted()).
     StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare,
                      SenderJoins joins = SenderJoins::no);
 

@@ -37,7 +37,8 @@ struct Topic {
     Direction direction = Direction::messages;
     std::size_t publisher = 0;  ///< the index of the publisher, from 0
     Audience audience = {};     ///< the subscribers, for transports that reach several
-    /// Equal on both sides, because the other side must know whether to wake a sleeping side.
+    /// How a side waits. The value is the same on both sides, because each side must know whether it has to wake the
+    /// other.
     Waiting waiting = Waiting::busy_poll;
     std::size_t batch_messages = 1;  ///< the largest number of messages in a batch, for transports with batches
     Settings settings = {};          ///< all settings that the transport declares, with the values in effect
@@ -137,17 +138,17 @@ public:
     /// call can then be repeated. Must not be called during a loan.
     virtual Result<Done> flush(Patience) { return Done::yes; }
 
-    /// Waits until all published messages have arrived at the program between the sides, such as a broker. Before that,
-    /// a subscriber that receives nothing cannot tell whether a message is lost or still on its way. Returns not_yet if
-    /// this takes longer than `patience`; the call can then be repeated. Must not be called during a loan.
+    /// Waits until all published messages have arrived at the program between the sides, such as a broker. Only after
+    /// that can a subscriber that receives nothing be sure that a message is lost, and not still on its way. Returns
+    /// not_yet if this takes longer than `patience`; the call can then be repeated. Must not be called during a loan.
     virtual Result<Done> settle(Patience) { return Done::yes; }
 
     /// The system call that sends a batch, for the log. Empty without batching.
     virtual std::string_view batched_by() const { return ""; }
 
-    /// Waits until the subscribers have connected, for transports that connect only after `advertise`. Returns not_yet
-    /// if this takes longer than `patience`; it is then called again. Meanwhile, the peer does the same on its side. On
-    /// each side, these calls alternate with Subscriber::match.
+    /// Waits until the subscribers have connected. Only transports that connect after `advertise` need this. Returns
+    /// not_yet if it takes longer than `patience`, and is then called again. The other side does the same at the same
+    /// time. Each side calls this and Subscriber::match alternately.
     virtual Result<Done> match(Patience) { return Done::yes; }
 
     /// The facts about this side for the log. Called once, after both sides have matched.
@@ -225,7 +226,8 @@ public:
         return std::optional<Sample>{std::in_place, *this, *bytes};
     }
 
-    /// Like Publisher::facts. If both sides have the same fact, the log states the value from the subscriber.
+    /// The facts about this side for the log, as in Publisher::facts. If both sides report the same fact, the log
+    /// states the value from the subscriber.
     virtual Facts facts() const { return {}; }
 
 private:

@@ -117,7 +117,8 @@ private:
         std::memcpy(CMSG_DATA(said), &segment_bytes, sizeof segment_bytes);
     }
 
-    // Groups are sent as a whole and in order. So if some of the batch was not sent, neither was its last message.
+    // Takes back the last message. Groups are sent as a whole and in order. So if a part of the batch was not sent, its
+    // last message was not sent either.
     void abandon() noexcept override {
         if (!committed_) return;
         groups_.take_back(sizeof header_ + header_.total_bytes);
@@ -242,7 +243,7 @@ private:
     std::vector<SegmentNote> notes_;
     std::size_t filled_ = 0;     ///< the number of slots that the last call filled
     std::size_t next_slot_ = 0;  ///< the index of the next of these slots
-    Segments segments_;          ///< the unread segments of the slot before next_slot_
+    Segments segments_;          ///< the unread segments of the slot that was read last, before next_slot_
 };
 
 }  // namespace

@@ -48,8 +48,8 @@ public:
     /// The memory for the next fragment. A received fragment is never stored there.
     std::span<std::byte> expected() { return memory_of(expected_).first(fragment_bytes_); }
 
-    /// The memory for the next datagram with its header. It is chosen so that the fragment is stored at expected().
-    /// Empty if the memory before expected() is in use.
+    /// The memory for the next datagram with its header. If the datagram is received there, its fragment lies at
+    /// expected(). Empty if the memory before expected() is in use.
     std::span<std::byte> expected_datagram() {
         if (expected_ != 0) return {};
         constexpr std::size_t at = header_room - sizeof(FragmentHeader);
@@ -89,8 +89,8 @@ private:
         return missing_ == 0;
     }
 
-    // A new message begins, and the old one is discarded. The first fragment of the new message is at expected(), where
-    // it overlaps no other fragment. add() moves it to its place.
+    // Begins a new message, and discards the old one. The fragment that has just arrived lies at expected(), where it
+    // overlaps no other fragment. add() moves it to its place.
     void begin(const FragmentHeader& header) {
         started_ = true;
         message_ = header.message;

@@ -122,8 +122,8 @@ Result<Fd> open_speaker(const std::string& host) {
     return socket;
 }
 
-/// The number of message bytes per datagram to the group. Opens a second socket for this question: it must be connected
-/// to the group, and a connected socket could not receive the answers.
+/// Returns the number of message bytes per datagram to the group. Opens a second socket to find it out, because the
+/// socket for this must be connected to the group. A connected socket could not receive the answers.
 Result<std::size_t> piece_for(const std::string& host, const Address& group) {
     const auto scout = open_speaker(host);
     if (!scout) return scout.error();

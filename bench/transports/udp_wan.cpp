@@ -1,13 +1,13 @@
-// Reliable UDP for a subscriber behind a NAT, which nobody can reach before it has sent something. Only the address of
-// the publisher needs to be known. The subscriber proposes ports over the control channel, and the publisher opens one
-// of them. The subscriber sends to these ports, and the publisher answers to the source address that it sees. If the
-// NAT changes this address, the publisher uses the new one. The subscriber sends something every second, so that the
-// NAT keeps the mapping.
+// Reliable UDP for a subscriber behind a NAT. Nobody can reach such a subscriber before it has sent something. Only the
+// address of the publisher needs to be known. The subscriber proposes ports over the control channel, and the publisher
+// opens one of them. The subscriber sends to these ports, and the publisher answers to the source address that it sees.
+// If the NAT changes this address, the publisher uses the new one. The subscriber sends something every second, so that
+// the NAT keeps the mapping.
 //
-// For answers in the opposite direction, the publisher may be the side behind the NAT. Therefore it also sends first,
-// to the address from the subscriber's endpoint, and the first datagram that arrives on either side decides. In all
-// other ways, this transport is like udp-reliable (reliable, ordered, waits for a slow subscriber, ends after five
-// seconds of silence), with datagrams that are small enough for tunnels.
+// Answers go in the opposite direction, so their publisher may be the side behind the NAT. Therefore a publisher also
+// sends first, to the address from the subscriber's endpoint. The first datagram that arrives on either side decides
+// which way is used. In all other ways, this transport is like udp-reliable (reliable, ordered, waits for a slow
+// subscriber, ends after five seconds of silence), with datagrams that are small enough for tunnels.
 #include <sys/socket.h>
 
 #include <random>

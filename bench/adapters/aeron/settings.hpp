@@ -16,8 +16,8 @@ inline bool is_one_of(std::string_view value, std::initializer_list<std::string_
     return std::ranges::find(words, value) != words.end();
 }
 
-// These functions check the allowed words. If the words were declared as a list of values, the tests over all
-// transports would run once for each word.
+// The functions below check the allowed words of a setting. If the setting listed these words as its values instead,
+// the tests over all transports would run once for each word.
 inline Result<void> threading_word(std::string_view value) {
     if (is_one_of(value, {"library", "dedicated", "shared-network", "shared"})) return {};
     return Error{"not one of library, dedicated, shared-network, shared"};

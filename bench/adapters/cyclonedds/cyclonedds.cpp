@@ -24,8 +24,8 @@ namespace {
 
 using namespace cyclonedds;
 
-/// This function checks the two values. If they were declared as a list, the tests over all transports would use both,
-/// and would send more messages at once than best effort can deliver.
+/// Checks the two allowed words. If the setting listed them as its values instead, the tests over all transports would
+/// use both, and would send more messages at once than best effort can deliver.
 Result<void> reliability_word(std::string_view value) {
     if (value == "reliable" || value == "best-effort") return {};
     return Error{"neither reliable nor best-effort"};
@@ -112,7 +112,7 @@ constexpr dds_topic_descriptor_t keyed_type{.m_size = sizeof(Octets),
 Qos qos_of(const Topic& topic, bool writes) {
     constexpr std::size_t most_bytes = std::size_t{32} * 1024 * 1024;
     constexpr std::size_t least = 4;
-    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // the publisher repeats this wait if it must wait longer
+    constexpr dds_duration_t longest_block = DDS_MSECS(1);  // the publisher calls again if it must wait longer
     Qos qos{::dds_create_qos(), &::dds_delete_qos};
     if (!is_reliable(topic.settings)) {
         ::dds_qset_reliability(qos.get(), DDS_RELIABILITY_BEST_EFFORT, 0);

@@ -117,7 +117,7 @@ public:
         return status.current_count < expected_;
     }
 
-    /// The same as left(), but checked only at every 64th call, because the check takes time.
+    /// The same as left(), but checks only at every 64th call, because a check takes time.
     bool left_now_and_then() {
         constexpr int sends_a_look = 64;
         return ++sends_ % sends_a_look == 0 && left();
@@ -135,7 +135,7 @@ private:
 /// The subscriber's end. Derived classes define the format of a sample.
 class Reader : public Subscriber {
 public:
-    /// `notices`: whether a wait for a message ends with an error if the publisher has left.
+    /// If `notices` is true, a wait for a message ends with an error when the publisher has left.
     Reader(const Topic& topic, bool notices) : channel_(topic.channel), waiting_(topic.waiting), notices_(notices) {}
 
     Result<void> open(const Topic& topic, const dds_topic_descriptor_t& type, const std::string& more, const Qos& qos) {

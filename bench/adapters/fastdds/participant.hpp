@@ -43,8 +43,8 @@ using eprosima::fastrtps::types::ReturnCode_t;
 
 enum class Over { shm, udp };
 
-/// Checks a setting that allows two words. If the words were declared as a list of values, the tests over all
-/// transports would use both. But with the second word, the transport guarantees less than these tests need.
+/// Checks a setting that allows two words. If the setting listed them as its values instead, the tests over all
+/// transports would use both. But the transport guarantees less with the second word than these tests need.
 template <const char* first, const char* second>
 Result<void> one_of_two(std::string_view value) {
     if (value == first || value == second) return {};
@@ -272,7 +272,8 @@ void set_history(Qos& qos, const Topic& topic) {
     qos.resource_limits().max_samples = whole(each * instances);
     qos.resource_limits().allocated_samples = whole(each * instances);
     if (shares_data(topic.settings)) {
-        qos.data_sharing().on("");  // this fails if data sharing is impossible; auto mode would silently not use it
+        // Fails if data sharing is impossible; the auto mode of the library would silently continue without it.
+        qos.data_sharing().on("");
     } else {
         qos.data_sharing().off();
     }

@@ -31,8 +31,8 @@
 namespace tacholog::transports {
 namespace {
 
-/// This function checks the allowed words. If they were declared as a list of values, the tests over all transports
-/// would also use `wait`, and would never end.
+/// Checks the allowed words. If the setting listed them as its values instead, the tests over all transports would also
+/// use `wait`, and would never end.
 Result<void> queue_full_word(std::string_view value) {
     if (value == "discard" || value == "wait") return {};
     return Error{"neither discard nor wait"};
@@ -91,7 +91,8 @@ public:
 
     Result<Done> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
-        // The publisher waits for only one subscriber here, because each subscriber checks its own connection.
+        // The publisher waits only until one subscriber has connected. It need not wait for the others, because each
+        // subscriber checks its own connection.
         for (const Deadline deadline{patience}; !publisher_.hasSubscribers(); sleep_until(now_ns() + nap_ns))
             if (deadline.passed()) return Done::not_yet;
         return Done::yes;

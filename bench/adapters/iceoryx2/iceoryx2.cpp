@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::string_view library_version = TACHOLOG_ICEORYX2_VERSION;  // exactly the version in Cargo.toml
 
-/// This function checks the allowed words. If they were declared as a list of values, the tests over all transports
-/// would run once for each word.
+/// Checks the allowed words. If the setting listed them as its values instead, the tests over all transports would run
+/// once for each word.
 Result<void> queue_full_word(std::string_view value) {
     return value == "discard" || value == "wait" ? Result<void>{} : Error{"neither discard nor wait"};
 }

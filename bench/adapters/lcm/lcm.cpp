@@ -204,9 +204,9 @@ private:
         return std::span<const std::byte>{message_};
     }
 
-    /// Returns true if there was a message of ours. The return value of the library is not enough, because it also
-    /// counts the library's own test messages: on a busy machine the library sends itself several at its start, and the
-    /// second one stays in its queue.
+    /// Returns true if there was a message of ours. The return value of the library is not enough, because the library
+    /// also counts the test messages that it sends to itself. On a busy machine, it sends several of these at its
+    /// start, and the second one stays in its queue.
     bool handle() {
         came_ = false;
         messages_.handle();

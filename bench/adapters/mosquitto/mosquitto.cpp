@@ -123,7 +123,7 @@ public:
         if (const int code = ::mosquitto_publish(client_, nullptr, name.c_str(), bytes, message.data(), qos_, false);
             code != 0)
             return mqtt_error("publish on " + name, code);
-        ++unanswered_;  // with qos 0, the library counts a message as answered once it is written
+        ++unanswered_;  // with qos 0, the library reports a message as answered as soon as it is written
         return {};
     }
 

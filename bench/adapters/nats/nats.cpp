@@ -61,8 +61,9 @@ public:
     Connection() = default;
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
-    /// The connection is closed first, which ends the reading thread. Otherwise, before 3.6, the library crashes if
-    /// this thread delivers a message to a subscription that is being destroyed (nats.c, issue 637).
+    /// Closes the connection first, which ends the reading thread. In another order, this thread could deliver a
+    /// message to a subscription that is being destroyed. The library would then crash (before version 3.6; nats.c,
+    /// issue 637).
     ~Connection() {
         if (connection_ != nullptr) ::natsConnection_Close(connection_);
         if (subscription_ != nullptr) ::natsSubscription_Destroy(subscription_);

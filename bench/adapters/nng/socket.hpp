@@ -64,9 +64,9 @@ public:
     /// The number of peers that are connected now.
     int peers() const { return peer_count_; }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if neither happens within `patience`, or if
-    /// `enough` returns true because more attempts are useless. An attempt with the flag 0 may block until the timeout
-    /// that was set with `timeout_option`.
+    /// Repeats the attempt until it succeeds or fails. Returns not_yet if `patience` is used up, or if `enough` returns
+    /// true because more attempts are useless. An attempt that gets the flag 0 may block, but only until the timeout of
+    /// the socket, which is set with `timeout_option`.
     template <typename Attempt, typename Enough>
     Result<Done> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
         auto done = attempt(NNG_FLAG_NONBLOCK);
@@ -88,8 +88,8 @@ private:
         peer_count_ = static_cast<int>(peers_.size());
     }
 
-    /// The library also calls this for a rejected connection, which was never added. One example is a connection from
-    /// another program with another kind of socket.
+    /// The library also calls this for a connection that was rejected and therefore never added. One example is a
+    /// connection from another program with another kind of socket.
     void remove(nng_pipe pipe) {
         {
             const std::lock_guard lock{mutex_};
