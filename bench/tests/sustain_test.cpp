@@ -207,7 +207,8 @@ TEST(SustainOverMock, ItsCapacityIsFoundWithinTwoPercent) {
     if (p99_ns > 5'000'000)
         GTEST_SKIP() << "overloaded host: " << p99_ns << " ns at the 99th percentile without a limit";
 
-    // A queue can hide up to 1 % here, and the goal width is 0.5 %.
+    // Here, a growing queue can hide an overload of up to 1 % of the rate. The search ends when its range is 0.5 %
+    // wide.
     const auto log =
         run_mock(pins() +
                  "--set capacity=2000 --latency-goal p99=20ms --duration 2 --trial-duration 0.5 --rate-range 500,8000 "

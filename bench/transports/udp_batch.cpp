@@ -243,7 +243,7 @@ private:
     std::vector<SegmentNote> notes_;
     std::size_t filled_ = 0;     ///< the number of slots that the last call filled
     std::size_t next_slot_ = 0;  ///< the index of the next of these slots
-    Segments segments_;          ///< the unread segments of the slot that was read last, before next_slot_
+    Segments segments_;          ///< what is not yet returned of the slot before next_slot_
 };
 
 }  // namespace

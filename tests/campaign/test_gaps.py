@@ -171,7 +171,7 @@ def test_unknown_lines_of_the_first_log_are_reported(tmp_path: Path) -> None:
     )
 
 
-def test_plan_does_not_report_a_missing_condition_if_the_option_across_names_this_condition(tmp_path: Path) -> None:
+def test_plan_does_not_report_a_missing_condition_that_is_listed_in_dash_dash_across(tmp_path: Path) -> None:
     path = campaign(tmp_path, 'load_mode = "max-rate"')
 
     plain, across = (

@@ -118,7 +118,7 @@ def test_description_of_a_host_read_over_ssh_equals_the_description_made_on_this
         machine.close()
 
 
-def test_program_on_a_remote_host_is_found_in_the_search_path_of_this_host(lab: Callable[..., TwoHosts]) -> None:
+def test_program_on_a_remote_host_is_found_in_the_search_path_of_the_remote_host(lab: Callable[..., TwoHosts]) -> None:
     lab(start=("a",))
     machine = RemoteMachine("a", HostEntry(ssh="host-a"))
 

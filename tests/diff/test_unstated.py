@@ -212,7 +212,7 @@ def test_iperf3_text_with_three_streams_and_with_one_stream_are_two_rows(tmp_pat
     assert {row.verdict for row in report.rows} == {"removed", "added"}
 
 
-def test_iperf3_text_in_reverse_is_not_compared_with_the_other_direction(tmp_path: Path) -> None:
+def test_text_log_of_iperf3_with_reverse_is_not_compared_with_one_of_the_other_direction(tmp_path: Path) -> None:
     old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-reverse.log"))
     report = compare(load([Path(old)]), load([Path(new)]), Policy())
 

@@ -85,8 +85,8 @@ def find_campaign_programs(
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
         tools: the path of each program on this machine, by its name in commands.
-        version_command: a command that prints a version. Usually a process runs the same program, and the version is that of this program. If no
-            process runs it (it may be a package manager), the version is that of the main process's program, on each machine that runs this program.
+        version_command: a command that prints a version. Usually its program is also the program of a process, and has this version. If no process
+            runs it (such as a package manager), the program of the main process has this version, on each machine that runs that program.
         system_version_command: the command that prints the version of the system, on the host of the first process.
 
     Raises:

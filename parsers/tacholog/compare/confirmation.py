@@ -54,7 +54,7 @@ def only_rows(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) ->
 
 
 def _numbers_of(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> Flags:
-    """Return a flag for each number of a side: whether the number belongs to one of these rows."""
+    """Return a flag for each value that a side measured: whether the value belongs to one of the given rows."""
     total = np.zeros(len(side.results), bool)
     for key in rows:
         texts = {name: as_text(getattr(key, name)) for name in KEY_FIELDS if name not in across} | dict(key.apart)
@@ -149,7 +149,7 @@ def _first_look(row: ComparisonRow | Loss, *, is_confirmed: bool) -> FirstLook:
 
 
 def _together(first: Input, again: Input) -> Input:
-    """Return a side with the runs of the first and of the new pairs."""
+    """Return one side with all its runs: those of the first look, and those that were measured again."""
     return msgspec.structs.replace(
         first,
         runs=first.runs + again.runs,

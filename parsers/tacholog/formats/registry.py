@@ -279,8 +279,8 @@ def detect(head: str) -> str:
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
     """Return the formats that match the log best, each with a quote from the log. The best format is first.
 
-    The quote has two neighbouring words. The same two words are neighbours in an example that the format gives in ``wants``. A single word is no
-    evidence, because it also occurs in prose.
+    A format matches if two neighbouring words of the log are also neighbours in an example of the format (in ``wants``). The quote is these two
+    words. A single common word is no evidence, because it also occurs in prose.
     """
     own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
     shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)

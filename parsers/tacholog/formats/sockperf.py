@@ -222,7 +222,7 @@ BlockRows = dict[str, list[Row]]
 
 
 class ResultBlock(NamedTuple):
-    """The steps of a result in their order, and the function that makes the record."""
+    """The kinds of lines of one result, in the order of the log, and the function that makes a record from these lines."""
 
     steps: Mapping[str, Step]
     read: Callable[[BlockRows, TestParameters], Record | Broken]

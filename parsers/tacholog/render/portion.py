@@ -91,9 +91,9 @@ def _test(part: View, portion: Portion, series: Sequence[Series], context: _Test
 
 
 def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _TestContext) -> Html:
-    """Return the cost of a message, folded; nothing if it was not measured.
+    """Return the section on the cost of a message, collapsed; nothing if the cost was not measured.
 
-    ``results`` are only the results of the portion. It would take too long to search the results of all releases for each portion.
+    ``results`` must hold only the results of the portion: to search the results of all releases for each portion would take too long.
     """
     if not has_cost(series, results):
         return NOTHING

@@ -68,7 +68,10 @@ def write_stamp(
     altered: int = 0,
     keys: Mapping[str, str] | None = None,
 ) -> None:
-    """Declare a site finished, in the last step of a build. Links are not listed, because no build creates links."""
+    """Write the stamp, which lists the files of a finished site. This is the last step of a build.
+
+    Symbolic links are not listed, because no build makes any.
+    """
     there = {name: file for name, file in _there(site, digests_in(open_cache())).items() if file.sha256 is not None}
     files = {name: str(file.sha256) for name, file in there.items()}
     large = _large({name: file.size_bytes for name, file in there.items()}, sizes)

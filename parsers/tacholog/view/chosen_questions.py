@@ -75,7 +75,10 @@ class Crossing(NamedTuple):
 
 
 def questions_for(numbers: Iterable[Observation]) -> list[Question]:
-    """Return the questions that these numbers of whole measurements can answer, the best first: one on latency, one on rates."""
+    """Return at most two questions that these numbers can answer, the better one first: one on latency, and one on rates.
+
+    Each number is of a whole measurement.
+    """
     numbers = [each for each in numbers if CONTROL not in each.fields and each.result.value is not None]
     scored = [_question([each for each in numbers if each.result.metric in metrics]) for metrics in (_LATENCY, _RATES)]
     latency, rate = scored

@@ -336,7 +336,7 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
-    """Group the numbers of one size by their records. A line that repeats a number contains several records."""
+    """Group the numbers of one size by their records. If a line has two numbers of the same metric and statistic, it has two records."""
     records: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
     counts = Counter[tuple[str, str, int | None, str, str]]()
     for result in results:

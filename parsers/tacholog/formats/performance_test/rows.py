@@ -98,7 +98,7 @@ class ExperimentRow(NamedTuple):
     place_ns: float | None = None
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
-        """Return a record of rates, after a record of latencies if the row has latencies. ``meaning`` are conditions of latencies only."""
+        """Return the records of the row: one of latencies, if the row has latencies, then one of rates. ``meaning`` applies only to latencies."""
         counts = Record(
             test="throughput",
             # The tool does not state the size. It also cannot be computed from the rates of bytes and messages, because their fractions are cut off.

@@ -164,7 +164,7 @@ class Banner:
 
 
 def _notice(text: str) -> str | None:
-    """Return the mark that the next summary of latencies gets because of a notice; ``None`` for other text."""
+    """Return the mark that a notice puts on the next summary of latencies; ``None`` if the text is no such notice."""
     if _SKEWED.match(text):
         return "clock_skew"
     return "extra_answers" if _PONGS.match(text) else None
