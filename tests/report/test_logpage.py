@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.render.number_spans import printed_at, with_anchors
+from tacholog.render.number_spans import printed_at, spans_of, with_anchors
 from tacholog.site.log_pages import labels_of, log_page
 from tacholog.store.load import load_logs
 from tacholog.view.results import ResultRow, RunRow
@@ -112,13 +112,15 @@ def test_number_without_a_unique_match_is_not_marked(text: str, value: float | N
     fact = ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic="mean", value=value, resolution=resolution)
 
     assert printed_at(text, fact) is None
-    assert with_anchors(text, {"L1:latency.mean": fact}) == f'<b id="L1:latency.mean"></b>{text}'
+    assert with_anchors(text, spans_of(text, {"L1:latency.mean": fact})) == f'<b id="L1:latency.mean"></b>{text}'
 
 
 def test_text_beside_linked_numbers_is_escaped_and_equal_numbers_are_linked_to_the_same_position() -> None:
     p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
-    assert with_anchors("<b> 5 & 6", {"a": p50, "b": mean}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
+    text = "<b> 5 & 6"
+
+    assert with_anchors(text, spans_of(text, {"a": p50, "b": mean})) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
 
 
 @pytest.mark.parametrize("before", ["", "2026-11-27T10:00:00.5 "])

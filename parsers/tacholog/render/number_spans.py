@@ -47,14 +47,14 @@ def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
     return lines
 
 
-def with_anchors(text: str, numbers: Mapping[str, ResultRow], format_spans: Mapping[str, Span] = NOWHERE) -> Html:
-    """Return a line, escaped, with an anchor at each number whose position is known. All other anchors are at the start of the line.
+def with_anchors(text: str, spans: Mapping[str, Span | None]) -> Html:
+    """Return a line, escaped, with an anchor at each number.
 
-    ``format_spans`` are the positions that the format of the log states, by anchor.
+    ``spans`` are the positions of the numbers, by anchor. If a position is not known or lies behind the text, its anchor is at the start of the line.
     """
     anchors_at: dict[Span, list[str]] = {}
-    for anchor, span in spans_of(text, numbers, format_spans).items():
-        anchors_at.setdefault(span or (0, 0), []).append(anchor)
+    for anchor, span in spans.items():
+        anchors_at.setdefault(span if span and span[1] <= len(text) else (0, 0), []).append(anchor)
     return join(_pieces(text, anchors_at))
 
 

@@ -88,7 +88,12 @@ def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, co
     digests = files.digests(column)
     for name, number in numbered_files:
         if not former.has(name, digests[(number,)]):
-            (site / name).write_bytes(gzip.compress(files.content(kind, f"{quoted(column)} = {number}"), _LEVEL, mtime=0))
+            (site / name).write_bytes(compressed(files.content(kind, f"{quoted(column)} = {number}")))
+
+
+def compressed(content: bytes) -> bytes:
+    """Return a file for download, compressed with gzip. Equal contents give equal files."""
+    return gzip.compress(content, _LEVEL, mtime=0)
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:

@@ -6,7 +6,6 @@ download of a log is the log itself, or its redacted copy.
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 from bisect import bisect_right
@@ -32,6 +31,7 @@ from tacholog.render.tables.logs import OfferedLog, log_facts, raw_log_name, raw
 from tacholog.runs.manifest import RUN_FILE, as_toml
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Record
+from tacholog.site.downloads import compressed
 from tacholog.site.result_pages import page_groups
 from tacholog.site.stamp import FormerSite
 from tacholog.store.export import with_ordinal
@@ -127,7 +127,7 @@ def raw_files(view: View, former: FormerSite) -> Iterator[tuple[str, bytes]]:
             if former.has(name):
                 continue
             with suppress(UnreadableInput):
-                yield name, gzip.compress(read_evidence(Path(run.root), log.log), mtime=0)
+                yield name, compressed(read_evidence(Path(run.root), log.log))
     for run in view.runs.values():
         if run.manifest and (manifest := manifest_of(run)):
             yield raw_name(run.run, RUN_FILE), as_toml(manifest).encode()
@@ -292,10 +292,10 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     before = visible(line.shown.removesuffix(text))
     numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
     cut_off = len(line.shown) - len(text)
-    spans = {anchor: span for anchor in numbers if (span := additions.spans.get(anchor))}
-    shifted = {anchor: (start - cut_off, end - cut_off) for anchor, (start, end) in spans.items()}
+    stated = {anchor: (span[0] - cut_off, span[1] - cut_off) for anchor in numbers if (span := additions.spans.get(anchor))}
+    spans = spans_of(text, numbers, stated) if numbers else {}
     if numbers and additions.formulas:
-        label = "; ".join(filter(None, [label, *_computed(text, numbers, shifted, additions.formulas)]))
+        label = "; ".join(filter(None, [label, *_computed(text, numbers, spans, additions.formulas)]))
     is_plain = kind == "chatter"  # Most lines are chatter and get no class, to save bytes.
     link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
     row_class = None if is_plain else f"tl-{kind}"
@@ -303,19 +303,16 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     limit = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
     if not numbers and not label and len(text) <= limit:  # as most lines
         return tag("li", link, tag("code", before, visible(text)), id=f"L{number}", class_=row_class)
-    visible_text = (
-        text if len(text) <= limit else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers, shifted)]
-    )
+    visible_text = text if len(text) <= limit else text[:BARE_CHARACTERS] if is_bare else text[: _characters(spans)]
     cut = tag("span", f" … {len(text) - len(visible_text)} more characters", class_="tl-muted") if len(visible_text) < len(text) else ""
     name = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", before, with_anchors(visible_text, numbers, shifted), cut), name, id=f"L{number}", class_=row_class)
+    return tag("li", link, tag("code", before, with_anchors(visible_text, spans), cut), name, id=f"L{number}", class_=row_class)
 
 
 def _computed(
-    text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span], formulas: Mapping[tuple[str, str], Sequence[str]]
+    text: str, numbers: Mapping[str, ResultRow], spans: Mapping[str, Span | None], formulas: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[str]:
     """Yield the formula of each linked number that is computed and not printed. A formula is left out if the line lacks one of its fields."""
-    spans = spans_of(text, numbers, stated_spans)
     for anchor, result in numbers.items():
         candidates = formulas.get((result.metric, result.statistic), ())
         formula = next((formula for formula in candidates if all(f" {field}=" in text for field in _FIELD.findall(formula))), None)
@@ -324,10 +321,9 @@ def _computed(
             yield f"{metric.words}: {quantity(result.value, metric.unit)} = {formula}"
 
 
-def _characters(text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span]) -> int:
-    """Return how many characters of a long line are shown: at least up to the last linked number."""
-    ends = [span[1] for span in spans_of(text, numbers, stated_spans).values() if span]
-    return max([SHOWN_CHARACTERS, *ends])
+def _characters(spans: Mapping[str, Span | None]) -> int:
+    """Return how many characters of a long line are shown: up to the last linked number, but not more than `LINKED_CHARACTERS`."""
+    return max([SHOWN_CHARACTERS, *(span[1] for span in spans.values() if span and span[1] <= LINKED_CHARACTERS)])
 
 
 def labels_of(results: Iterable[ResultRow]) -> dict[int, str]:
