@@ -127,7 +127,7 @@ def is_there(folder: Path, name: str) -> bool:
 
 
 def _opened(folder: Path, name: str) -> tuple[int, int]:
-    """Return the descriptor of a regular file of a folder, and its size: see `open_evidence`."""
+    """Return the descriptor and the size of a regular file."""
     *inner, last = _parts(name)
     if not _HAS_OPEN_FOLDERS:
         file = _opened_by_path(os.fspath(folder), (*inner, last))
@@ -151,7 +151,7 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
 
 
 def _opened_by_path(path: str, names: Sequence[str]) -> int:
-    """Open a file below a folder by its path. A link on the way is refused, but a link that is made after the check is followed."""
+    """Refuse a link on the way. A link that is made after the check is followed."""
     for name in names:
         path = os.path.join(path, name)  # noqa: PTH118 - as in `_opened`, no `Path` is made
         try:
@@ -166,7 +166,7 @@ def _opened_by_path(path: str, names: Sequence[str]) -> int:
 
 
 def _parts(name: str) -> list[str]:
-    """Return the folders and the file in a name. Refuse a name that leads out of its folder."""
+    """Raise an error if the name leads out of the folder."""
     parts = name.split("/")
     if any(character in name for character in _NOT_IN_NAMES) or any(part in ("", ".", "..") for part in parts):
         raise UnreadableInput(f"{name!r} is not the name of a file in this folder")
