@@ -120,7 +120,7 @@ def read_small_evidence(folder: Path, name: str) -> bytes:
 def is_there(folder: Path, name: str) -> bool:
     """Return whether a folder has an entry of that name. A broken link is an entry too: it must be reported, not skipped."""
     try:
-        parts = _parts(name)
+        parts = _safe_parts(name)
     except UnreadableInput:
         return False
     return os.path.lexists(f"{folder}/{'/'.join(parts)}")  # No `Path` is created, because this would take longer than the check.
@@ -128,7 +128,7 @@ def is_there(folder: Path, name: str) -> bool:
 
 def _opened(folder: Path, name: str) -> tuple[int, int]:
     """Return the descriptor and the size of a regular file."""
-    *inner, last = _parts(name)
+    *inner, last = _safe_parts(name)
     if not _HAS_OPEN_FOLDERS:
         file = _opened_by_path(os.fspath(folder), (*inner, last))
     elif inner:
@@ -165,8 +165,7 @@ def _opened_by_path(path: str, names: Sequence[str]) -> int:
     return _open(path, _FLAGS, None)
 
 
-def _parts(name: str) -> list[str]:
-    """Raise an error if the name leads out of the folder."""
+def _safe_parts(name: str) -> list[str]:
     parts = name.split("/")
     if any(character in name for character in _NOT_IN_NAMES) or any(part in ("", ".", "..") for part in parts):
         raise UnreadableInput(f"{name!r} is not the name of a file in this folder")

@@ -191,7 +191,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
     formats = dict.fromkeys(log.survey.format or "not read" for log, _ in logs)
     return (
         folder,
-        _numbers([run.repetition for run in runs]),
+        _as_ranges([run.repetition for run in runs]),
         str(sum(run_folder(run) in new for run in runs)),
         ", ".join(counted(count, side) if side == _SIDELESS else f"{count} {side}" for side, count in sorted(sides.items())),
         ", ".join(formats),
@@ -199,8 +199,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
     )
 
 
-def _numbers(numbers: Sequence[int]) -> str:
-    """Return ranges, such as ``1 to 4, 6``."""
+def _as_ranges(numbers: Sequence[int]) -> str:
     ranges: list[list[int]] = []
     for number in sorted({*numbers}):
         if ranges and ranges[-1][-1] == number - 1:

@@ -128,9 +128,9 @@ def _default_file(roots: Sequence[Path]) -> Path:
 
 
 def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
-    """Return a function that returns the runs of a baseline. Its argument is the name of the baseline.
+    """Return a function from the name of a baseline to the runs of the baseline.
 
-    A release among ``everything`` is used first. Otherwise the baseline is searched for as in ``tacholog diff``.
+    A release in ``everything`` has priority. Otherwise the baseline is searched for as in ``tacholog diff``.
     """
     from tacholog.compare.sides import find, of_release
 

@@ -205,12 +205,12 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
             published[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
             text = _value(value, name, class_, redactor)
-            published[name] = text if name not in _limited(kind) else _valid(text, value, _limited(kind)[name])
+            published[name] = text if name not in _limited_fields(kind) else _valid(text, value, _limited_fields(kind)[name])
     return published
 
 
 @lru_cache
-def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+def _limited_fields(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
     """Return the type hints of the fields that accept only some texts, such as texts of limited length."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}

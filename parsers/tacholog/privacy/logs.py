@@ -52,9 +52,15 @@ class OriginalLog(NamedTuple):
 
 
 class LineClasses(msgspec.Struct, frozen=True):
-    """The classes of the lines of a redacted log. ``kinds`` has the ranges of line numbers of each class, ``withheld`` those of the withheld lines.
+    """The classes of the lines of a redacted log.
 
-    ``cut`` is the number of lines that are shown only in part. ``prefix`` names the prefix that was removed from each line before it was read.
+    Attributes:
+        lines: the number of lines.
+        kinds: the ranges of line numbers of each class.
+        withheld: the ranges of the withheld lines.
+        cut: the number of lines that are shown only in part.
+        trouble: the reason why the whole log is withheld.
+        prefix: the name of the prefix that was removed from each line before it was read.
     """
 
     lines: int

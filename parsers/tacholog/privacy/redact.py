@@ -34,9 +34,8 @@ _NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
 
 
 class _PublishedRun(NamedTuple):
-    """A redacted run.
+    """``root`` is the folder of the redacted logs. ``withheld`` has the withheld lines of each shown log.
 
-    ``root`` is the folder of its redacted logs, ``manifest`` is its redacted manifest. ``withheld`` has the withheld lines of each shown log.
     ``unshown`` has the reason for each log that is not shown.
     """
 
@@ -133,8 +132,6 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
 
 
 class _Redaction(NamedTuple):
-    """Settings and objects that all logs of a site share."""
-
     privacy: Privacy
     log_folder: LogFolder
     progress: Progress | None

@@ -108,9 +108,7 @@ class _CheckedLog(NamedTuple):
 
 
 class _Records:
-    """Judges the records of a log.
-
-    The numbers themselves are judged while the log is read (`tacholog.formats.validity`): a record with an impossible number is a broken line.
+    """Judges the records of a log, but not the numbers in them, because these are judged while the log is read (`tacholog.formats.validity`).
 
     Attributes:
         has_results: whether the log has results, and not only the use of resources.

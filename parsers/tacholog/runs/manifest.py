@@ -301,7 +301,7 @@ def check_release_name(release: str) -> None:
 
 
 def write(path: Path, content: Manifest | Host) -> None:
-    """Write a manifest or a host file, completely or not at all. If a process reads it at the same time, it sees the old file or the new file."""
+    """Write a manifest or a host file, completely or not at all. A process that reads the file at the same time gets the old or the new file."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(as_toml(content), encoding="utf-8")

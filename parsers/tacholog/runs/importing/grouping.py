@@ -110,7 +110,7 @@ def group(logs: Iterable[ImportedLog]) -> Grouping:
     grouping = Grouping([], [], {})
     for key, members in variants.items():
         _add_variant(key, members, grouping)
-    runs = _with_own_folders(grouping.runs)
+    runs = _with_distinct_folders(grouping.runs)
     runs.sort(key=lambda run: (natural(run.folder), run.repetition))
     return grouping._replace(runs=runs)
 
@@ -316,8 +316,7 @@ def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
     )
 
 
-def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
-    """Add a hash to a folder if variants with different fields have this folder."""
+def _with_distinct_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
     keys: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         keys[run.folder].add(run.key)
@@ -355,7 +354,7 @@ def variant_folder(values: Values, of_path: Sequence[str], tool: str) -> str:
 
 
 def with_hash(folder: str, key: str) -> str:
-    """Return a folder name with a hash. It is for a variant if another variant already uses the plain name."""
+    """Return a folder name with a hash, for a variant whose plain name is already used by another variant."""
     return f"{folder}-{short_hash(key)}"
 
 

@@ -155,7 +155,7 @@ def _decide_run(run: ImportedRun, existing: ExistingRuns, planned: set[str], dec
     if folder in existing.manifests:
         manifest = existing.manifests[folder]
         if manifest is None or _content(manifest) != content:
-            decisions.problems.extend(_changed(run, folder, manifest))
+            decisions.problems.extend(_changes_since_import(run, folder, manifest))
             return
         _add_present(run, folder, manifest, decisions)
         return
@@ -172,7 +172,7 @@ def _add_present(run: ImportedRun, folder: str, manifest: Manifest | None, decis
     asked, present = _identifying_fields(run.manifest), _identifying_fields(manifest) if manifest else {}
     names = tuple(name for name in sorted({*asked, *present}) if asked.get(name) != present.get(name))
     if names:
-        decisions.relabelled.append((folder, tuple(word for name in names for word in _differing(name, asked.get(name), present.get(name)))))
+        decisions.relabelled.append((folder, tuple(word for name in names for word in _differing_fields(name, asked.get(name), present.get(name)))))
 
 
 def _completed(run: ImportedRun, manifest: Manifest | None) -> ImportedRun:
@@ -181,8 +181,7 @@ def _completed(run: ImportedRun, manifest: Manifest | None) -> ImportedRun:
     return run._replace(manifest=msgspec.structs.replace(run.manifest, **since))
 
 
-def _differing(name: str, asked: object, present: object) -> Iterator[str]:
-    """Yield the full names of the fields that differ, such as ``conditions.transport``."""
+def _differing_fields(name: str, asked: object, present: object) -> Iterator[str]:
     if not isinstance(asked, dict | None) or not isinstance(present, dict | None):
         yield name
         return
@@ -190,8 +189,7 @@ def _differing(name: str, asked: object, present: object) -> Iterator[str]:
     yield from (f"{name}.{inner}" for inner in sorted({*first, *second}) if first.get(inner) != second.get(inner))
 
 
-def _changed(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterator[Problem]:
-    """Yield a problem for each log that was added or changed after the run was imported."""
+def _changes_since_import(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterator[Problem]:
     if manifest is None:
         yield Problem(run.logs[0].path, f"{folder}/{RUN_FILE} is already there, and cannot be read; nothing was changed")
         return

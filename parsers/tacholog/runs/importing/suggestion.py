@@ -132,7 +132,7 @@ def _shape(text: str) -> str:
 
 
 def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
-    """Remove a part with a word from the file name, so that the pattern fits all paths. Return ``None`` if there is no such part."""
+    """Leave out a part of the file name that contains a word, so that the pattern fits all paths; ``None`` if no such part exists."""
     folder, slash, name = pattern.rpartition("/")
     tokens = _PATTERN_TOKEN.findall(name)
     for start, end in sorted(combinations(range(len(tokens) + 1), 2), key=lambda part: (part[1] - part[0], -part[0])):

@@ -50,7 +50,7 @@ def staging(data: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(data: Path) -> None:
-    """Remove the hidden folders of imports that were killed. A locked folder stays, because its import is still running.
+    """Remove the hidden folders of imports that were killed. A locked folder stays, because another import is still using it.
 
     Without locks (Windows), all of them stay.
     """
