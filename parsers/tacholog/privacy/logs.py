@@ -148,7 +148,7 @@ class _LineRedactor:
         return self._redactor.text(text) if kind in ("record", "unknown") else self._redactor.free(text)
 
     def closing(self) -> bytes:
-        """Return the last line, which states the withheld lines. It is the last, so that the numbers of other lines stay the same."""
+        """Return the last line, which states the withheld lines. It is the last, so that all other lines keep their numbers."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
     def line_classes(self) -> LineClasses:
@@ -260,7 +260,7 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix
 
 
 def _limit(format_name: str | None) -> int:
-    """Return how many bytes of a line are shown: as many as the format reads."""
+    """Return the number of bytes of a line that the format reads. Other bytes are not shown."""
     limit: int = LINE_BYTES if format_name is None else getattr(formats().get(name_without_unit(format_name)), "LINE_BYTES", LINE_BYTES)
     return limit
 

@@ -157,7 +157,7 @@ def _add_runs(made: Sequence[ImportedRun | Problem], order: str | None, grouping
 
 
 def _by_start_and_number(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run: logs with the same start time and the same repetition.
+    """Return the logs of each run. Logs with the same start time and the same repetition are one run.
 
     Return ``None`` if this rule does not fit all logs.
     """
