@@ -107,8 +107,8 @@ class KnownNames:
     def _pseudonym_of(self, form: str) -> str:
         """The result depends only on the names of the machines, not on the order of the runs.
 
-        If several machines have the name, the result is made from the pseudonyms of these machines. If it were made from the name, a reader could guess
-        a name and check the guess.
+        If several machines have the name, the result is made from the pseudonyms of these machines. If it were made from the name, a reader could
+        guess a name and check the guess.
         """
         owners = sorted(pseudonym for pseudonym, names in self.own_names.items() if form in names)
         if owners:
