@@ -146,7 +146,7 @@ def diff(
     check_across(chosen.across)
     roots = tuple(Path(folder) for folder in data) or known_roots()
     names = find_renames(roots)
-    sides = [renamed(_side(side, roots), names) for side in (old, new)]
+    sides = [renamed(_read_side(side, roots), names) for side in (old, new)]
     labels = (_label(old, "old"), _label(new, "new"))
     return compare(sides[0], sides[1], chosen, labels, measured=find_same_build(sides, band_roots(roots)), band_roots=band_roots(roots))
 
@@ -176,8 +176,7 @@ def list_formats() -> list[LogFormat]:
     ]
 
 
-def _side(side: str | PathLike[str] | Dataset, roots: Sequence[Path]) -> Dataset:
-    """Return one side of a comparison. If it is a label or a path, it is read first."""
+def _read_side(side: str | PathLike[str] | Dataset, roots: Sequence[Path]) -> Dataset:
     from os import PathLike, fspath
 
     from tacholog.compare.sides import find
@@ -196,7 +195,7 @@ def _label(side: str | PathLike[str] | Dataset, otherwise: str) -> str:
 
 
 def _warn_of_losses(dataset: Dataset) -> None:
-    """Warn of each run and log that could not be read. Without a warning, nobody would notice the missing rows in a table."""
+    """Without a warning, nobody would notice the missing rows in a table."""
     import warnings
 
     from tacholog.store.complaints import complaints

@@ -107,7 +107,6 @@ class Commands(click.Group):
         return name, command, arguments
 
     def _own_help(self, ctx: click.Context) -> NoReturn:
-        """Print the list of commands, as ``tacholog --help`` does."""
         click.echo(ctx.get_help())
         ctx.exit()
 
@@ -118,11 +117,6 @@ class Commands(click.Group):
 
 
 def _require_all(command: str) -> None:
-    """Check that the system and the installation have what a subcommand needs, before the subcommand does anything.
-
-    Raises:
-        TachologError: something is missing.
-    """
     if command in _NEED_LINUX:
         require_linux(f"tacholog {command}")
     if command in EXTRAS:
@@ -144,12 +138,9 @@ _VERBOSITY = [
 
 
 def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuse options and arguments that are empty. The usual cause is a shell variable that is not set.
+    """Refuse an empty value, which usually comes from a shell variable that is not set.
 
-    The commands would treat an empty value as a missing option or as the current folder. Arguments of another program may be empty.
-
-    Raises:
-        click.BadParameter: a value is empty.
+    The commands would treat it as a missing option or as the current folder. Arguments of another program may be empty.
     """
     values, _, _ = ctx.command.make_parser(ctx).parse_args(args=list(args))
     for parameter in ctx.command.params:
@@ -202,7 +193,7 @@ def _run(arguments: Sequence[str] | None) -> None:
 
 
 def _give_up_output() -> None:
-    """Drop the remaining output if standard output cannot be written. Otherwise Python would try again when it exits, and print a second error."""
+    """Drop the remaining output if it cannot be written. Otherwise Python would try again when it exits, and print a second error."""
     try:
         sys.stdout.flush()
     except OSError:

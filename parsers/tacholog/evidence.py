@@ -120,15 +120,15 @@ def read_small_evidence(folder: Path, name: str) -> bytes:
 def is_there(folder: Path, name: str) -> bool:
     """Return whether a folder has an entry of that name. A broken link is an entry too: it must be reported, not skipped."""
     try:
-        parts = _parts(name)
+        parts = _safe_parts(name)
     except UnreadableInput:
         return False
     return os.path.lexists(f"{folder}/{'/'.join(parts)}")  # No `Path` is created, because this would take longer than the check.
 
 
 def _opened(folder: Path, name: str) -> tuple[int, int]:
-    """Return the descriptor of a regular file of a folder, and its size: see `open_evidence`."""
-    *inner, last = _parts(name)
+    """Return the descriptor and the size of a regular file."""
+    *inner, last = _safe_parts(name)
     if not _HAS_OPEN_FOLDERS:
         file = _opened_by_path(os.fspath(folder), (*inner, last))
     elif inner:
@@ -151,7 +151,7 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
 
 
 def _opened_by_path(path: str, names: Sequence[str]) -> int:
-    """Open a file below a folder by its path. A link on the way is refused, but a link that is made after the check is followed."""
+    """Refuse a link on the way. A link that is made after the check is followed."""
     for name in names:
         path = os.path.join(path, name)  # noqa: PTH118 - as in `_opened`, no `Path` is made
         try:
@@ -165,8 +165,7 @@ def _opened_by_path(path: str, names: Sequence[str]) -> int:
     return _open(path, _FLAGS, None)
 
 
-def _parts(name: str) -> list[str]:
-    """Return the folders and the file in a name. Refuse a name that leads out of its folder."""
+def _safe_parts(name: str) -> list[str]:
     parts = name.split("/")
     if any(character in name for character in _NOT_IN_NAMES) or any(part in ("", ".", "..") for part in parts):
         raise UnreadableInput(f"{name!r} is not the name of a file in this folder")

@@ -55,7 +55,7 @@ def is_ours(state: os.stat_result) -> bool:
 def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield each existing folder and link on the way to a path, from the root down, then the path itself.
 
-    If there is a link, the folders and links on the way to its target are yielded too.
+    For each link, the folders and links on the way to the target are yielded too.
     """
     current = Path("/")
     for name in path.parts:
@@ -70,15 +70,12 @@ def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]
 
 
 def _others_write(state: os.stat_result) -> bool:
-    """Whether the permissions of a file let other users write to it.
-
-    If the file has an access control list, the group bits are the upper limit of the rights that this list grants.
-    """
+    """If the file has an access control list, the group bits are the upper limit of the rights that this list grants."""
     return bool(state.st_mode & stat.S_IWOTH or (state.st_mode & stat.S_IWGRP and not _is_our_own_group(state.st_gid)))
 
 
 def _is_our_own_group(number: int) -> bool:
-    """Whether nobody else is in a group. On many systems, each user has a group with the same name, which may write the user's files."""
+    """Whether nobody else is in the group. On many systems, each user has a group with the same name, which may write the user's files."""
     import grp
     import pwd
 
@@ -180,7 +177,7 @@ def locked_file(part: Path, message: str, wanted: Path) -> Iterator[BinaryIO]:
 
 
 def _locked_descriptor(part: Path) -> int | None:
-    """Open and lock a file. Return its descriptor; ``None`` if another process holds the lock."""
+    """Return the descriptor; ``None`` if another process holds the lock."""
     while True:
         lock = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         try:

@@ -51,7 +51,7 @@ PACKAGES: dict[Extra, tuple[str, ...]] = {
 
 
 def require(extra: Extra, purpose: str) -> None:
-    """Check that the packages of an extra are installed. ``purpose``, the first words of the message, names the function that needs them.
+    """Check that the packages of an extra are installed. The message begins with ``purpose``, which names the function that needs them.
 
     Raises:
         TachologError: a package is missing. The message contains the command that installs it.
@@ -63,7 +63,7 @@ def require(extra: Extra, purpose: str) -> None:
 
 
 def require_linux(purpose: str) -> None:
-    """Check that this system is Linux. ``purpose``, the first words of the message, names the function that needs it.
+    """Check that this system is Linux. The message begins with ``purpose``, which names the function that needs it.
 
     Raises:
         TachologError: this is another system.

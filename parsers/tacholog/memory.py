@@ -59,5 +59,5 @@ def return_freed_memory() -> None:
 
 
 def _of_c_library(name: str) -> Callable[..., int] | None:
-    """Return a function of the C library; ``None`` if there is none with this name, or the library cannot be opened by Python (Windows)."""
+    """Return ``None`` if the library has no function with this name, or if Python cannot open the library (Windows)."""
     return None if os.name == "nt" else getattr(ctypes.CDLL(None), name, None)

@@ -29,7 +29,7 @@ _COLUMNS = 80  # the width of a terminal that does not state its width
 
 
 class _SafeStream:
-    """A text stream that makes hidden characters visible. Everything else is passed to the stream behind it."""
+    """A text stream that makes hidden characters visible."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -38,18 +38,16 @@ class _SafeStream:
 
     @property
     def encoding(self) -> str:
-        """The encoding of the stream. If the stream is in ASCII, UTF-8 is returned, because click would otherwise bypass this object."""
+        """Return UTF-8 for a stream in ASCII, because click would otherwise bypass this object."""
         encoding = self.stream.encoding or "utf-8"
         return "utf-8" if encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else encoding
 
     def write(self, text: str) -> int:
-        """Write the text with hidden characters made visible."""
         status("")
         self.stream.write(drawn(text))
         return len(text)
 
     def writelines(self, lines: Iterator[str]) -> None:
-        """Write lines as `write` does."""
         for line in lines:
             self.write(line)
 
@@ -82,7 +80,7 @@ def _stream(number: int, mode: str) -> TextIO:
 def _take_closed() -> None:
     """Open the null device under the numbers of closed standard streams.
 
-    Otherwise the next opened file would get the number of a standard stream, and the output of a library would be written into this file.
+    Otherwise the next opened file would get such a number, and a library would print into this file.
     """
     for number, mode in ((_IN, os.O_WRONLY), (_OUT, os.O_RDONLY), (_ERR, os.O_WRONLY)):
         try:

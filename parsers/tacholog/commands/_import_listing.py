@@ -112,7 +112,6 @@ def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | Non
 
 
 def _stated_sizes(folder: Path, path: str) -> frozenset[int]:
-    """Return the payload sizes that a log states. If the log is very large, it is not read, and the result is empty."""
     try:
         if (folder / path).lstat().st_size > _LARGEST_READ:
             return frozenset()
@@ -167,7 +166,6 @@ def show_plan(plan: ImportPlan, *, dry_run: bool) -> None:
 
 
 def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
-    """Print a table with one line for each variant, or for each run and log."""
     new = {run_folder(run) for run in plan.decisions.new}
     variants = by_variant(sorted(plan.runs, key=lambda run: (run.folder, run.repetition)))
     logs = sum(len(run.logs) for run in plan.runs)
@@ -193,7 +191,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
     formats = dict.fromkeys(log.survey.format or "not read" for log, _ in logs)
     return (
         folder,
-        _numbers([run.repetition for run in runs]),
+        _as_ranges([run.repetition for run in runs]),
         str(sum(run_folder(run) in new for run in runs)),
         ", ".join(counted(count, side) if side == _SIDELESS else f"{count} {side}" for side, count in sorted(sides.items())),
         ", ".join(formats),
@@ -201,8 +199,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
     )
 
 
-def _numbers(numbers: Sequence[int]) -> str:
-    """Return integers as ranges: ``1 to 4, 6``."""
+def _as_ranges(numbers: Sequence[int]) -> str:
     ranges: list[list[int]] = []
     for number in sorted({*numbers}):
         if ranges and ranges[-1][-1] == number - 1:
@@ -213,7 +210,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _measured(kinds: Iterable[tuple[KindOfRecord, int | None]]) -> str:
-    """Return the measured tests and sizes as text, such as ``latency (64, 1024 bytes)``.
+    """Return text such as ``latency (64, 1024 bytes)``.
 
     ``kinds`` contains kinds of records, each with the size that its path or rule states.
     """
@@ -231,7 +228,6 @@ def _size_words(sizes: Sequence[int]) -> str:
 
 
 def _show_order(plan: ImportPlan) -> None:
-    """Print the order in which repetitions were numbered, if the paths do not state their numbers."""
     none_stated = "no path states a repetition: {} were numbered in the order of "
     for order, words in (
         ("start time", f"{none_stated}the start times in the logs"),
@@ -249,7 +245,6 @@ def _show_order(plan: ImportPlan) -> None:
 
 
 def _show_present(plan: ImportPlan) -> None:
-    """Print the runs that are already in the data folder, but under another name or with other fields."""
     renamed = [folder for run, folder in plan.decisions.present if folder != run_folder(run)]
     if renamed:
         _say(f"{counted(len(renamed), 'run')} already there under another name: {_some(renamed, verbose=False)}; {_UNCHANGED}")
@@ -258,7 +253,6 @@ def _show_present(plan: ImportPlan) -> None:
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
-    """Print lists of unusual logs: logs of runs that ended badly, logs without any result, and logs with broken or unknown lines."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.fields.results]
     for status, paths in _grouped(bad):
         is_single = len(paths) == 1
@@ -276,10 +270,6 @@ def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
-    """Print the logs that contain the same results as another log of their run.
-
-    The results of both logs are used, unless a rule excludes one of them.
-    """
     duplicates = []
     for run in runs:
         rows: dict[object, str] = {}
@@ -293,7 +283,6 @@ def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
 
 
 def _show_missing(runs: Sequence[ImportedRun]) -> None:
-    """Print the conditions that comparisons need, but that neither the logs nor the manifests state."""
     logs: dict[tuple[str, str], set[str]] = defaultdict(set)
     values_in_other_logs: dict[str, set[object]] = defaultdict(set)
     for run in runs:
@@ -317,7 +306,6 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
 
 
 def _show_undated(runs: Sequence[ImportedRun]) -> None:
-    """Print the repeated runs that cannot give a verdict, because their start time or session is not known."""
     without_zone = [run_folder(run) for run in runs if (time := _start_of(run)) and not has_zone(time)]
     if without_zone:
         words = "a start time without a time zone, which is taken as UTC; if this is wrong, write the time with its zone into run.toml"
@@ -350,17 +338,16 @@ def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
     logged = next((log.survey.facts.tool_version for log in run.logs if log.survey.facts.tool_version), None)
     loads = frozenset({log.survey.facts.conditions.load_mode for log in run.logs} - {None})
     version = run.manifest.tool_version or logged
-    codes = _unknown(kind.conditions.over(manifest), kind.metrics, kind.record.test, version, run.manifest.host, loads)
+    codes = _unknown_codes(kind.conditions.over(manifest), kind.metrics, kind.record.test, version, run.manifest.host, loads)
     yield from (code for code in codes if code not in _MACHINE)
     if run.manifest.host is None and any(code in _MACHINE for code in codes):  # runs on one host count as runs on one machine
         yield "machine"
 
 
-@lru_cache(maxsize=4096)
-def _unknown(
+@lru_cache(maxsize=4096)  # cached, because many records have the same arguments
+def _unknown_codes(
     conditions: Conditions, metrics: frozenset[str], test: str, version: str | None, host: str | None, loads: frozenset[str]
 ) -> tuple[str, ...]:
-    """Return the codes of unknown conditions. The results are cached, because many records have the same arguments."""
     codes: dict[str, None] = {}
     for metric in sorted(metrics):
         row: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **msgspec.structs.asdict(conditions), "metric": metric, "test": test}
@@ -372,7 +359,7 @@ def _unknown(
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield the groups of `_grouped`. Without ``verbose``, yield only the first groups, and print how many files the other groups have."""
+    """Without ``verbose``, yield only the first groups, and print how many files the other groups have."""
     groups = _grouped(pairs)
     yield from groups if verbose else groups[:_REASONS_SHOWN]
     if len(groups) > _REASONS_SHOWN and not verbose:
@@ -388,6 +375,5 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 
 def _some(names: Sequence[str], verbose: bool) -> str:
-    """Return the first names as text, and the number of the other names. With ``verbose``, return all names."""
     listed = names if verbose else names[:_NAMED]
     return ", ".join(listed) + (f" and {len(names) - len(listed)} more" if len(names) > len(listed) else "")

@@ -61,14 +61,11 @@ class Listing(Protocol):
 
 
 class _Immediate:
-    """A listing that prints each event immediately."""
-
     def wants(self, _: Record) -> bool:
-        """Return True: this listing prints every record."""
         return True
 
     def close(self) -> None:
-        """Print nothing more."""
+        """Do nothing, because no event waits."""
 
 
 class JsonLinesListing(_Immediate):
@@ -111,16 +108,15 @@ class CsvListing(_Immediate):
         terminal.data(_csv_row(cells) + "\n")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # cached, because most records of a log have the same conditions
 def _csv_conditions(conditions: Conditions, others: Conditions) -> str:
-    """Return the conditions of a record as cells. The results are cached, because most records of a log have the same conditions."""
     combined = conditions.over(others)
     return _csv_row([getattr(combined, name) for name in Conditions.__struct_fields__])
 
 
 def _csv_number(number: Number) -> str:
-    """Return the cells of a number, joined by commas. No cell needs quotation marks: the cells contain only words of the schema and numbers."""
     value = (number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution)
+    # No cell needs quotation marks: the cells contain only words of the schema and numbers.
     return ",".join(["" if cell is None else str(cell) for cell in (*value, " ".join(number.marks))])
 
 
@@ -174,7 +170,6 @@ class TableListing:
         self._left_out.clear()
 
     def _print_tables(self) -> None:
-        """Print a table for each test, and another table for the offered rates of publishers if no messages were received."""
         for (log, system, test, shape), rows in self._waiting.items():
             keys = [tuple(_conditions(record, conditions).items()) for _, record, conditions in rows]
             distinct = list(dict.fromkeys(keys))
@@ -195,9 +190,9 @@ class TableListing:
 
 
 def _shape_of(record: Record) -> str | None:
-    """Return the key of the table that shows a record. Return ``None`` if no table shows its numbers.
+    """Return the key of the table that shows a record: the name of the test, `_OFFERED` or `_ACKNOWLEDGED`.
 
-    The key is the name of its test, `_OFFERED` or `_ACKNOWLEDGED`.
+    Return ``None`` if no table shows the numbers.
     """
     metrics = {number.metric for number in record.numbers}
     if metrics & _TABLE_METRICS:
@@ -206,12 +201,10 @@ def _shape_of(record: Record) -> str | None:
 
 
 def _conditions(record: Record, conditions: Conditions) -> dict[str, object]:
-    """Return the conditions that may differ between records of one log."""
     return {"participant": record.participant, "side": record.side, **{name: getattr(conditions, name) for name in Conditions.__struct_fields__}}
 
 
 def _names_of_facts(facts: Facts) -> str:
-    """Return the names of the facts that a line states about its run."""
     names = [name for name in Facts.__struct_fields__ if name not in ("conditions", "environment") and getattr(facts, name) is not None]
     names += [name for name in Conditions.__struct_fields__ if getattr(facts.conditions, name) is not None]
     return ", ".join([*names, *facts.environment])
@@ -291,12 +284,10 @@ def _acknowledged_cells(record: Record) -> list[str]:
 
 
 def _rate(record: Record, metric: str, scale: float) -> str:
-    """Return the mean rate. If there is no mean, return the sum over all subscribers."""
     return _scaled(record.number(metric, "mean") or record.number(metric, "sum"), scale)
 
 
 def _is_sum(record: Record, shape: str) -> bool:
-    """Whether the table shows the sum of a record's rates. It does so if the record has a sum, but no mean."""
     metrics = _METRICS_SHOWN.get(shape, _OF_RATES)
     return any(record.number(metric, "sum") and not record.number(metric, "mean") for metric in metrics)
 
@@ -331,10 +322,6 @@ def _object(context: LogContext, event: Event, record: Record) -> dict[str, Any]
 
 
 def _qualifiers(record: Record) -> dict[str, Any]:
-    """Return the bounds, the resolutions and the marks of a record's numbers, each by the name of the number.
-
-    A number without a bound is left out of the bounds. The same holds for resolutions and marks.
-    """
     qualifiers = {
         "bounds": {number.key: number.bound for number in record.numbers if number.bound != "="},
         "resolutions": {number.key: number.resolution for number in record.numbers if number.resolution},
@@ -344,7 +331,6 @@ def _qualifiers(record: Record) -> dict[str, Any]:
 
 
 def _printable(text: str) -> str:
-    """Return the text on one line, shortened to a readable length."""
     safe = drawn_in_line(text[: SHOWN_CHARACTERS + 1])
     return safe if len(safe) <= SHOWN_CHARACTERS else safe[:SHOWN_CHARACTERS] + "..."
 

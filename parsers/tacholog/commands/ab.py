@@ -159,7 +159,7 @@ def ab(
     )
     if confirm and begun.plans[0].release is not None:
         raise click.UsageError(_NOT_PUBLISHED)
-    suggested = _suggested(begun, detect, output, data) if detect else None
+    suggested = _pairs_needed(begun, detect, output, data) if detect else None
     if suggested and not pairs:
         shutil.rmtree(begun.folder)
         begun = start_pairs(path, output, sides, suggested, releases, asks=asks)
@@ -185,11 +185,7 @@ def ab(
 
 
 def _own_campaigns(old: str, new: str, campaign: Path | None) -> tuple[Path, Path] | None:
-    """Return the campaign files of both sides, if the user named campaigns. Return ``None`` if the user named programs.
-
-    Raises:
-        TachologError: only one side is a campaign, or a third campaign is named.
-    """
+    """Return the campaign files of both sides; ``None`` if the user named programs."""
     files = [Path(name) for name in (old, new) if name.endswith(".toml") and Path(name).is_file()]
     if not files:
         return None
@@ -207,16 +203,12 @@ def _default_campaign() -> Path:
     return root / "bench" / "campaigns" / "quick.toml"
 
 
-def _suggested(begun: Pairs, change: float, output: Path, data: Path) -> int | None:
-    """Return how many pairs are needed to detect this change if only one row changes.
-
-    Return ``None`` if no number of pairs is sufficient.
-    """
+def _pairs_needed(begun: Pairs, change: float, output: Path, data: Path) -> int | None:
+    """Return how many pairs detect this change if only one row changes; ``None`` if no number of pairs is sufficient."""
     return pairs_to_detect(change, _noise(begun, output, data)[0], max(_rows(begun), 1))
 
 
 def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = None) -> list[str]:
-    """Return the plan as lines of text: the runs, their duration, and the smallest change that they can detect."""
     pairs, tasks = begun.record.pairs, begun.tasks()
     variants = len({run.variant for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
@@ -235,7 +227,6 @@ def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = N
 
 
 def _confirmation_words(begun: Pairs) -> str:
-    """Return a line of text about --confirm: how many more runs it needs at most, and how long they take."""
     seconds = sum(run.expected_s for plan in begun.plans for run in plan.runs)
     again = f"the variants of rows that look worse or better are measured again in {counted(begun.record.pairs, 'new pair')}"
     most = f"at most {begun.record.runs} more runs, about {duration(seconds)}"
@@ -307,15 +298,11 @@ def _version(plan: Plan) -> str:
 
 
 def _checksums(plan: Plan) -> str:
-    """Return the SHA-256 of each measured program."""
     return "+".join(sorted(checksum for program, checksum in plan.programs.items() if program != FLOOR))
 
 
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
-    """Return the noise that the plan assumes, and its source.
-
-    It is the median over the rows that were measured on this machine. If there are none, it is an assumption.
-    """
+    """Return the noise as a fraction, and its source. The noise is the median over the rows that were measured on this machine."""
     from tacholog.compare.bands import FOLDER, noise, same_build
 
     files = [folder / FOLDER / f"{begun.plans[0].host}.csv" for folder in (output, data)]
@@ -326,10 +313,7 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
 
 
 def _rows(begun: Pairs) -> int:
-    """Return the number of rows that the comparison will test.
-
-    It is computed from the campaign: for each size, each variant has one rate or some percentiles.
-    """
+    """Return how many rows the comparison will test: for each size, each variant has one rate or some percentiles."""
     measured = (run for run in begun.plans[0].runs if run.repetition == 1 and label_name(CONTROL) not in run.labels)
     return sum(_sizes(run) * _statistics(run) for run in measured)
 
@@ -344,7 +328,7 @@ def _statistics(run: PlannedRun) -> int:
 
 
 def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
-    """Return the conditions that the comparison needs and that nothing will state. One side is checked, because both have the same variants."""
+    # Both sides have the same variants, so one side is sufficient.
     return [gap for gap in expected_gaps(begun.plans[0]).gaps if gap.condition not in across]
 
 
@@ -363,7 +347,6 @@ def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
 
 
 def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
-    """Print each side that has no result, with the reason. Perhaps the side's program is not the program that the campaign runs."""
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
             why = failure_reason(folder, plan.runs[0]) or "its output holds no result"
@@ -372,7 +355,7 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
 
 
 def _limits_were_held(begun: Pairs) -> bool:
-    """Whether all runs of both sides kept the limits of the campaign. Print the other runs, and the command that measures them again."""
+    """Print the runs that exceeded the limits of the campaign, and the command that measures them again."""
     reasons = {
         f"{side.name} {run}": why
         for side, of_side in zip(begun.sides, begun.plans, strict=True)
@@ -384,7 +367,7 @@ def _limits_were_held(begun: Pairs) -> bool:
 
 
 def _confirmed(begun: Pairs, first: Comparison, sides: Sequence[Dataset], measured: SameBuildBands | None, gaps: Sequence[Gap]) -> Comparison:
-    """Repeat the variants of the rows that look worse or better. Return the comparison, in which these rows have the verdicts of the new pairs."""
+    """Measure the variants of changed rows again. In the result, these rows have the verdicts of the new pairs."""
     from tacholog.compare.confirmation import changed_rows, confirmed, only_rows, runs_with
     from tacholog.compare.diff.compare import compare
     from tacholog.compare.sides import find
@@ -407,13 +390,8 @@ def _confirmed(begun: Pairs, first: Comparison, sides: Sequence[Dataset], measur
 def _compared(begun: Pairs, data: Path, across: tuple[str, ...], gaps: Sequence[Gap] | None) -> Comparison:
     """Compare both sides. Copy them for publication if they have labels, and store the band if both are the same build.
 
-    If the sides may differ in a field, two configurations are compared. Then no band is stored.
-
-    Args:
-        begun: the measured pairs.
-        data: the folder for publication.
-        across: the fields in which the sides may differ.
-        gaps: the known gaps of the campaign, if rows that look worse or better are measured again; otherwise ``None``.
+    If the sides may differ in a field of ``across``, no band is stored, because two configurations are compared. ``gaps`` is ``None`` if no row is
+    measured again.
     """
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare

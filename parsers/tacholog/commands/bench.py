@@ -87,7 +87,7 @@ def bench(
     failures = 0
     for path in campaigns:
         folder, plan = (
-            _started(path, output, tools) if resume else campaign_folder.start(path, output, tools, release, shares_release=path in sharing)
+            _resumed(path, output, tools) if resume else campaign_folder.start(path, output, tools, release, shares_release=path in sharing)
         )
         gaps, resume_command = expected_gaps(plan).gaps, _resume_command(folder, plan, data)
         if not resume:
@@ -122,17 +122,11 @@ def bench(
 
 
 def _resume_command(folder: Path, plan: Plan, data: Path) -> str:
-    """Return the command that continues a campaign and copies it to the same data folder."""
     copied_to = ["--data", str(data)] if plan.release and data != DATA else []
     return shlex.join(["tacholog", "bench", "--resume", str(folder), *copied_to])
 
 
 def _refuse_folders(paths: Sequence[Path]) -> None:
-    """Refuse a folder in place of a campaign file. The message states what to do.
-
-    Raises:
-        TachologError: one of the paths is a folder.
-    """
     for path in (path for path in paths if path.is_dir()):
         if (path / PLAN_FILE).is_file():
             raise TachologError(f"{path} is the folder of a campaign that was started; --resume continues it, and its plan is in {path / PLAN_FILE}")
@@ -142,11 +136,7 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
 def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset[Path]:
     """Check that the runs of all campaigns can be copied to the data folder. This is called first, because measuring takes hours.
 
-    Returns:
-        The campaigns that have the same tool as another campaign, so that both are copied to the same folder of the release.
-
-    Raises:
-        TachologError: the folder of a release exists already, or two campaigns of one tool have the same name.
+    Return the campaigns that have the same tool as another campaign, so that both are copied to the same folder of the release.
     """
     paths_of: dict[Path, list[Path]] = defaultdict(list)
     for path in paths:
@@ -161,11 +151,7 @@ def _check_release(paths: Sequence[Path], data: Path, release: str) -> frozenset
 
 
 def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
-    """Print the plans of these campaigns.
-
-    Raises:
-        TachologError: a program is missing on this machine, so a campaign could not start.
-    """
+    """Print the plans. A missing program is an error, because the campaign could not start."""
     missing: dict[str, None] = {}
     for path in paths:
         planned = with_floor(read_campaign(path), tools)
@@ -178,8 +164,7 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
         raise TachologError(f"not found on this machine: {', '.join(missing)}; nothing would be run{advice}")
 
 
-def _started(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:
-    """Return the folder and the plan of the campaign to continue."""
+def _resumed(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:
     folder = path if path.is_dir() else campaign_folder.newest_unfinished(output, path.stem)
     if folder is None:
         raise TachologError(f"nothing to resume: there is no unfinished campaign {path.stem} under {output}")

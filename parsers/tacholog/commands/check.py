@@ -66,7 +66,6 @@ def _not_read(folder: Path, runs: set[Path]) -> Iterator[str]:
 
 
 def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each unreadable file in a folder of bands."""
     from tacholog.compare import bands
 
     for file in files:

@@ -69,7 +69,6 @@ FORMATS = ("text", "markdown", "json", "html", "github", "comment")
 
 
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Print the JSON Schema of --format json, and exit."""
     if wanted:
         click.echo(json.dumps(json_schema(), indent=2))
         context.exit()
@@ -204,7 +203,7 @@ def diff(
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     asked, work = labels_asked(labels, "--label"), work_of(jobs, cluster)
     if old_logs:
-        read = [load_logs(_matching(*side), skip_unreadable=True, work=work) for side in (("--old", old_logs), ("--new", new_logs))]
+        read = [load_logs(_matching_logs(*side), skip_unreadable=True, work=work) for side in (("--old", old_logs), ("--new", new_logs))]
     else:
         read = find_all(sides_named, roots or known_roots(), work)
         mention_releases(sides_named, roots or known_roots())
@@ -240,11 +239,6 @@ def known_regressions(file: Path | None, roots: Sequence[Path] = ()) -> list[tup
 
 
 def _names_of_sides(old: str | None, new: str | None, old_logs: Sequence[str], new_logs: Sequence[str]) -> tuple[str, str]:
-    """Return the names of both sides.
-
-    Raises:
-        click.UsageError: a side is missing, or is named twice.
-    """
     if old and new and not old_logs and not new_logs:
         return old, new
     if old_logs and new_logs and not old:
@@ -256,12 +250,7 @@ def _names_of_sides(old: str | None, new: str | None, old_logs: Sequence[str], n
     raise click.UsageError("two sides are needed: OLD and NEW, or --old LOGS and --new LOGS")
 
 
-def _matching(option: str, patterns: Sequence[str]) -> list[Path]:
-    """Return the logs of a side, without duplicates.
-
-    Raises:
-        TachologError: a pattern fits no log.
-    """
+def _matching_logs(option: str, patterns: Sequence[str]) -> list[Path]:
     paths: dict[Path, None] = {}
     for pattern in patterns:
         names = [pattern] if Path(pattern).exists() else sorted(glob(pattern, recursive=True))  # noqa: PTH207 - `Path.glob` takes no absolute pattern
@@ -293,7 +282,6 @@ def mention_releases(names: Sequence[str], roots: Sequence[Path]) -> None:
 
 
 def _mention_import(path: Path, side: Dataset) -> None:
-    """If a side is a folder of logs without any run.toml, print how to make runs of the logs. Until then, each log counts as a run."""
     from tacholog.commands._import_listing import import_command
 
     if len(side.runs) < 2 or not path.is_dir() or not is_bare(str(path)):  # noqa: PLR2004 - one log is one run
@@ -304,20 +292,13 @@ def _mention_import(path: Path, side: Dataset) -> None:
 
 
 def _exit_code_of_truncated(side: Dataset) -> int:
-    """Return the exit code: 2 if a log is truncated although its manifest does not say so, otherwise 0.
-
-    The report names such logs.
-    """
+    """Return 2 if a log is truncated although its manifest does not say so; otherwise 0."""
     ends = side.runs[side.runs["status"] == "truncated"]["manifest"].dropna()
     return UNREADABLE_EXIT if any(msgspec.json.decode(text, type=Manifest).status in (None, "ok") for text in ends) else 0
 
 
 def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
-    """Refuse a transport that neither side has, because an empty comparison would look like a result.
-
-    Raises:
-        TachologError: neither side has this transport.
-    """
+    """Refuse a transport that neither side has, because an empty comparison would look like a result."""
     names = {str(name) for side in sides for name in side.results["transport"].dropna().unique()}
     for name in asked:
         if name not in names:
@@ -325,11 +306,7 @@ def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
 
 
 def _check_sizes(words: Sequence[str], ranges: Sequence[SizeRange], sides: Sequence[Dataset]) -> None:
-    """Refuse a size that neither side has, because an empty comparison would look like a result.
-
-    Raises:
-        TachologError: neither side has this size.
-    """
+    """Refuse a size that neither side has, because an empty comparison would look like a result."""
     if not words:
         return
     sizes = sorted({int(value) for side in sides for value in side.results["payload_bytes"].dropna().unique()})
@@ -340,11 +317,6 @@ def _check_sizes(words: Sequence[str], ranges: Sequence[SizeRange], sides: Seque
 
 
 def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
-    """Refuse a metric or statistic that neither side has, and list the existing ones.
-
-    Raises:
-        TachologError: neither side has the metric or the statistic.
-    """
     if not policy.metrics:
         return
     frames = [side.results[side.results["scope"] == "summary"][["metric", "statistic"]].drop_duplicates() for side in sides]

@@ -81,7 +81,6 @@ def export(*, folders: tuple[Path, ...], roots: tuple[Path, ...], kind: str, pat
 
 
 def _export_hdr(store: Store, problems: Complaints, folder: Path) -> int:
-    """Write histograms, and return the exit code."""
     from tacholog.store.export import write_hdr
 
     count = write_hdr(store.histograms(), folder)
@@ -93,7 +92,7 @@ def _export_hdr(store: Store, problems: Complaints, folder: Path) -> int:
 
 
 def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind, path: Path | None) -> int:
-    """Write all numbers, and return the exit code. An output file appears under its name only when it is complete."""
+    """An output file appears under its name only when it is complete."""
     if path is not None:
         with whole_file(path) as stream:
             store, problems = read()
@@ -114,7 +113,6 @@ def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind
 
 @contextmanager
 def _written(store: Store, kind: FileKind) -> Iterator[BinaryIO]:
-    """Write all numbers into a temporary file, and yield this file, opened for reading."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results"
         store.results.write(kind, path)
@@ -123,7 +121,6 @@ def _written(store: Store, kind: FileKind) -> Iterator[BinaryIO]:
 
 
 def _export_row_values(store: Store, problems: Complaints, kind: str, path: Path | None) -> int:
-    """Write one value for each row, in the format of a benchmark service, and return the exit code."""
     from tacholog.compare.row_values import row_values
     from tacholog.render.exports import bencher, github_action_benchmark
     from tacholog.view.requirements import newest

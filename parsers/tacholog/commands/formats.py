@@ -47,7 +47,6 @@ def formats(names: tuple[str, ...]) -> None:
 
 
 def _paragraph(module: Format) -> Iterator[str]:
-    """Return the lines about a format: the logs that it reads, its source, and its dialects."""
     text = module.__doc__ or ""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_COLUMNS
     for label, content in (("reads", text.strip().partition("\n")[0]), ("source", text.partition("Source:")[2])):
@@ -64,6 +63,5 @@ def _paragraph(module: Format) -> Iterator[str]:
 
 
 def _wrapped(head: str, text: str, columns: int) -> list[str]:
-    """Return the lines of a wrapped text. The first line begins with ``head``. All other lines are indented to the same column."""
     lines = textwrap.wrap(" ".join(text.split()), columns, initial_indent=head, subsequent_indent=" " * len(head))
     return lines or [head.rstrip()]

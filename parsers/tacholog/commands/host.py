@@ -19,15 +19,14 @@ from tacholog.runs.host import this_host
 from tacholog.runs.manifest import write
 
 
-def _file_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
-    """Return the name if it can be used in hosts/NAME.toml."""
+def _usable_file_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
     if name is not None and (not name.strip() or name.startswith(".") or "/" in name or not name.isprintable()):
         raise click.BadParameter(f"{name!r}: the name becomes the file hosts/NAME.toml, so it cannot contain / or start with a dot")
     return name
 
 
 @click.command(help=__doc__)
-@click.option("--id", "name", metavar="NAME", callback=_file_name, help="The name of the machine.  [default: its CPU]")
+@click.option("--id", "name", metavar="NAME", callback=_usable_file_name, help="The name of the machine.  [default: its CPU]")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.  [default: standard output]")
 @click.option("--replace", is_flag=True, help="Replace a host file that exists already.")
 def host(name: str | None, output: Path | None, *, replace: bool) -> None:

@@ -103,7 +103,6 @@ def import_(
 
 
 def _import_history(file: Path, data: Path | None, rules: Rules, *, dry_run: bool) -> None:
-    """Split a history of github-action-benchmark into logs, and import these."""
     from tacholog.runs.importing.history import split_history
 
     with TemporaryDirectory(prefix="tacholog-") as split:
@@ -127,7 +126,7 @@ def _import_folder(
         some = f"{missing[0]}{', ...' if missing[1:] else ''}"
         terminal.remark(f"{counted(len(missing), 'file')} of facts not found, so these logs have no facts: {some}", err=False)
     if data:
-        _mention_hosts(plan.runs, data)
+        _mention_undescribed_hosts(plan.runs, data)
     complete = plan.is_complete
     if data and not dry_run:
         complete &= _write(folder, data, plan.decisions.new, link=link)
@@ -139,8 +138,7 @@ def _import_folder(
         sys.exit(UNREADABLE_EXIT)
 
 
-def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
-    """Print the hosts that are described neither by a log nor by a host file."""
+def _mention_undescribed_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
     named = {run.manifest.host for run in runs if run.manifest.host} - {host for run in runs for host in run.hosts}
     for host in sorted(named):
         path = data / HOSTS_FOLDER / f"{host}.toml"
@@ -149,7 +147,7 @@ def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
 
 
 def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -> bool:
-    """Write the runs, and print how many were written. Return whether all of them were written."""
+    """Return whether all runs were written."""
     from tacholog.runs.importing.writing import remove_leftovers, staging, write_hosts, write_run
 
     written = 0

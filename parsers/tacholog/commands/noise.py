@@ -91,7 +91,7 @@ def noise(*, campaign: Path | None, perftest: Path | None, minutes: float, outpu
             path.write_text(CAMPAIGN, encoding="utf-8")
         planned = read_campaign(path)
         build = Build("one build", tools)
-        begun = start_pairs(path, Path(name) / "runs", (build, build), _pairs(planned, path, tools, minutes))
+        begun = start_pairs(path, Path(name) / "runs", (build, build), _pairs_in_time(planned, path, tools, minutes))
         runs = [run for plan in begun.plans for run in plan.runs]
         about = duration(sum(run.expected_s for run in runs))
         terminal.remark(f"{counted(begun.record.pairs, 'pair')} of one build with itself: {len(runs)} runs, about {about}.")
@@ -113,8 +113,7 @@ def noise(*, campaign: Path | None, perftest: Path | None, minutes: float, outpu
         click.echo(words.text(rows, facts, untested), nl=False)
 
 
-def _pairs(planned: Campaign, path: Path, tools: dict[str, Path], minutes: float) -> int:
-    """Return the number of pairs that fit into this time, but at least the number that a verdict needs."""
+def _pairs_in_time(planned: Campaign, path: Path, tools: dict[str, Path], minutes: float) -> int:
     repetition = preview(msgspec.structs.replace(planned, repetitions=1), path.stem, tools).plan.runs
     return max(MIN_RUNS, int(60 * minutes / (2 * sum(run.expected_s for run in repetition))))
 

@@ -71,7 +71,7 @@ def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: 
 
 
 def _failure(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> str | None:
-    """Read one log. Return the reason if it could not be read; otherwise ``None``."""
+    """Parse a log. Return the reason if it cannot be read; otherwise ``None``."""
     try:
         _parse_one(path, log_format, listing, totals)
     except UnreadableInput as error:
@@ -80,10 +80,7 @@ def _failure(path: str, log_format: str | None, listing: Listing | None, totals:
 
 
 def _logs(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield the path of each log with ``None``.
-
-    Yield a folder with a reason if it contains no logs or cannot be listed.
-    """
+    """Yield each log with ``None``. A folder without logs, or a folder that cannot be listed, comes with the reason."""
     for path in paths:
         if path == STANDARD_INPUT or not Path(path).is_dir():
             yield path, None
@@ -149,7 +146,6 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
 
 
 def _other_format(asked: str, head: str) -> str:
-    """Return a hint with the format of a log, if it differs from the requested format."""
     try:
         name = detect(head)
     except UnreadableInput:
@@ -169,10 +165,7 @@ def _context(path: str, scan: Scan, manifest: Manifest | None, run: int) -> LogC
 
 
 def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:
-    """Return the event, with values from the manifest if its record lacks them.
-
-    These values are the size, the side and the participant. The site adds the same values.
-    """
+    """Return the event. If the record lacks the size, the side or the participant, they come from the manifest, as on the site."""
     if manifest is None or not isinstance(event.what, Record):
         return event
     entry = next((entry for entry in manifest.logs if entry.file == name), None)

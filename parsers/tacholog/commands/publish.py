@@ -52,7 +52,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 
 def _summarise(built: Path) -> None:
-    """Print the changes of the newest release, with one line for each system. In a GitHub job, the job summary gets the complete comparison."""
+    """Print the changes of the newest release. In a GitHub job, the job summary gets the complete comparison."""
     from tacholog.site.whole import LATEST_DIFF
 
     path = built / LATEST_DIFF

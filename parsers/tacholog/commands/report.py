@@ -89,7 +89,6 @@ def report(
 
 @contextmanager
 def _private_folder(work: Path) -> Iterator[Path]:
-    """Yield the folder for files that the next build uses again. If other users can write into it, yield a temporary folder instead."""
     reason = not_ours_alone(work)
     if reason is None:
         yield work
@@ -100,11 +99,6 @@ def _private_folder(work: Path) -> Iterator[Path]:
 
 
 def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the folders of runs that the user named, with or without ``--data``, or else the folders of `default_roots`.
-
-    Raises:
-        UnreadableInput: a path is not a folder, or the folders contain only logs without a run.toml.
-    """
     named = (*folders, *roots)
     data = named or default_roots()
     for root in data:
@@ -121,11 +115,6 @@ def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...
 
 
 def _refuse_bare_logs(folders: Sequence[Path]) -> None:
-    """Refuse folders that contain logs but no run. The message contains the command that makes runs of the logs.
-
-    Raises:
-        UnreadableInput: all folders contain logs but no run.
-    """
     from tacholog.commands._import_listing import import_command
     from tacholog.runs.listing import run_folders
 
@@ -138,10 +127,6 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
 
 
 def _mention_missing_labels(fields: Sequence[str], dataset: Path, config: Path | None) -> None:
-    """Print each label of ``pages`` that no run has, because it may be misspelled.
-
-    With such a label, all results would be on a page named "not stated".
-    """
     asked = [field for field in fields if is_label(field)]
     if not asked:
         return

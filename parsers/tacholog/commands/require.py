@@ -109,21 +109,13 @@ def require(
 
 
 def _mention_unlabelled(everything: Dataset, judged: Dataset) -> None:
-    """Print how many runs are not judged because they state no release.
-
-    This happens only if other runs of the same system state a release. The runs without a release may be the newest runs.
-    """
+    """A run without a release may be the newest run, so the user must know that it is not judged."""
     left = everything.runs[~everything.runs["run"].isin(judged.runs["run"]) & everything.runs["release"].isna()]
     for system, count in left["system"].astype(object).value_counts().sort_index().items():
         terminal.remark(f"{count} runs of {system} state no release, and are not judged, because other runs of {system} state one")
 
 
 def _default_file(roots: Sequence[Path]) -> Path:
-    """Return the default file of requirements.
-
-    Raises:
-        UnreadableInput: there is no such file.
-    """
     from tacholog.compare.requirements.file import FILE
 
     candidates = [Path(FILE), *(root / FILE for root in roots or (home() / "data",))]
@@ -136,9 +128,9 @@ def _default_file(roots: Sequence[Path]) -> Path:
 
 
 def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
-    """Return a function that returns the runs of a baseline. Its argument is the name of the baseline.
+    """Return a function from the name of a baseline to the runs of the baseline.
 
-    If the runs that were read include this release, they are used. Otherwise the baseline is searched for as in ``tacholog diff``.
+    A release in ``everything`` has priority. Otherwise the baseline is searched for as in ``tacholog diff``.
     """
     from tacholog.compare.sides import find, of_release
 

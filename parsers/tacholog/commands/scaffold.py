@@ -22,7 +22,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
 def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
-    """Return the name if it can be the name of a module, and if no installed format has it."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         usable = re.sub(r"\W+", "_", name.lower(), flags=re.ASCII).strip("_")
         hint = f", as in {usable}" if _NAME.fullmatch(usable) and not keyword.iskeyword(usable) else ""

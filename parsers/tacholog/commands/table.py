@@ -107,7 +107,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _as_options(question: Question) -> str:
-    """Return the question as options of the command line."""
     options = [f"--subject {question.subject}", f"--over {question.over}" if question.over else "", *(f"--by {field}" for field in question.by)]
     return " ".join(filter(None, [*options, f"--metric {question.metric}"]))
 

@@ -163,10 +163,7 @@ def is_unchanged(text: str, field: str, class_: PrivacyClass, redactor: Redactor
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """Return the JSON text of an open table in the form that may be shown.
-
-    If two tables differ, their shown forms differ too, because readers distinguish runs by these tables.
-    """
+    """``text`` is JSON. Different tables have different results, because readers distinguish runs by these tables."""
     try:
         entries = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:  # people may write anything into this table of a manifest
@@ -180,7 +177,7 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
 
 
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
-    """Return labels in the form that may be shown. Different labels stay different, because labels distinguish runs."""
+    """Different labels stay different, because labels distinguish runs."""
     published: dict[str, str] = {}
     numbered = _Numbering()
     for name, value in labels.items():
@@ -208,13 +205,13 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
             published[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
             text = _value(value, name, class_, redactor)
-            published[name] = text if name not in _limited(kind) else _valid(text, value, _limited(kind)[name])
+            published[name] = text if name not in _limited_fields(kind) else _valid(text, value, _limited_fields(kind)[name])
     return published
 
 
 @lru_cache
-def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the type hint of each field that accepts only some texts, such as words from a list or texts of limited length."""
+def _limited_fields(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the type hints of the fields that accept only some texts, such as texts of limited length."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}
 
@@ -228,10 +225,7 @@ def _parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
 
 
 def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
-    """Return the redacted value if the field accepts it. If not, return another value that the field accepts.
-
-    So a redacted manifest is always valid.
-    """
+    """Return a value that the field accepts, so that a redacted manifest is always valid."""
     try:
         return msgspec.convert(redacted_value, hint)
     except msgspec.ValidationError:
@@ -240,22 +234,20 @@ def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 -
 
 
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
-    """Return an entry of an open table in the form that may be shown. An unknown key may be a name itself, so it is masked too.
-
-    A key of an environment may begin with a machine of the campaign: ``b.governor`` is the governor of machine ``b``.
-    """
     machine, dot, fact = key.partition(".")
+    # In an environment, ``b.governor`` is the governor of machine ``b`` of the campaign.
     if table == "environment" and dot and fact in OPEN[table]:
         shown_fact, text = _entry(table, fact, value, redactor)
         return f"{redactor.free(machine)}.{shown_fact}", text
     known_class = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
     # The value of an option is free text, whatever the name of the option is.
     class_: PrivacyClass = "free text" if known_class is None or table == "options" else known_class
+    # An unknown key may be a name, so it is masked too.
     return (key if known_class else redactor.free(key), _value(value, key, class_, redactor))
 
 
 def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the entries as a table. If masking made keys equal, they are numbered, so that no entry is lost."""
+    """If masking made keys equal, they are numbered, so that no entry is lost."""
     table: dict[str, Any] = {}
     numbered = _Numbering()
     for key, value in entries:
@@ -264,16 +256,13 @@ def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Numbering:
-    """Makes unused names: it appends a number to a stem, first 2, then 3 and so on.
-
-    It stores the last number of each stem, so that no number is tried twice.
-    """
+    """Appends the first unused number to a stem, from 2 on. The last number of each stem is stored, so that no number is tried twice."""
 
     def __init__(self) -> None:
         self._tried: dict[str, int] = {}
 
     def free(self, stem: str, used: Container[str]) -> str:
-        """Return the first unused name with this stem. Names must not be removed from ``used`` later."""
+        """Names must not be removed from ``used`` later."""
         number = self._tried.get(stem, 1) + 1
         while f"{stem}{number}" in used:
             number += 1
@@ -292,7 +281,7 @@ def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> 
 
 
 def _argument(word: str, redactor: Redactor) -> str:
-    """Return an argument of a command line in the form that may be shown. The name of an option is public, and its value is free text."""
+    """The name of an option is public, and the value is free text."""
     option, equals, value = word.partition("=")
     if not _OPTION.fullmatch(option):
         return redactor.free(word)

@@ -59,14 +59,13 @@ _MOST_EXAMINED = 20_000  # At most this number of tokens of a line are examined.
 _COMMAND_WORDS = 12  # this number of words after `ssh`, or a similar command, are treated as its arguments
 
 
-def _kind_of_key(key: str) -> Kind | None:
-    """Return the kind of name that follows this key, such as a host after ``host=``. Return ``None`` if no name follows it."""
+def _kind_after_key(key: str) -> Kind | None:
     lower = key.lower().replace("-", "_")
     return _KEYS.get(lower) or ("secret" if _SECRET_KEY.search(lower) else None)
 
 
 class _Expected(NamedTuple):
-    """A name that must come next, because of an earlier token. After ``user:``, for example, a user's name must come."""
+    """A name that must come next, because of an earlier token, such as a user's name after ``user:``."""
 
     kind: Kind
     is_other_host: bool = False
@@ -139,13 +138,13 @@ class LineContext:
         if lower in _SHELLS or lower in _RUNS_AS:
             self._tool, self._tool_position, self._host_due = lower, self._position, lower in _SHELLS
         self._expected = _Expected(key) if key and word in ("=", ":") else self._announced(lower, line[token.end() :])
-        self._key = "host" if lower == "participant" else _kind_of_key(lower)
+        self._key = "host" if lower == "participant" else _kind_after_key(lower)
         if self._expected is None and expected and is_filler and not word.startswith("-"):
             self._expected = expected
         self.skip(word)
 
     def _announced(self, word: str, after: str) -> _Expected | None:
-        """Return the kind of name that must follow this word; ``None`` if no name must follow. ``after`` is the rest of the line."""
+        """Return the name that must follow this word. ``after`` is the rest of the line."""
         if word in _NAMING_OPTIONS:
             return _Expected(_NAMING_OPTIONS[word])
         if (self._tool in _SHELLS and word == "-l") or (self._tool in _RUNS_AS and word in ("-u", "--user")):
@@ -153,7 +152,7 @@ class LineContext:
         if word == "bearer":
             return _Expected("secret")
         key = _KEYED.match(word)
-        kind = _kind_of_key(key["key"]) if key else None
+        kind = _kind_after_key(key["key"]) if key else None
         if key and kind and (key.end() == len(word) or (kind == "secret" and word[key.end() :] in _SCHEMES)):
             return _Expected(kind)
         if key and key["key"] in _IDENTITIES and after.startswith("("):
@@ -171,10 +170,7 @@ def _is_uname(after: str, is_at_start: bool) -> bool:
 
 
 def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
-    """Return the start and the end of the name in a token. A port after the name is not included.
-
-    ``kind`` is the kind of name that the words before the token announce. Return ``None`` if the token cannot be such a name.
-    """
+    """Return the start and the end of the name in a token, without a port. Return ``None`` if the token cannot be a name of this kind."""
     if kind in ("secret", "path"):
         return (0, len(word)) if (word and kind == "secret") or "/" in word or "\\" in word else None
     match = _NAMED.match(word)
@@ -191,10 +187,9 @@ def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
 
 
 def _names_in_token(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[NameSpan]:
-    """Yield the names in one token: names after a key, then names that are recognised by their form."""
     for key in _KEYED.finditer(word):
         value_start = key.end()
-        named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_of_key(key["key"])
+        named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_after_key(key["key"])
         if named == "secret" and word[value_start:].lower() in _SCHEMES:
             return  # This word is only a scheme, such as "bearer". The secret is in the next token.
         if named and (name := _name_span(word[value_start:], named)):
@@ -210,7 +205,7 @@ def _names_in_token(word: str, before: list[str], token: re.Match[str], line: st
 def _is_peer(word: str, before: list[str], after: str) -> bool:
     """Whether ``HOST:PID`` is another process of ddsperf.
 
-    ddsperf prints the word "participant" or "@" before such a process, or prints " size" and a number after it.
+    ddsperf prints "participant" or "@" before such a process, or " size" and a number after it.
     """
     return word.startswith("@") or before[-1:] in (["participant"], ["@"]) or _BEHIND_PEER.match(after) is not None
 
@@ -233,7 +228,7 @@ def may_hold_name(shape: str) -> bool:
         return True
     if _SECRET_KEY.search(lower) or ADDRESS_IN_NAME.search(lower) or _PEER.fullmatch(lower):
         return True
-    return any(key["key"] in _IDENTITIES or _kind_of_key(key["key"]) for key in _KEYED.finditer(lower))
+    return any(key["key"] in _IDENTITIES or _kind_after_key(key["key"]) for key in _KEYED.finditer(lower))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -341,10 +336,7 @@ def _paths(word: str) -> Iterator[NameSpan]:
 
 
 def _is_common(path: str) -> bool:
-    """Whether a text is a path that exists on every machine.
-
-    Also true for a text that is no path, such as a single slash, or `/s` after a unit.
-    """
+    """Whether a path exists on every machine. Also true for a text that is no path, such as a single slash, or `/s` after a unit."""
     if path.startswith("/") and "/" not in path[1:]:
         return path.rstrip(".:") in ("/dev", "/proc", "/sys", "/usr", "/bin", "/tmp", "/etc", "/var") or is_public(path)  # noqa: S108
     return path.startswith((".", *_COMMON)) and all(map(is_public, path.split("/")))
@@ -357,7 +349,6 @@ def split_path(path: str) -> tuple[str, str]:
 
 
 def _is_domain(text: str) -> bool:
-    """Whether a text is the name of a machine in a domain, and not a public name."""
     labels = text.lower().rstrip(".").split(".")
     if labels[-1] in _PRIVATE_ENDINGS:
         return True

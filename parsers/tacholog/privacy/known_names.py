@@ -105,10 +105,10 @@ class KnownNames:
                     self.hosts[form] = self._pseudonym_of(form)
 
     def _pseudonym_of(self, form: str) -> str:
-        """Return the pseudonym of a name. It depends only on the names of the machines, not on the order of their runs.
+        """The result depends only on the names of the machines, not on the order of the runs.
 
-        If several machines have the same name, the pseudonym is made from the pseudonyms of these machines. It is not made from the name, because
-        then a reader could guess a name and check the guess.
+        If several machines have the name, the result is made from the pseudonyms of these machines. If it were made from the name, a reader could
+        guess a name and check the guess.
         """
         owners = sorted(pseudonym for pseudonym, names in self.own_names.items() if form in names)
         if owners:

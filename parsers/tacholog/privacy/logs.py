@@ -52,9 +52,15 @@ class OriginalLog(NamedTuple):
 
 
 class LineClasses(msgspec.Struct, frozen=True):
-    """The classes of the lines of a redacted log. ``kinds`` has the ranges of line numbers of each class, ``withheld`` those of the withheld lines.
+    """The classes of the lines of a redacted log.
 
-    ``cut`` is the number of lines that are shown only in part. ``prefix`` names the prefix that was removed from each line before it was read.
+    Attributes:
+        lines: the number of lines.
+        kinds: the ranges of line numbers of each class.
+        withheld: the ranges of the withheld lines.
+        cut: the number of lines that are shown only in part.
+        trouble: the reason why the whole log is withheld.
+        prefix: the name of the prefix that was removed from each line before it was read.
     """
 
     lines: int
@@ -94,8 +100,6 @@ def write_redacted(log: OriginalLog, redactor: Redactor, target: BinaryIO, on_by
 
 
 class _LineRedactor:
-    """Redacts the lines of one log, one after the other, and records their classes."""
-
     def __init__(self, redactor: Redactor, format_name: str | None, kinds: bytearray, prefix: Prefix | None) -> None:
         self._redactor, self._privacy = redactor, redactor.privacy
         self._prefix = prefix
@@ -131,7 +135,7 @@ class _LineRedactor:
         return self._shown_text(text, kind)
 
     def _shown_prefix(self, prefix: Prefix, text: str) -> str:
-        """Redact the prefix of a line. The tool did not write it, so it is treated like an unknown line. A time or a log level is not a name."""
+        """The tool did not write the prefix, so it is treated like an unknown line. A time or a log level is not a name."""
         if self._privacy.unknown_lines == "withhold":
             return prefix.without_names(text, WITHHELD)
         return self._redactor.text(text)
@@ -144,7 +148,7 @@ class _LineRedactor:
         return self._redactor.text(text) if kind in ("record", "unknown") else self._redactor.free(text)
 
     def closing(self) -> bytes:
-        """Return a line that states which lines are withheld. It becomes the last line, so that the numbers of all other lines stay the same."""
+        """Return the last line, which states the withheld lines. It is the last, so that all other lines keep their numbers."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
     def line_classes(self) -> LineClasses:
@@ -234,8 +238,8 @@ def _read_sha256(folder: Path, log: str) -> str | None:
 def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix | None]:
     """Return the class of each line as a code, and the prefix of the lines.
 
-    The code at index 12 is the class of line 12. Code 0 means that the class is not known. Each code takes only one byte, because a log may have
-    millions of lines.
+    The code at index 12 is the class of line 12. Code 0 means that the class is not known. A code takes one byte, because a log may have millions
+    of lines.
     """
     codes = bytearray(1)
     if format_name is None:
@@ -256,7 +260,7 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix
 
 
 def _limit(format_name: str | None) -> int:
-    """Return the number of bytes of a line that are shown. It is the number of bytes that the format reads."""
+    """Return the number of bytes of a line that the format reads. Other bytes are not shown."""
     limit: int = LINE_BYTES if format_name is None else getattr(formats().get(name_without_unit(format_name)), "LINE_BYTES", LINE_BYTES)
     return limit
 

@@ -62,7 +62,7 @@ def native_line(text: str, redactor: Redactor) -> str:
 
 
 def _is_native(shape: str) -> bool:
-    """Whether a token of this shape may be shown: it is a public word, or ``key=value`` with a public value."""
+    """Whether a token of this shape is a public word, or ``key=value`` with a public value."""
     key, sign, value = shape.partition("=")
     if not sign:
         return is_public(shape)

@@ -34,9 +34,8 @@ _NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
 
 
 class _PublishedRun(NamedTuple):
-    """A redacted run.
+    """``root`` is the folder of the redacted logs. ``withheld`` has the withheld lines of each shown log.
 
-    ``root`` is the folder of its redacted logs, ``manifest`` is its redacted manifest. ``withheld`` has the withheld lines of each shown log.
     ``unshown`` has the reason for each log that is not shown.
     """
 
@@ -68,7 +67,7 @@ def redacted_with_redactor(
     for log in _rows(tables["logs"]):
         logs.setdefault(str(log["run"]), []).append(log)
     redaction = _Redaction(privacy, LogFolder(folder), progress, text_bytes, RedactionCache(open_cache()), names)
-    _learn(rows, logs, ids, redaction)
+    _collect_names(rows, logs, ids, redaction)
     redactors = {str(row["run"]): Redactor(names, shown_host(str(row["host"]), ids)) for row in rows}
     published_runs = _published_runs(rows, logs, redactors, redaction)
     redaction.cache.flush()
@@ -92,11 +91,7 @@ def _rows(table: pd.DataFrame) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
-def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
-    """Collect the names in the lines of all logs and in the strings of all manifests.
-
-    Some keys of a manifest, such as ``user``, show that their value is a name. Such a value is searched together with its key, as ``key=value``.
-    """
+def _collect_names(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
     names, host = redaction.names, {str(row["run"]): shown_host(str(row["host"]), ids) for row in rows}
     keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, run_logs in logs.items() if run in host for log in run_logs}
     of_manifests = {str(row["run"]): manifest_names_key(str(row["manifest"])) for row in rows}
@@ -132,13 +127,11 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
             yield from _strings(inner, key)
     elif isinstance(value, str):
         yield plain(value)
-        if key in _NAMING:
+        if key in _NAMING:  # Such a key shows that the value is a name, so the value is searched together with the key.
             yield f"{key}={plain(value)}"
 
 
 class _Redaction(NamedTuple):
-    """The settings and objects that are shared by the redaction of all logs of a site."""
-
     privacy: Privacy
     log_folder: LogFolder
     progress: Progress | None
@@ -147,10 +140,7 @@ class _Redaction(NamedTuple):
     names: KnownNames
 
     def byte_counter(self, log: str) -> Callable[[int], object]:
-        """Return a function that is called with the number of bytes read from a log.
-
-        It reports progress, and raises an error if the log is too large.
-        """
+        """Return a function that reports progress, and raises an error if the log is too large."""
         read = 0
 
         def count_bytes(count: int) -> None:
@@ -167,7 +157,6 @@ class _Redaction(NamedTuple):
 def _published_runs(
     rows: Sequence[Row], logs: Mapping[str, list[Row]], redactors: Mapping[str, Redactor], redaction: _Redaction
 ) -> dict[str, _PublishedRun]:
-    """Return each run as it is published. Runs that were redacted before are read from the cache."""
     settings = settings_key(redaction.names, redaction.text_bytes)
     parts = [(row, logs.get(str(row["run"]), []), redactors[str(row["run"])]) for row in rows]
     keys = [run_key(str(row["manifest"]), run_logs, settings, redactor.machine) for row, run_logs, redactor in parts]
@@ -178,7 +167,7 @@ def _published_runs(
 def _published_run(
     row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, key: bytes | None, cached: RedactedRun | None
 ) -> _PublishedRun:
-    """Write the redacted logs of a run. A log that could not be read is not shown, because its content is not known."""
+    """Write the redacted logs of a run, and return the run as it is published."""
     run, root = str(row["run"]), Path(str(row["root"]))
     target = redaction.log_folder.of_run(run)
     current = _still_current(root, logs, cached)
@@ -208,7 +197,7 @@ _PublishedLogs = dict[str, tuple[str, LineClasses]]  # the name of each log with
 
 
 def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_PublishedLogs, dict[str, str]]:
-    """Redact the logs of a run and write them. Return the published logs, and the reasons why other logs are not shown."""
+    """Write the redacted logs. Return the published logs, and the reasons why other logs are not shown."""
     published: _PublishedLogs = {}
     unshown: dict[str, str] = {}
     for log in logs:
@@ -229,14 +218,13 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
 
 
 def _still_current(root: Path, logs: list[Row], cached: RedactedRun | None) -> RedactedRun | None:
-    """Return the cached run if its logs have not changed since it was stored; otherwise ``None``."""
     if cached is None or cached.logs.keys() != {str(log["log"]) for log in logs}:
         return None
     return cached if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
 
 
 def _restored(cached: RedactedRun, target: Path, cache: RedactionCache) -> bool:
-    """Write the redacted logs of a run from the cache, except files that are up to date. Return whether the cache had all needed texts."""
+    """Write the redacted logs from the cache. Return whether the cache had all needed texts."""
     if not os.path.isdir(target):  # noqa: PTH112 - faster than `Path` for thousands of folders
         target.mkdir(parents=True, exist_ok=True)
     for log in cached.logs.values():
@@ -252,7 +240,7 @@ def _restored(cached: RedactedRun, target: Path, cache: RedactionCache) -> bool:
 
 
 def _may_be_shown(log: Row, privacy: Privacy) -> bool:
-    """Whether a log can be shown. If no format reads the log, every line would be withheld, and its path may even lead out of the folder."""
+    """If no format reads the log, every line would be withheld, and the path may even lead out of the folder."""
     return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
 
 
@@ -278,7 +266,7 @@ def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redact
 
 
 def _problems(table: pd.DataFrame, published_runs: Mapping[str, _PublishedRun], privacy: Privacy) -> pd.DataFrame:
-    """Return the table of problems, with one row for all withheld lines of a log, and one row for each log that cannot be shown."""
+    """Return the table with one row for all withheld lines of a log, and one row for each log that cannot be shown."""
     rows = _rows(table)
     if privacy.unknown_lines == "withhold":
         rows = [row for row in rows if not (row["kind"] == "unknown" and row["run"] in published_runs)]
@@ -292,7 +280,7 @@ def _problems(table: pd.DataFrame, published_runs: Mapping[str, _PublishedRun], 
 
 
 def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors: Mapping[str, Redactor], everyone: Redactor) -> pd.DataFrame:
-    """Return a redacted table. Each text is redacted according to its class and its run. A text without a run is redacted with all known names."""
+    """A text without a run is redacted with all known names."""
     fresh = table.copy(deep=False)  # Whole columns are replaced, so all other columns need no copy.
     for column in [column for column in table.columns if column not in TABLES[name] or TABLES[name][column].kind == "text"]:
         class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
@@ -312,13 +300,9 @@ def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors:
 
 
 def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str], bool], redact: Callable[[str, str], str | None]) -> pd.Series:
-    """Return a column with its texts replaced.
+    """Call ``is_plain`` once for each distinct text, and ``redact`` once for each pair of a run and a text.
 
-    Args:
-        runs: the run of each text.
-        texts: the column.
-        is_plain: returns whether a text stays unchanged in every run. Each distinct text is checked only once.
-        redact: returns the replacement of a text of a run. It is called only once for each pair of run and text.
+    ``is_plain`` returns whether a text stays unchanged in every run.
     """
     words = texts.astype("category").cat.remove_unused_categories()  # The categories may contain words of other runs.
     words = words.cat.set_categories(sorted(words.cat.categories))  # sorted, so that the files do not depend on the order of reading
@@ -351,7 +335,7 @@ def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
     own_hosts = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
     published = {name for name, host in data.hosts.items() if host.published}
     ids: dict[str, str] = {}
-    for name in sorted({*map(str, own_hosts), *data.hosts, *_unread(data)} - published - set(privacy.keep)):
+    for name in sorted({*map(str, own_hosts), *data.hosts, *_unreadable_hosts(data)} - published - set(privacy.keep)):
         host = data.hosts.get(name)
         made = name if HOST_PSEUDONYM.match(name) else pseudonym(host) if host and host.cpu else host_pseudonym(name)
         ids[name] = made if made not in ids.values() else host_pseudonym(name)
@@ -363,10 +347,10 @@ def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
     return ids.get(name) or (name if HOST_PSEUDONYM.match(name) else None)
 
 
-def _unread(data: Dataset) -> set[str]:
-    """Return the names of the host files that could not be read. These names must be redacted, because each is the name of a machine.
+def _unreadable_hosts(data: Dataset) -> set[str]:
+    """Return the names of unreadable host files. They must be redacted, because each is the name of a machine.
 
-    They are found in the problems of the dataset: if a problem belongs to no run and names a TOML file, the file is a host file.
+    A problem without a run that names a TOML file is about a host file.
     """
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
@@ -378,7 +362,7 @@ def published_hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: 
 
 
 def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
-    """Return a machine with a new name: the model of its processor. The original name is often the name of the machine in its network."""
+    """The name becomes the model of the processor, because the original is often the machine's name in its network."""
     published = published_host(host, redactor)
     if privacy.hosts == "show" or name in privacy.keep:
         return published

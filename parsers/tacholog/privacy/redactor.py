@@ -74,7 +74,7 @@ class Redactor:
         visible = plain(text)
         if visible == text:
             return redact(text)
-        redacted = redact(plain(self._without_known(text)))
+        redacted = redact(plain(self._without_known_names(text)))
         # The title of a terminal's window is inside a control sequence. It is not in `visible`, so no name was searched for in it.
         return text if redacted == visible and "\x1b]" not in text else redacted
 
@@ -88,14 +88,14 @@ class Redactor:
         Four numbers at its start are a version, and not an address. The rest is redacted as in `text`.
         """
         four = IPV4.match(text)
-        return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known(four[0]) == four[0] else self.text(text)
+        return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known_names(four[0]) == four[0] else self.text(text)
 
     def _text(self, text: str) -> str:
         out, position = [], 0
         for span in _without_overlaps([*self._to_replace(text), *self._hidden_words(text)]):
-            out += [self._without_known(text[position : span.start]), self._replacement(span, text)]
+            out += [self._without_known_names(text[position : span.start]), self._replacement(span, text)]
             position = span.end
-        return "".join([*out, self._without_known(text[position:])])
+        return "".join([*out, self._without_known_names(text[position:])])
 
     def is_harmless_free(self, text: str) -> bool:
         """Whether `free` returns this text unchanged in every run."""
@@ -118,7 +118,7 @@ class Redactor:
         return self.redacted_as_seen(text, self._identifier)
 
     def _identifier(self, text: str) -> str:
-        redacted = self._without_known(text)
+        redacted = self._without_known_names(text)
         if self.privacy.hides("address"):
             for pattern in (MAC, ADDRESS_IN_NAME, IPV4):
                 redacted = pattern.sub(lambda match: self._address(match[0], ""), redacted)
@@ -160,11 +160,10 @@ class Redactor:
     def _host(self, word: str) -> str:
         if HOST_PSEUDONYM.match(word):
             return word
-        pseudonym = self._known_name(word)
+        pseudonym = self._known_pseudonym(word)
         return pseudonym if pseudonym is not None else host_pseudonym(word)
 
-    def _known_name(self, word: str) -> str | None:
-        """Return the pseudonym of a word that is a name anywhere in the data; ``None`` for other words."""
+    def _known_pseudonym(self, word: str) -> str | None:
         lower = folded(word)
         if lower in self._hidden:
             return self._numbered("hidden", lower)
@@ -175,11 +174,10 @@ class Redactor:
             return pseudonym
         return self._numbered("user", lower) if lower in self._names.users else None
 
-    def _without_known(self, text: str) -> str:
-        """Replace the names that were found anywhere in the data."""
+    def _without_known_names(self, text: str) -> str:
         out, position = [], 0
         for start, end in self._screening.find_known.spans(text):
-            pseudonym = self._known_name(text[start:end])
+            pseudonym = self._known_pseudonym(text[start:end])
             if pseudonym is not None:
                 out += [text[position:start], pseudonym]
                 position = end
@@ -191,7 +189,7 @@ class Redactor:
         return self._numbered("address", text.lower())
 
     def _path(self, text: str) -> str:
-        """Replace a folder by its number. The name of the file is shown if it consists of public words."""
+        """Replace the folder by a number. The name of the file is shown if it consists of public words."""
         folder, last = split_path(text)
         if not self._names.hides(folder.rstrip("/\\")):
             return text
@@ -204,7 +202,7 @@ class Redactor:
 
 
 def _without_overlaps(names: Iterable[NameSpan]) -> Iterator[NameSpan]:
-    """Yield the names in order. If names overlap, yield only the first name. If names start at the same position, yield only the longest name."""
+    """If names overlap, yield only the first name. If names start at the same position, yield only the longest name."""
     end = 0
     for name in sorted(names, key=lambda name: (name.start, -name.end)):
         if name.start >= end:

@@ -58,7 +58,7 @@ def folded(text: str) -> str:
 
 @lru_cache(1 << 12)
 def _folded(char: str) -> str:
-    """Return a letter without accents and in lower case. A letter whose lower case has two characters keeps its case."""
+    """A letter whose lower case has two characters keeps its case, because `folded` must not change the length of a text."""
     parts = unicodedata.normalize("NFD", char)
     letter = parts[0] if len(parts) == 1 or ACCENTS.fullmatch(parts, 1) else char
     return next((form for form in (letter.casefold(), letter.lower()) if len(form) == 1), letter)

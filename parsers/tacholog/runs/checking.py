@@ -99,21 +99,16 @@ def check_runs(
 
 
 class _CheckedLog(NamedTuple):
-    """A log of a run, and the results of reading it."""
-
     entry: LogFile
     head: LogHead
     records: _Records
 
     def identity(self, run: str, folder: Path) -> LogIdentity:
-        """Return the identity of a log that could be read."""
         return LogIdentity(run, str(folder), self.entry.file, self.head.sha256 or "", self.head.text_sha256 or "")
 
 
 class _Records:
-    """Judges the records of a log.
-
-    The numbers themselves are judged while the log is read (`tacholog.formats.validity`): a record with an impossible number is a broken line.
+    """Judges the records of a log, but not the numbers in them, because these are judged while the log is read (`tacholog.formats.validity`).
 
     Attributes:
         has_results: whether the log has results, and not only the use of resources.
@@ -131,13 +126,11 @@ class _Records:
         self._lines: dict[tuple[int, bool, bool, Record], int] = {}  # records with an equal key are judged once; the value is their first line
 
     def add(self, event: Event, record: Record) -> None:
-        """Take one record."""
         self.number_count += len(record.numbers)
         self.last_line_read = event.line
         self._keep(event.run, record, record.payload_bytes, event.line, has_latency=any(number.metric == "latency" for number in record.numbers))
 
     def add_block(self, block: RecordBlock, run: int) -> None:
-        """Take the records of a block."""
         columns, lines = block.columns, block.lines.tolist()
         if not lines:
             return
@@ -148,10 +141,10 @@ class _Records:
             self._keep(run, block.like, None if size == -1 else size, line, has_latency=has_latency)  # -1: the log does not state the size
 
     def add_histogram(self, histogram: Histogram) -> None:
-        """Take a histogram. There is no rule for histograms."""
+        """Do nothing, because there is no rule for histograms."""
 
     def complete(self, head: LogHead, account: Account) -> None:
-        """Judge the records together with the conditions of their runs. All conditions are known only at the end of the log."""
+        """Judge all records. This happens at the end, because conditions may be on any line of the log."""
         module = format_named(head.format) if head.format else None
         defined = tuple(getattr(module, "DEFINITIONS", ()))
         conflicts: list[tuple[int, list[Contradiction]]] = []
@@ -194,7 +187,6 @@ def _read(run: str, folder: Path, manifest: Manifest, entry: LogFile, tell_text:
 
 
 def _problems_of_run(run: str, folder: RunFolder, manifest: Manifest, logs: Sequence[_CheckedLog]) -> Iterator[str]:
-    """Yield a line for each problem of a run."""
     rows = [row for log in logs for row in log.head.problems]
     clocks = clocks_of(manifest, partial(open_evidence, folder.path))
     if clocks.refusal is not None:
@@ -215,7 +207,7 @@ def _problems_of_run(run: str, folder: RunFolder, manifest: Manifest, logs: Sequ
 
 
 def _violated(table: str, values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield each value that is below the limit of its column: the name of the column, and a sentence about the value.
+    """Yield the name of each column whose value is too small, and a sentence about the value.
 
     No other rule needs a check, because the code that makes records and manifests enforces all other rules.
     """
@@ -230,7 +222,7 @@ def _violated(table: str, values: Mapping[str, object]) -> Iterator[tuple[str, s
 
 
 def _same_text(run: str, logs: Sequence[_CheckedLog]) -> Iterator[str]:
-    """Yield a sentence if several logs of a run have the same text. Without this check, its numbers would be counted several times."""
+    """Yield a sentence about logs with the same text, because the same numbers would be counted several times."""
     digests: dict[str, dict[str, str]] = {}
     for log in logs:
         if log.head.size_bytes and log.head.text_sha256:

@@ -97,7 +97,6 @@ def _error_at(tools: Mapping[str, Mapping[str, Sequence[str]]], when: str) -> fl
 
 
 def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: _Report, second_addresses: Sequence[str]) -> bool:
-    """Whether both clocks follow the same reference, so that their errors can be compared."""
     if first.kind != second.kind:
         return False
     if first.kind == "ptp":

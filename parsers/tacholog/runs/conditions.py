@@ -71,10 +71,7 @@ def stated_conditions(manifest: Manifest) -> StatedConditions:
 
 
 def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
-    """Return the record. If the log states no message size, the record gets the size from the manifest.
-
-    In this case, its numbers get a mark.
-    """
+    """Return the record. If the log states no message size, use the size of the manifest, and mark the numbers with ``size_from_manifest``."""
     if record.payload_bytes is not None or conditions.payload_bytes is None or record.scope == "resources":
         return record
     numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "size_from_manifest")) for number in record.numbers)
@@ -149,10 +146,7 @@ def distinguishing_options(manifest: Manifest, measured: Iterable[tuple[int | No
 
 
 def is_of_machine(option: str) -> bool:
-    """Whether an entry of `distinguishing_options` is the host of a process.
-
-    Any other entry is an option.
-    """
+    """Whether an entry of `distinguishing_options` is the host of a process, and not an option."""
     return option.endswith(_ON)
 
 
@@ -190,9 +184,8 @@ def _is_aside(option: str) -> bool:
 
 
 def _same(first: object, second: object) -> bool:
-    """Whether two values are equivalent: texts may differ in upper and lower case, and numbers may differ by the rounding errors of floats."""
     if isinstance(first, str) and isinstance(second, str):
         return first.casefold() == second.casefold()
     if isinstance(first, int | float) and isinstance(second, int | float) and not isinstance(first, bool) and not isinstance(second, bool):
-        return math.isclose(first, second, rel_tol=1e-9)
+        return math.isclose(first, second, rel_tol=1e-9)  # floats may differ by rounding errors
     return first == second

@@ -44,12 +44,9 @@ def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Ho
 
 
 def _printed_here(root: Path) -> Properties:
-    """Return the properties that only programs and system calls of this machine provide.
-
-    If the files are a copy from another machine, return no property.
-    """
+    """Return the properties that only programs and system calls provide."""
     if root != ROOT:
-        return {}
+        return {}  # The files are a copy from another machine.
     file_system = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - the size of shared memory
     properties = {
         "shared_memory_kib": str(file_system.f_blocks * file_system.f_frsize // 1024) if file_system else None,
@@ -167,7 +164,7 @@ def _topology(root: Path) -> tuple[int, int, int]:
 
 
 def siblings_of(cpu: int, root: Path = ROOT) -> frozenset[int]:
-    """Return the processors that are hardware threads of the same core, including this processor; no processor if the kernel does not state them."""
+    """Return the hardware threads of the same core, including ``cpu`` itself; an empty set if the kernel does not state them."""
     listed = _text(root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list") or ""
     ends = [part.split("-") for part in listed.split(",") if part]
     return frozenset(number for first, *last in ends for number in range(int(first), int((last or [first])[0]) + 1))
@@ -189,14 +186,14 @@ def _turbo(root: Path) -> str | None:
 
 
 def _idle_states(root: Path) -> str | None:
-    """Return the idle states (C-states) of the first processor by name, such as ``POLL, C1, C6 (off)``."""
+    """Return the C-states of the first processor, such as ``POLL, C1, C6 (off)``."""
     folders = sorted(root.glob(f"{_CPU}/cpu0/cpuidle/state[0-9]*"), key=lambda folder: int(folder.name.removeprefix("state")))
     names = ((name, _text(folder, "disable") == "1") for folder in folders if (name := _text(folder, "name")))
     return ", ".join(f"{name} (off)" if is_off else name for name, is_off in names) or None
 
 
 def _isolated(root: Path) -> str | None:
-    """Return the processors that the scheduler does not use, or ``none`` if it uses all processors; ``None`` if the kernel does not state them."""
+    """Return the processors that the scheduler does not use; ``none`` if it uses all; ``None`` if the kernel does not state them."""
     return _text(root, f"{_CPU}/isolated") or ("none" if (root / _CPU / "isolated").is_file() else None)
 
 
@@ -234,7 +231,7 @@ def _network(root: Path) -> Properties:
 
 
 def _interface(folder: Path) -> str | None:
-    """Return the description of a network card, such as ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``. It contains no addresses."""
+    """Return a description without addresses, such as ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``."""
     driver = folder / "device" / "driver"
     speed, duplex, mtu = (_text(folder, name) for name in ("speed", "duplex", "mtu"))
     words = [
@@ -263,7 +260,7 @@ def _system(root: Path, printed: Mapping[str, str]) -> Properties:
 
 
 def _virtualisation(root: Path) -> str | None:
-    """Return the kinds of virtualisation of the machine, such as ``container in a virtual machine (QEMU)``; ``None`` if they are not known."""
+    """Return text such as ``container in a virtual machine (QEMU)``; ``None`` if the kernel states no flags of the CPU."""
     flags = next(iter(_cpuinfo(root, "flags")), None)
     if flags is None:
         return None
@@ -277,7 +274,6 @@ def _virtualisation(root: Path) -> str | None:
 
 
 def _mitigations(root: Path) -> str | None:
-    """Return the numbers of mitigated and unmitigated CPU vulnerabilities, and the option ``mitigations=`` of the kernel's command line."""
     files = sorted(root.glob(f"{_CPU}/vulnerabilities/*"))
     if not files:
         return None
@@ -290,7 +286,7 @@ def _mitigations(root: Path) -> str | None:
 
 
 def _cgroup_cpus(root: Path) -> str | None:
-    """Return the CPU time that the control group allows, in CPUs, or ``unlimited``; ``None`` if no file states it."""
+    """Return the allowed CPU time, in CPUs, or ``unlimited``; ``None`` if no file states it."""
     own_group = re.search(r"^0::/(.*)$", _text(root, "proc/self/cgroup") or "", re.MULTILINE)
     for group in dict.fromkeys([own_group[1] if own_group else "", ""]):
         quota = (_text(root, f"sys/fs/cgroup/{group}/cpu.max") or "").split()
@@ -300,7 +296,6 @@ def _cgroup_cpus(root: Path) -> str | None:
 
 
 def _revision(checkout: Path) -> Properties:
-    """Return the commit of the checkout, and whether the files differ from this commit."""
     commit = _first_line("git", "-C", str(checkout), "rev-parse", "HEAD")
     if commit is None:
         return {}
@@ -320,8 +315,8 @@ def _first_line(*command: str) -> str | None:
 
 
 def _cpu_folders(root: Path) -> list[Path]:
-    """Return the folders of the CPUs that are online. cpu0 often has no ``online`` file, because it cannot be switched off."""
     folders = sorted(root.glob(f"{_CPU}/cpu[0-9]*"), key=lambda folder: int(folder.name[3:]))
+    # cpu0 often has no file "online", because it cannot be switched off.
     return [folder for folder in folders if _text(folder, "online") != "0"]
 
 
@@ -349,7 +344,6 @@ def _bytes(count: int) -> str:
 
 
 def _text(folder: Path, file: str) -> str | None:
-    """Return the text of a file without blanks around it; ``None`` if the file is missing or empty, or if reading it causes an error."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return (folder / file).read_text().strip() or None
     return None

@@ -14,7 +14,7 @@ from tacholog.runs.problems import UNREADABLE, Row, add_unlisted_folder, folder_
 
 
 class RunFolder(NamedTuple):
-    """The folder of a run, and the names of all files in it. If several runs have files with the same names, they share one tuple of names."""
+    """The folder of a run, and the names of all files in it. Runs whose files have the same names share one tuple of names."""
 
     path: Path
     names: tuple[str, ...]

@@ -136,11 +136,6 @@ class _Reader:
         self._problems: list[Row] = []
 
     def read(self, stream: BinaryIO) -> LogHead:
-        """Read the log.
-
-        Raises:
-            UnreadableInput: it cannot be read.
-        """
         text, entry = LogText(stream, self._before_reading), self._entry
         account = self._read_results(text) if entry.results else self._read_without_results(text)
         if account.sha256 != entry.sha256:
@@ -176,10 +171,7 @@ class _Reader:
         return scan.account
 
     def _read_without_results(self, text: LogText) -> Account:
-        """Read a log that has no results. Its format is detected if possible, so that a page can show its lines.
-
-        No line of this log causes a problem.
-        """
+        """Detect the format only so that a page can show the lines. No line causes a problem."""
         try:
             self.format = Scan(text, self._entry.format).format_name
         except UnreadableInput:
@@ -190,7 +182,6 @@ class _Reader:
         return account
 
     def _before_reading(self, count: int) -> None:
-        """Count the bytes that are read next, check the limits, and report the progress."""
         self.text_bytes += count
         self._check_limits()
         if self._progress:

@@ -71,7 +71,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The condition on which a process counted as ready, so that the next process was started. Exactly one attribute is set.
+    """What showed that a process was ready, so that the next process was started. Exactly one attribute is set.
 
     Attributes:
         output: the process had printed this text.
@@ -269,14 +269,14 @@ _NAMES = ("system", "release", "tool", "session", "campaign")
 
 
 def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
-    """Yield the names that pages and comparisons use for a run, each with its field."""
+    """Yield the field and the name, for each name that pages and comparisons use."""
     yield from ((field, getattr(manifest, field)) for field in (*_NAMES, "host"))
     yield from ((f"labels.{name}", value) for name, value in manifest.labels.items())
     yield from ((f"logs[{index}].{field}", getattr(log, field)) for index, log in enumerate(manifest.logs) for field in ("file", "participant"))
 
 
 def _in_json(value: object) -> object:
-    """Convert a value of TOML to a value of JSON. If JSON does not have such a value (a date, ``nan``, ``inf``), it becomes a text."""
+    """Return a value that JSON can represent. A date, ``nan`` or ``inf`` becomes a text."""
     if isinstance(value, dict):
         return {key: _in_json(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -301,7 +301,7 @@ def check_release_name(release: str) -> None:
 
 
 def write(path: Path, content: Manifest | Host) -> None:
-    """Write a manifest or a host file, completely or not at all. If a process reads it at the same time, it sees the old file or the new file."""
+    """Write a manifest or a host file, completely or not at all. A process that reads the file at the same time gets the old or the new file."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(as_toml(content), encoding="utf-8")
@@ -378,7 +378,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _may_be_read(entry: os.DirEntry[str]) -> bool:
-    """Whether a file can be opened without blocking. This is true for a broken link, so that opening the link reports the error."""
+    """Whether opening the file cannot block. True for a broken link, so that opening it reports the error."""
     try:
         if entry.is_file():  # the answer is usually known from the listing of the folder, so this needs no system call
             return True
@@ -452,10 +452,7 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
 
 
 def _unfit(value: object, depth: int = 0) -> str | None:
-    """Return the reason why a value of a TOML file cannot be used; ``None`` if it can be used.
-
-    It cannot be used if it is nested too deeply, or if a number needs more than 64 bits.
-    """
+    """Return the reason if a value is nested too deeply, or if an integer needs more than 64 bits; otherwise ``None``."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return f"the whole number {str(value)[:_DIGITS_SHOWN]}... {_TOO_LARGE}" if value.bit_length() < _MOST_BITS else f"a whole number {_TOO_LARGE}"
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -525,7 +522,7 @@ def _type_words(types: str) -> str:
 
 
 def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any annotation
-    """Return the field that the author probably meant by an unknown field, or else all fields."""
+    """Return a hint: the field that the author probably meant, or else all fields."""
     struct = _struct(_annotation_at(kind, keys))
     fields = list(msgspec.structs.fields(struct)) if struct else []
     near = difflib.get_close_matches(word, [field.encode_name for field in fields], 1)
@@ -535,12 +532,11 @@ def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any anno
 
 
 def _choices(kind: Any, keys: str) -> list[str]:  # noqa: ANN401 - any annotation
-    """Return the allowed words of a field such as ``logs[0].side`` of a struct."""
     return [str(part) for part in _parts(_annotation_at(kind, keys)) if isinstance(part, str)]
 
 
 def _annotation_at(kind: Any, keys: str) -> Any:  # noqa: ANN401 - any annotation
-    """Return the annotation of a field such as ``logs[0].side`` of a struct."""
+    """Return the annotation of the field at ``keys``, such as ``logs[0].side``."""
     for key in re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", keys)):
         struct = _struct(kind)
         kind = get_type_hints(struct).get(key) if struct else None
@@ -552,7 +548,7 @@ def _struct(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - any ann
 
 
 def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
-    """Yield each type in an annotation. For a ``Literal``, yield its words."""
+    """Yield each type in an annotation, and each word of a ``Literal``."""
     if get_origin(kind) is Literal or not get_args(kind):
         yield from get_args(kind) or (kind,)
         return

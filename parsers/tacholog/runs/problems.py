@@ -91,7 +91,7 @@ def special_files(folder: Path) -> Iterator[Row]:
 
 
 def _is_plain(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a file or a folder, and not a link. The listing of the folder contains the answer, so no system call is needed."""
+    # The listing of the folder contains the answer, so no system call is needed.
     return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
@@ -161,7 +161,7 @@ def copies(logs: Iterable[LogIdentity]) -> Iterator[Row]:
 
 
 def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None) -> str:
-    """Return a problem as a line of text: its location, its kind, the reason, and, if the problem is about a line of a log, the text of this line.
+    """Return a problem as a line of text: the location, the kind, the reason, and the line of the log if the problem is about one line.
 
     Args:
         row: a row of ``problems``.

@@ -133,7 +133,6 @@ def first_log_words(label: str, report: FirstLogReport, gaps: Sequence[Gap]) -> 
 
 
 def _uncertain_words(gaps: Iterable[Gap]) -> Iterator[str]:
-    """Yield a line for each group of rows: the conditions that the rows need, and that only some logs of the format state."""
     by_rows: dict[str, list[Gap]] = {}
     for gap in (gap for gap in gaps if not gap.is_certain):
         by_rows.setdefault(gap.rows, []).append(gap)
@@ -152,10 +151,7 @@ def _variants(alike: Sequence[Gap]) -> tuple[str, ...]:
 
 
 def _choice(gap: Gap) -> str:
-    """Return the text in parentheses after the proposed value. Return an empty text if there is nothing to add.
-
-    It states the other allowed values, or the meaning of the proposed value.
-    """
+    """Return the text after the proposed value: the other allowed values, or the meaning of the proposed value."""
     if len(gap.allowed) > 1:
         return " (or " + ", ".join(f'"{word}"' for word in gap.allowed[1:]) + ")"
     return " (0: batching is off)" if gap.condition == "batch_bytes" else ""
@@ -273,7 +269,7 @@ class _FirstLogCheck:
         self._checked: set[Hashable] = set()
 
     def check(self, task: Task) -> list[str]:
-        """Check the logs of a good run. Return lines about gaps and unknown lines."""
+        """Return lines about gaps and unknown lines. ``task`` must be a good run."""
         if _kind(task) in self._checked:
             return []
         self._checked.add(_kind(task))
@@ -286,10 +282,7 @@ class _FirstLogCheck:
 
 
 def _kind(task: Task) -> Hashable:
-    """Return the kind of a run: its side and its variant.
-
-    Runs of one kind take about the same time, and their logs state the same conditions.
-    """
+    """Runs of one kind take about the same time, and their logs state the same conditions."""
     return task.folder, task.run.variant
 
 

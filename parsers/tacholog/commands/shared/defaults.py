@@ -50,7 +50,7 @@ def defaults() -> Defaults:
 
 
 def _table(path: Path) -> dict[str, Any] | None:
-    """Return the table with the defaults; ``None`` if ``pyproject.toml`` has no such table."""
+    """Return ``None`` if ``pyproject.toml`` has no table with defaults."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:

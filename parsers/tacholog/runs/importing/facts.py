@@ -82,7 +82,7 @@ class SidecarFacts:
         return name
 
     def _field(self, key: str) -> str | None:
-        """Return the full name of the field that a key states; ``None`` if no field can have this name."""
+        """Return the full name of the field; ``None`` if no field can have the name ``key``."""
         if key in STATED_CONDITIONS:
             return CONDITION + key
         if key in TEXTS:
@@ -114,7 +114,7 @@ def _decoded(root: Path, name: str) -> object:
 
 
 def _flat(content: object, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the single values of a document. Nested keys are joined by a hyphen.
+    """Yield each single value with its key. Nested keys are joined by a hyphen.
 
     Lists are left out, because a list is not a condition of a single run.
     """

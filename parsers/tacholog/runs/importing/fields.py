@@ -61,11 +61,10 @@ def full_name(name: str, where: str) -> str:
         return name
     if name.startswith(OPTION) and _OPTION_NAME.fullmatch(name.removeprefix(OPTION)):
         return name
-    raise UnreadableInput(f"{where}: there is no field {name!r}{_near(name)}")
+    raise UnreadableInput(f"{where}: there is no field {name!r}{_similar_fields(name)}")
 
 
-def _near(name: str) -> str:
-    """Return a hint that names similar fields, and states how to write a label."""
+def _similar_fields(name: str) -> str:
     names = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
     near = difflib.get_close_matches(name, names, 3)
     own_word = f"; for a label of your own, write {LABEL}{name}" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
@@ -91,10 +90,10 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
 
 
 def _typed(name: str, value: object) -> Any:  # noqa: ANN401
-    """Return the value of a field, with the type that it has in the manifest. Its size is not checked."""
+    """Return the value with the type that it has in the manifest. The size of a number is not checked."""
     if name in DIGITS or name == "published":
         kind = bool if name == "published" else int
-        value = _without_zeros(value) if kind is int else value
+        value = _without_leading_zeros(value) if kind is int else value
         try:
             number = msgspec.convert(value, kind, strict=not isinstance(value, str))
         except msgspec.ValidationError:
@@ -121,20 +120,18 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
     return value
 
 
-def _without_zeros(value: object) -> object:
-    """Remove leading zeros from a text that is a number, such as the ``03`` of ``run03``."""
+def _without_leading_zeros(value: object) -> object:
     return _PADDED.sub("", value) if isinstance(value, str) else value
 
 
 def _condition(name: str, value: object) -> Any:  # noqa: ANN401
-    """Return a condition with the type that the schema declares. The words of the schema may also be in upper case."""
     column, text = STATED_CONDITIONS[name], value
     if isinstance(value, str) and name == "payload_bytes":
         value = _size(value)
     elif isinstance(value, str):
         value = without_unit(name, value)
     if column.kind in ("integer", "number"):
-        value = _without_zeros(value)
+        value = _without_leading_zeros(value)
     if isinstance(value, str) and column.allowed:
         value = next((word for word in column.allowed if word.casefold() == value.casefold()), value)
     try:
@@ -147,11 +144,7 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
 
 
 def _size(text: str) -> str:
-    """Return a size, converted to bytes. If the text is no size, return it unchanged.
-
-    Raises:
-        ValueError: the unit is not clear, because its prefix may mean 1000 or 1024.
-    """
+    """Return a size in bytes. A text that is no size is returned unchanged."""
     match = _SIZE.fullmatch(text)
     if not match:
         return text
@@ -165,7 +158,6 @@ def _size(text: str) -> str:
 
 
 def _wanted(name: str) -> str:
-    """Return a description of the values that a condition can have, for messages."""
     column = STATED_CONDITIONS[name]
     if column.allowed:
         return f"one of {', '.join(column.allowed)}"
@@ -177,11 +169,6 @@ def _wanted(name: str) -> str:
 
 
 def _option(name: str, value: object) -> object:
-    """Return the value of an option from a rules file.
-
-    Raises:
-        ValueError: the value is not a text, a finite number, a truth value, or a list of these.
-    """
     for part in value if isinstance(value, list) else [value]:
         if not isinstance(part, str | int | float) or (isinstance(part, float) and not math.isfinite(part)):
             raise ValueError(f"{name} = {value!r} is not a text, number, truth value or list of these")
@@ -189,10 +176,7 @@ def _option(name: str, value: object) -> object:
 
 
 def _scalar(text: str) -> object:
-    """Return a number or a truth value if the text looks like one. Otherwise return the text unchanged.
-
-    Options are compared with values in logs, so they need the same types.
-    """
+    """Return a number or a truth value if the text looks like one, because options are compared with values in logs."""
     if text in ("true", "false"):
         return text == "true"
     return next((kind(text) for pattern, kind in _NUMBERS if pattern.fullmatch(text)), text)

@@ -110,7 +110,7 @@ def group(logs: Iterable[ImportedLog]) -> Grouping:
     grouping = Grouping([], [], {})
     for key, members in variants.items():
         _add_variant(key, members, grouping)
-    runs = _with_own_folders(grouping.runs)
+    runs = _with_distinct_folders(grouping.runs)
     runs.sort(key=lambda run: (natural(run.folder), run.repetition))
     return grouping._replace(runs=runs)
 
@@ -126,7 +126,7 @@ def natural(path: str) -> list[tuple[bool, int, str]]:
 
 
 def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> None:
-    """Add the runs of logs that have the same fields, except for the repetition."""
+    """The logs have the same fields, except for the repetition."""
     numbers: dict[Any, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         numbers[log.fields.values.get(REPETITION)].append(log)
@@ -157,9 +157,9 @@ def _add_runs(made: Sequence[ImportedRun | Problem], order: str | None, grouping
 
 
 def _by_start_and_number(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run, sorted by start time and repetition.
+    """Return the logs of each run. Logs with the same start time and the same repetition are one run.
 
-    Logs with the same start time and the same repetition are one run. Return ``None`` if this rule does not fit all logs.
+    Return ``None`` if this rule does not fit all logs.
     """
     parts: dict[tuple[datetime, int], list[ImportedLog]] = defaultdict(list)
     for log in logs:
@@ -175,10 +175,7 @@ def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
 
 
 def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run, grouped by `_runs_of`. Return ``None`` if `_runs_of` cannot group them.
-
-    If the user states different start times for two logs, the logs belong to different runs.
-    """
+    """Return the logs of each run; ``None`` if `_runs_of` cannot group them. Logs with different stated start times belong to different runs."""
     starts: dict[str | None, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         starts[log.fields.values.get(START)].append(log)
@@ -187,7 +184,7 @@ def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] |
 
 
 def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Divide logs with the same fields into runs; ``None`` if it is not clear which of these logs belong together."""
+    """Return the logs of each run; ``None`` if it is not clear which logs belong together."""
     if _is_one_run(logs):
         return [logs]
     folders: dict[str, list[ImportedLog]] = defaultdict(list)
@@ -199,7 +196,7 @@ def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
 
 
 def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
-    """Return a problem for each log whose run is not clear. Logs with the same role and participant are neighbours in the result."""
+    # Logs with the same role and participant become neighbours in the list.
     same: dict[object, list[str]] = defaultdict(list)
     for log in logs:
         same[log.identity].append(log.path)
@@ -207,7 +204,7 @@ def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
 
 
 def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
-    """Return the roles that have several participants in these runs. Only logs with these roles need a participant in the manifest."""
+    """Return the roles with several participants. Only logs with such a role need a participant in the manifest."""
     participants: dict[str | None, set[str | None]] = defaultdict(set)
     for log in logs:
         participants[log.fields.role].add(log.fields.participant)
@@ -215,10 +212,7 @@ def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
 
 
 def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[ImportedLog]], str]:
-    """Return the runs in their order, and the name of this order.
-
-    If all start times are known, the runs are sorted by start time. Otherwise they keep their order.
-    """
+    """Return the runs in order, and the name of the order. Without all start times, the runs are not sorted."""
     starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"
@@ -227,7 +221,6 @@ def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[
 
 
 def _start_of(log: ImportedLog) -> str | None:
-    """Return the start time that a log states, or else the start time that the user states for it, or else the modification time of its file."""
     return log.survey.facts.start_time or log.fields.values.get(START) or log.file_time
 
 
@@ -236,10 +229,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
-    """Return the run that these logs form.
-
-    Return a problem if the user does not state the measured system, and the logs name no system or several.
-    """
+    """Return a problem if the user does not state the measured system, and the logs name no system or several."""
     logs = sorted(logs, key=lambda log: (log.fields.side or "", log.fields.participant or "", natural(log.path)))
     of_path = logs[0].fields.of_path
     values, overruled = _without_overruled(logs)
@@ -260,16 +250,14 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
 
 
 def _file_time(logs: Sequence[ImportedLog]) -> str | None:
-    """Return the earliest modification time of the files of a run; ``None`` if the user did not ask for it, or if a log states the start time."""
+    """Return ``None`` if the user did not ask for times of files, or if a log states the start time."""
     if any(log.survey.facts.start_time for log in logs):
         return None
     return min(filter(None, (log.file_time for log in logs)), default=None)
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields that the user states for a run, without those that the logs also state. Also return sentences for messages.
-
-    If a log states another value than the user, a sentence reports this.
+    """Return the stated fields without those that the logs state too, and a sentence for each contradiction.
 
     Only the start time and the conditions of ``--set`` can be left out, because ``--set`` is for values that the logs do not state.
     """
@@ -300,7 +288,6 @@ def _tool(log: LogSurvey) -> str | None:
 
 
 def _hosts(logs: Sequence[ImportedLog], host_id: str | None) -> dict[str, Host]:
-    """Return the machines that the logs describe, by their ids. If the user states a host, the machine gets this id."""
     hosts: dict[str, Host] = {}
     for log in logs:
         described = stated_host(log.survey.facts.environment)
@@ -313,7 +300,6 @@ def _distinction(log: ImportedLog) -> str | None:
 
 
 def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
-    """Return the entry of a log in its manifest. It has a participant only if several participants have the role of the log."""
     fields = log.fields
     participant = None
     if fields.participant is not None and fields.role in several:
@@ -330,8 +316,7 @@ def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
     )
 
 
-def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
-    """Add a hash to the folders of variants that have different fields but the same folder."""
+def _with_distinct_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
     keys: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         keys[run.folder].add(run.key)
@@ -369,7 +354,7 @@ def variant_folder(values: Values, of_path: Sequence[str], tool: str) -> str:
 
 
 def with_hash(folder: str, key: str) -> str:
-    """Return a folder name with a hash. It is for a variant if another variant already uses the plain name."""
+    """Return a folder name with a hash, for a variant whose plain name is already used by another variant."""
     return f"{folder}-{short_hash(key)}"
 
 
@@ -384,13 +369,10 @@ def repetition_folder(number: int) -> str:
 
 
 def _part(name: str, value: str) -> str:
-    """Return the part of a folder's name for a field. If a value has unsafe characters, a short hash is added.
-
-    A number gets the name of its field as a prefix. Otherwise, it could be mistaken for the number of a repetition. Sessions and options are
-    hashed, because they are private, and the name becomes an address on a site.
-    """
+    # Sessions and options are private, and the name of the folder becomes an address on a site.
     if name == "session" or name.startswith(OPTION):
         return f"{name.partition('.')[0]}-{short_hash(f'{name}={value}')}"
+    # Without the name of the field, a number could be mistaken for the number of a repetition.
     if re.fullmatch(r"[0-9.]+|true|false", value, re.IGNORECASE):
         return f"{name.rpartition('.')[2]}-{value}"
     plain = _UNSAFE.sub("-", value).strip("-._")[:_LONGEST]

@@ -108,7 +108,7 @@ _DECODER = json.JSONDecoder()
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, object, int, int]]:
-    """Yield the name and the value of each member of an object, and where the value begins and ends in the text."""
+    """Yield the name and the value of each member of an object, and the positions where the value starts and ends."""
     position = _opened(text, start, "{")
     while text[position] != "}":
         name, position = _DECODER.raw_decode(text, position)
@@ -122,7 +122,7 @@ def _members(text: str, start: int) -> Iterator[tuple[str, object, int, int]]:
 
 
 def _elements(text: str, start: int) -> Iterator[tuple[object, int, int]]:
-    """Yield each element of a list, and where it begins and ends in the text."""
+    """Yield each element of a list, and the positions where the element starts and ends."""
     position = _opened(text, start, "[")
     while text[position] != "]":
         value, end = _DECODER.raw_decode(text, position)
@@ -137,7 +137,7 @@ def _opened(text: str, start: int, bracket: str) -> int:
 
 
 def _next(text: str, end: int) -> int:
-    """Return where the next element begins, or the closing bracket."""
+    """Return the position of the next element, or of the closing bracket."""
     position = _after_blanks(text, end)
     return _after_blanks(text, position + 1) if text[position] == "," else position
 

@@ -92,7 +92,7 @@ class Disagreement(NamedTuple):
 
 
 class _Expression(NamedTuple):
-    """A regular expression for paths. ``fields`` has the field of each group of the expression, in the order of the groups."""
+    """``fields`` has the field of each group, in the order of the groups."""
 
     regex: re.Pattern[str]
     fields: tuple[PatternField, ...]
@@ -146,10 +146,7 @@ def _values(fields: Sequence[PatternField], texts: Sequence[str]) -> dict[str, s
 
 
 def _expression(segments: Iterable[Segment], *, same_again: bool) -> _Expression:
-    """Return the regular expression of a pattern.
-
-    If ``same_again`` is true, a field that occurs in several folders must have the same text in all of them.
-    """
+    """If ``same_again`` is true, a field that occurs in several folders must have the same text in all of them."""
     fields: list[PatternField] = []
     parts: list[str] = []
     for segment in segments:
@@ -208,7 +205,7 @@ def read_pattern(text: str, where: str) -> Pattern:
 
 
 def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
-    """Yield the tokens of a folder's name: its fields, and the texts between the fields."""
+    """``part`` is one folder or the file in the pattern ``text``."""
     plain = ""
     for match in _TOKEN.finditer(part):
         if match[0] in ("{", "}"):
@@ -230,7 +227,6 @@ def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
 
 
 def _check_form(name: str, form: str, where: str) -> None:
-    """Refuse a form that does not determine a time."""
     if name != START:
         raise UnreadableInput(f"{where}: {{{name}:...}}: only {{{START}:...}} takes a form, such as {{{START}:%d-%m-%Y_%H-%M-%S}}")
     try:
@@ -240,10 +236,7 @@ def _check_form(name: str, form: str, where: str) -> None:
 
 
 def _unclear(first: Token, second: Token) -> str | None:
-    """Return a sentence if two neighbouring tokens have no clear boundary, so that the end of the first token is unknown.
-
-    Otherwise return ``None``.
-    """
+    """Return the reason why the end of the first token cannot be found in a path; ``None`` if it can be found."""
     if isinstance(first, PatternField) and isinstance(second, PatternField):
         both_text, both_digits = first.is_text and second.is_text, first.name in DIGITS and second.name in DIGITS
         if both_text or both_digits:
@@ -258,10 +251,7 @@ def _unclear(first: Token, second: Token) -> str | None:
 
 
 def _unit_behind(name: str, unit: str) -> str:
-    """Return the error message for a pattern in which a unit follows the field of a size.
-
-    Such a unit would be constant text, so 64k would be read as 64 bytes.
-    """
+    """Return the message that refuses a unit after a field. The unit would be constant text, so 64k would be read as 64 bytes."""
     if unit in ("KiB", "MiB"):
         return f"{unit} follows {{{name}}}, so the number would be read as bytes; leave out {unit}: the field reads the unit with the number"
     return (

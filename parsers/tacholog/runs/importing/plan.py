@@ -116,26 +116,22 @@ def run_folder(run: ImportedRun) -> str:
 
 
 def _is_ours(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> bool:
-    """Whether a folder can be used for these runs.
-
-    It can be used if it contains no run, one of these runs, or a run with the same fields.
-    """
+    """Whether the folder contains no run, one of these runs, or a run with the same fields."""
     present = [existing.manifests[run] for run in existing.variants.get(folder, ())]
     contents = {_content(run.manifest) for run in members}
-    ours = _fields(members[0].manifest)
-    return not present or any(_content(manifest) in contents or (manifest and _fields(manifest) == ours) for manifest in present)
+    ours = _identifying_fields(members[0].manifest)
+    return not present or any(_content(manifest) in contents or (manifest and _identifying_fields(manifest) == ours) for manifest in present)
 
 
-def _fields(manifest: Manifest) -> dict[str, Any]:
-    """Return the fields of a manifest that identify its run."""
+def _identifying_fields(manifest: Manifest) -> dict[str, Any]:
     return {name: value for name, value in msgspec.to_builtins(manifest).items() if name not in _OF_LOGS}
 
 
 def _numbered(folder: str, members: Sequence[ImportedRun], existing: ExistingRuns) -> Iterator[ImportedRun]:
     """Yield the runs with their final numbers.
 
-    If a path states a number, this number does not change. Tacholog counts all other runs. If a run is already in the data folder, it keeps its
-    number from there. Any other run gets a number after all existing and stated numbers.
+    A number in a path does not change. A run that is already in the data folder keeps the number from there. Any other run gets a number after all
+    existing and stated numbers.
     """
     present = existing.variants.get(folder, [])
     waiting: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -159,7 +155,7 @@ def _decide_run(run: ImportedRun, existing: ExistingRuns, planned: set[str], dec
     if folder in existing.manifests:
         manifest = existing.manifests[folder]
         if manifest is None or _content(manifest) != content:
-            decisions.problems.extend(_changed(run, folder, manifest))
+            decisions.problems.extend(_changes_since_import(run, folder, manifest))
             return
         _add_present(run, folder, manifest, decisions)
         return
@@ -173,23 +169,19 @@ def _decide_run(run: ImportedRun, existing: ExistingRuns, planned: set[str], dec
 
 def _add_present(run: ImportedRun, folder: str, manifest: Manifest | None, decisions: Decisions) -> None:
     decisions.present.append((_completed(run, manifest), folder))
-    asked, present = _fields(run.manifest), _fields(manifest) if manifest else {}
+    asked, present = _identifying_fields(run.manifest), _identifying_fields(manifest) if manifest else {}
     names = tuple(name for name in sorted({*asked, *present}) if asked.get(name) != present.get(name))
     if names:
-        decisions.relabelled.append((folder, tuple(word for name in names for word in _differing(name, asked.get(name), present.get(name)))))
+        decisions.relabelled.append((folder, tuple(word for name in names for word in _differing_fields(name, asked.get(name), present.get(name)))))
 
 
 def _completed(run: ImportedRun, manifest: Manifest | None) -> ImportedRun:
-    """Return a run. If it has no start time or no host, it gets the value in the existing ``run.toml``.
-
-    Somebody may have added such values to the ``run.toml`` after an earlier import.
-    """
+    """Return the run. A missing start time or host is taken from the existing ``run.toml``, because somebody may have added it there."""
     since = {name: value for name in ("start_time", "host") if (value := getattr(manifest, name, None)) and not getattr(run.manifest, name)}
     return run._replace(manifest=msgspec.structs.replace(run.manifest, **since))
 
 
-def _differing(name: str, asked: object, present: object) -> Iterator[str]:
-    """Yield the names of the fields that differ. Fields within a table have full names."""
+def _differing_fields(name: str, asked: object, present: object) -> Iterator[str]:
     if not isinstance(asked, dict | None) or not isinstance(present, dict | None):
         yield name
         return
@@ -197,8 +189,7 @@ def _differing(name: str, asked: object, present: object) -> Iterator[str]:
     yield from (f"{name}.{inner}" for inner in sorted({*first, *second}) if first.get(inner) != second.get(inner))
 
 
-def _changed(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterator[Problem]:
-    """Yield a problem for each log that was added or changed after the run was imported."""
+def _changes_since_import(run: ImportedRun, folder: str, manifest: Manifest | None) -> Iterator[Problem]:
     if manifest is None:
         yield Problem(run.logs[0].path, f"{folder}/{RUN_FILE} is already there, and cannot be read; nothing was changed")
         return
@@ -303,7 +294,6 @@ def plan_import(
 def _add_log(
     root: Path, path: str, fields: LogFields, logs: list[ImportedLog], refused: list[Problem], progress: Callable[[str, int], object] | None
 ) -> None:
-    """Read a log, and add it to the plan. Its format must be known, unless a rule states that the log contains no results."""
     try:
         content: LogSurvey = survey(root, path, fields.format, progress) if fields.results else digest(root, path)
     except UnreadableInput as error:
@@ -314,18 +304,12 @@ def _add_log(
 
 
 def _file_time(root: Path, log: ImportedLog) -> str | None:
-    """Return the modification time of a log; ``None`` if the user states the start time of its run."""
     if START in log.fields.values:
         return None
     return f"{datetime.fromtimestamp((root / log.path).lstat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _check_file_times(runs: Sequence[ImportedRun]) -> None:
-    """Refuse start times from files that were probably copied or unpacked: the times then state when the files were copied.
-
-    Raises:
-        UnreadableInput: there are more than two runs for each time.
-    """
     times = [run.manifest.start_time for run in runs if FILE_TIME_NOTE in run.manifest.notes]
     if len(times) > _RUNS_OF_A_TIME * len(set(times)):
         raise UnreadableInput(
@@ -335,7 +319,6 @@ def _check_file_times(runs: Sequence[ImportedRun]) -> None:
 
 
 def _contradictions(run: ImportedRun) -> Iterator[LogContradiction]:
-    """Yield the differences between the logs of a run and its manifest. For each log, each difference is yielded once."""
     conditions = stated_conditions(run.manifest)
     for log in run.logs:
         differences = _of_conditions(log, conditions)
@@ -352,11 +335,8 @@ def _of_conditions(log: ImportedLog, conditions: StatedConditions) -> Iterator[C
 
 
 def _of_versions(log: LogSurvey, manifest: Manifest) -> Iterator[str]:
-    """Yield a sentence for each version that the log and its manifest state differently.
-
-    Versions such as ``6.0`` and ``6.0.1`` count as equal, because one of them is only more exact.
-    """
     for name in ("system_version", "tool_version"):
         first, second = getattr(manifest, name), getattr(log.facts, name)
+        # Versions such as 6.0 and 6.0.1 count as equal, because one of them is only more exact.
         if first and second and not f"{second}.".startswith(f"{first}.") and not f"{first}.".startswith(f"{second}."):
             yield f"the path or a rule states {name} = {first}, the log states {second}"

@@ -137,7 +137,7 @@ class Rules(NamedTuple):
         return "; ".join(reasons) or None
 
     def _complete(self, path: str, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
-        """Return all fields that the user states for a log. They come from the path, the rule, the file of facts and ``--set``."""
+        """Return a sentence if the stated values contradict each other, or if a value in the file of facts is wrong."""
         for name, value in rule.values.items():
             if of_path.get(name, value) != value:
                 return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"
@@ -193,7 +193,7 @@ def _prepared(rule: Rule, where: str) -> PreparedRule:
 
 
 def _flat(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a TOML table. In TOML, ``label.plugin`` is a table ``label`` with the key ``plugin``."""
+    """Yield the values with full names. In TOML, ``label.plugin`` is a table ``label`` with the key ``plugin``."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from ((f"{name}.{inner}", content) for inner, content in value.items())
@@ -212,7 +212,6 @@ def _settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Return the stated values, by the full names of their fields."""
     values: dict[str, Any] = {}
     for name, value in pairs:
         full = full_name(name, where)

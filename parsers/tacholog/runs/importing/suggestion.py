@@ -112,9 +112,9 @@ def suggest(paths: Iterable[str], stated_sizes: StatedSizes = _states_none) -> l
 
 
 def _suggestions(paths: Sequence[str], stated_sizes: StatedSizes) -> list[Suggestion]:
-    """Return the patterns for paths with the same depth and the same file extension.
+    """Return one pattern, or several if some names lack a part such as ``-SIZE-800``.
 
-    Usually this is one pattern. There are several if some names lack a part, such as ``-SIZE-800``.
+    The paths have the same depth and the same file extension.
     """
     suggestion = _suggestion(paths, stated_sizes)
     by_shape: dict[str, list[str]] = defaultdict(list)
@@ -128,15 +128,11 @@ def _suggestions(paths: Sequence[str], stated_sizes: StatedSizes) -> list[Sugges
 
 
 def _shape(text: str) -> str:
-    """Return all characters of a name except letters and digits."""
     return re.sub(r"[A-Za-z0-9]+", "", text)
 
 
 def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
-    """Return the pattern without one part of the file's name, so that the pattern fits all these paths.
-
-    The removed part contains a word. Return ``None`` if no such part exists.
-    """
+    """Leave out a part of the file name that contains a word, so that the pattern fits all paths; ``None`` if no such part exists."""
     folder, slash, name = pattern.rpartition("/")
     tokens = _PATTERN_TOKEN.findall(name)
     for start, end in sorted(combinations(range(len(tokens) + 1), 2), key=lambda part: (part[1] - part[0], -part[0])):
@@ -144,7 +140,7 @@ def _without_a_part(pattern: str, paths: Sequence[str]) -> Suggestion | None:
             shorter = f"{folder}{slash}{''.join(tokens[:start] + tokens[end:])}"
             if _fits(shorter, paths):
                 values_of = _values_of(shorter, paths)
-                return Suggestion(shorter, tuple(values_of), _fields(values_of))
+                return Suggestion(shorter, tuple(values_of), _distinct_values(values_of))
     return None
 
 
@@ -157,7 +153,7 @@ def _fits(pattern: str, paths: Sequence[str]) -> bool:
 
 
 def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
-    """Return the pattern for paths with the same depth and the same file extension."""
+    """The paths have the same depth and the same file extension."""
     columns = [*zip(*(_plain(path).split("/") for path in paths), strict=True)]
     drafts = _with_one_role([_draft(_pieces_of_column([*dict.fromkeys(names)])) for names in columns])
     pattern = "/".join(_named(drafts))
@@ -170,11 +166,10 @@ def _suggestion(paths: Sequence[str], stated_sizes: StatedSizes) -> Suggestion:
     if size or _is_contradicted(values_of, stated_sizes):
         pattern = pattern.replace(f"{{{size}}}", "{payload_bytes}") if size else pattern.replace("{payload_bytes}", "{label.size}")
         values_of = _values_of(pattern, paths)
-    return Suggestion(pattern, tuple(values_of), _fields(values_of))
+    return Suggestion(pattern, tuple(values_of), _distinct_values(values_of))
 
 
-def _fields(values_of: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return the fields of some paths, each with its different values."""
+def _distinct_values(values_of: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
     fields: dict[str, dict[str, None]] = defaultdict(dict)
     for values in values_of.values():
         for name, value in values.items():
@@ -183,17 +178,14 @@ def _fields(values_of: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def _values_of(pattern: str, paths: Iterable[str]) -> dict[str, Mapping[str, str]]:
-    """Return the values of the fields, for each path that a pattern fits."""
+    """Return the values by path and field, for each path that the pattern fits."""
     prepared = read_pattern(pattern, "")
     matches = {path: prepared.match(path) for path in paths}
     return {path: values for path, values in matches.items() if values is not None and not isinstance(values, Disagreement)}
 
 
 def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> str | None:
-    """Return the label whose values are the payload sizes of all paths.
-
-    Return ``None`` if no label fits, or if the pattern already has a field for the size.
-    """
+    """Return the label that states the payload size; ``None`` if there is none, or if the pattern already has a field for the size."""
     names = list(dict.fromkeys(name for values in values_of.values() for name in values))
     for name in () if "payload_bytes" in names else names:
         path_of = {values[name]: path for path, values in [*values_of.items()][::-1]}  # for each number, the first path that has it
@@ -208,7 +200,7 @@ def _size_field(pattern: str, values_of: Mapping[str, Mapping[str, str]], stated
 
 
 def _is_contradicted(values_of: Mapping[str, Mapping[str, str]], stated_sizes: StatedSizes) -> bool:
-    """Whether a log states another size than its path. If so, the number in the path has another meaning, such as the size of packets."""
+    """Whether a log states another size than the path. Then the number in the path has another meaning, such as the size of packets."""
     path_of = {values["payload_bytes"]: path for path, values in [*values_of.items()][::-1] if values.get("payload_bytes", "").isdecimal()}
     return any(stated_sizes(path) not in (frozenset(), {int(text)}) for text, path in [*path_of.items()][:_LOGS_READ])
 
@@ -226,27 +218,21 @@ def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
     changing = [(depth, index) for depth, index in roles if len(drafts[depth].parts[index][1]) > 1]
     roles_left = {*changing[-1:]} if len(roles) > 1 else {*roles}
     return [
-        _Draft([_fixed(part) if part[0] == "role" and (depth, index) not in roles_left else part for index, part in enumerate(draft.parts)])
+        _Draft([_role_as_text(part) if part[0] == "role" and (depth, index) not in roles_left else part for index, part in enumerate(draft.parts)])
         for depth, draft in enumerate(drafts)
     ]
 
 
-def _fixed(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Return a word for a role as text instead of a role.
-
-    It is constant text if it is the same in all names. Otherwise it is text that differs.
-    """
+def _role_as_text(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
     return ("literal" if len(part[1]) == 1 else "text", part[1])
 
 
 def _plain(path: str) -> str:
-    """Return a path without the file extension of a compressed log, because every pattern fits with and without it."""
-    plain = uncompressed(path)
+    plain = uncompressed(path)  # Every pattern fits with and without the file extension of a compressed log.
     return path if plain.endswith("/") or not plain else plain
 
 
 def _as_one_field(names: Sequence[str], depth: int, *, is_file: bool) -> str:
-    """Return a pattern for the names of one column: the name if all names are equal, otherwise a single field."""
     texts = tuple(dict.fromkeys(names))
     return _literal(texts[0]) if len(texts) == 1 else f"{{{_text_name(texts, depth, is_file=is_file)}}}"
 
@@ -256,10 +242,7 @@ def _literal(text: str) -> str:
 
 
 def _pieces_of_column(names: Sequence[str]) -> list[list[Piece]]:
-    """Return the pieces of the names of one column.
-
-    If all names have a date such as ``27-07-2021`` or ``20210727_1430``, and it is clear which number is the day, the date is one piece.
-    """
+    """A date such as ``27-07-2021`` or ``20210727_1430`` is one piece if all names have one, and if it is clear which number is the day."""
     dates = [[*_DATE.finditer(name)] for name in names]
     are_clear = all(dates) and any(date["day"] is None or int(date["day"]) > _MONTHS for dates_of_name in dates for date in dates_of_name)
     forms = {_form(date) for dates_of_name in dates for date in dates_of_name}
@@ -278,7 +261,6 @@ def _pieces_with_dates(name: str, dates: Sequence[re.Match[str]]) -> list[Piece]
 
 
 def _form(date: re.Match[str]) -> str:
-    """Return the form of a date that `_DATE` matched, as it is written in a pattern."""
     day = date["point"].join(("%d", "%m", "%Y")) if date["day"] else date["hyphen"].join(("%Y", "%m", "%d"))
     if date["before_time"] is None:
         return day
@@ -298,13 +280,13 @@ def _kind(match: re.Match[str]) -> Kind:
 
 
 class _Draft(NamedTuple):
-    """The structure that the names of one column share. It has texts, numbers, roles, and at most one text that differs."""
+    """The structure that the names of one column share."""
 
     parts: list[tuple[str, tuple[str, ...]]]  # For each piece, its kind and its different texts. A piece of the kind ``text`` differs between names.
 
 
 def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
-    """Return the common structure of different names. They are compared from their beginning and from their end."""
+    """Compare the names from the beginning and from the end."""
     shortest = min(map(len, names))
     head = next((index for index in range(shortest) if not _alike([name[index] for name in names])), shortest)
     tail = next((index for index in range(shortest - head) if not _alike([name[-1 - index] for name in names])), shortest - head)
@@ -327,10 +309,7 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
 
 
 def _between(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the structure of the middle part of names, in which they differ.
-
-    If all names have the same separators there, the middle part is split at these. Otherwise it is one text.
-    """
+    """Return the structure of the part that differs. It is split at separators if all names have the same separators there."""
     for separators in _SEPARATORS:
         split = [_segments(name, separators) for name in names]
         (_, between), *others = split
@@ -345,10 +324,7 @@ def _texts(names: Sequence[Sequence[Piece]]) -> tuple[str, ...]:
 
 
 class _NameColumn(NamedTuple):
-    """A segment at the same position in all names.
-
-    It has the separator before it, its text in each name, and its structure.
-    """
+    """A segment at the same position in all names: the separator before it, the text in each name, and the structure."""
 
     separator: str
     texts: tuple[str, ...]
@@ -361,10 +337,7 @@ class _NameColumn(NamedTuple):
 
 
 def _joined(columns: Sequence[_NameColumn]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the structure of all columns.
-
-    If two neighbouring segments always change together, they become one text. In europe-west2 and asia-east1, for example, both segments change.
-    """
+    """Join neighbouring segments that always change together, as in europe-west2 and asia-east1."""
     joined = [columns[0]]
     for column in columns[1:]:
         before = joined[-1]
@@ -391,19 +364,16 @@ def _segments(name: Sequence[Piece], separators: str) -> tuple[list[list[Piece]]
 
 
 def _segment(names: Sequence[Sequence[Piece]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the common structure of one segment of all names.
-
-    Two differing parts need text between them. Without it, a pattern could not separate them, so the whole segment becomes one text.
-    """
     different = [*{"".join(piece.text for piece in name): name for name in names}.values()]
     parts = _draft(different).parts
+    # Without text between them, a pattern cannot separate two differing parts.
     if any(first != "literal" and second != "literal" for (first, _), (second, _) in pairwise(parts)):
         return [("text", tuple("".join(piece.text for piece in name) for name in different))]
     return parts
 
 
 def _alike(pieces: Sequence[Piece]) -> bool:
-    """Whether these pieces can become one piece of a pattern. Each piece comes from another name, at the same position."""
+    """Whether pieces at the same position of different names can become one piece of a pattern."""
     kinds, texts = {piece.kind for piece in pieces}, {piece.text for piece in pieces}
     return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "day", "number"})
 
@@ -415,7 +385,7 @@ def _part(pieces: Sequence[Piece]) -> tuple[str, tuple[str, ...]]:
 
 
 def _named(drafts: Sequence[_Draft]) -> list[str]:
-    """Return each column as a part of a pattern, with field names."""
+    """Return the part of the pattern for each column."""
     repetition = _repetition(drafts)
     days = {(depth, index): len(texts) for depth, draft in enumerate(drafts) for index, (kind, texts) in enumerate(draft.parts) if kind == "day"}
     # The day with the most values is the day of a run; another day may be the day of the whole experiment.
@@ -457,10 +427,10 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 
 
 def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
-    """Return the position of the number that is probably the repetition.
+    """Return the position of the number that is probably the repetition; ``None`` in case of doubt.
 
-    It is a number after a word such as ``test``, or else the last number that counts from 1. Return ``None`` in case of
-    doubt. If a size, for example, were used as the repetition, different measurements would be mixed.
+    It is a number after a word such as ``test``, or else the last number that counts from 1. If a size were used as the repetition, different
+    measurements would be mixed.
     """
     all_numbers = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "number"]
     numbers = [(depth, index) for depth, index in all_numbers if _number_name(drafts[depth], index, is_repetition=False) is None]
@@ -475,15 +445,14 @@ def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
 
 
 def _is_count(texts: Sequence[str], first: int) -> bool:
-    """Whether these numbers count from ``first`` without gaps. Other numbers may be sizes, rates or numbers of streams."""
-    return sorted(map(int, texts)) == list(range(first, len(texts) + first))
+    return sorted(map(int, texts)) == list(range(first, len(texts) + first))  # Other numbers may be sizes, rates or numbers of streams.
 
 
 def _is_count_from_0(draft: _Draft, index: int) -> bool:
-    """Whether the numbers of this piece count from 0. They must follow a separator and be at the end of the name.
+    """Whether the numbers count from 0, follow a separator, and are at the end of the name.
 
-    Other numbers may be settings, as in ``loss_0`` and ``nodelay0``. If only 0 and 1 follow a word, as in ``keyed_0`` and ``keyed_1``, they also
-    count as a setting.
+    Other numbers may be settings, as in ``loss_0`` and ``nodelay0``. If only 0 and 1 follow a word, as in ``keyed_0`` and ``keyed_1``, they are a
+    setting too.
     """
     texts = draft.parts[index][1]
     before = draft.parts[index - 1][1][0] if index else "_"
@@ -494,7 +463,6 @@ def _is_count_from_0(draft: _Draft, index: int) -> bool:
 
 
 def _has_unit(draft: _Draft, index: int) -> bool:
-    """Return whether a unit follows a number directly, as in ``64k``."""
     return index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" and UNIT.match(draft.parts[index + 1][1][0]) is not None
 
 
@@ -505,7 +473,7 @@ def _word_before(draft: _Draft, index: int) -> str:
 
 
 def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | None:
-    """Return the field for a number according to the text around it; ``None`` if the text does not show a field."""
+    """Return the field that the text around a number shows; ``None`` if it shows none."""
     if index and draft.parts[index - 1][0] == "role":
         return "participant"
     after = draft.parts[index + 1][1][0].lower() if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
@@ -515,13 +483,13 @@ def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | Non
 
 
 def _is_size_of_all(draft: _Draft, index: int) -> bool:
-    """Return whether a number that all names have is the payload size of all logs, as in ``size1024_run1``."""
+    """Whether a number that all names have is the payload size, as in ``size1024_run1``."""
     (_, (text,)) = draft.parts[index]
     return text.isdecimal() and _is_usual_size(int(text)) and _number_name(draft, index, is_repetition=False) == "payload_bytes"
 
 
 def _named_by_word(draft: _Draft, index: int) -> str | None:
-    """Return the condition or label for a number according to the word next to it (``20loss``, ``depth-10``); ``None`` if there is no such word."""
+    """Return the field that the word next to a number names, as in ``20loss`` and ``depth-10``; ``None`` if there is no such word."""
     after = draft.parts[index + 1][1][0] if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""
     before = _literal_before(draft, index)
     word = "" if UNIT.match(after) else _word(re.match(r"[A-Za-z]+", after))
@@ -532,9 +500,9 @@ def _named_by_word(draft: _Draft, index: int) -> str | None:
 
 
 def _text_named_by_word(draft: _Draft, index: int) -> str | None:
-    """Return a label for a text. The label has the name of the word before the text, such as ``hist`` in ``rate_10-hist_all``.
+    """Return a label with the name of the word before a text, such as ``hist`` in ``rate_10-hist_all``.
 
-    Return ``None`` unless the name also has a number that follows such a word, such as ``rate_10``.
+    Return ``None`` unless a number of the name also follows such a word, such as ``rate_10``.
     """
 
     def key(position: int) -> str:
@@ -546,7 +514,6 @@ def _text_named_by_word(draft: _Draft, index: int) -> str | None:
 
 
 def _literal_before(draft: _Draft, index: int) -> str:
-    """Return the constant text directly before a piece."""
     literals = takewhile(lambda part: part[0] == "literal", reversed(draft.parts[:index]))
     return "".join([texts[0] for _, texts in literals][::-1])
 

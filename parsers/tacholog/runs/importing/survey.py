@@ -145,7 +145,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _not_a_log(entry: os.DirEntry[str], path: str) -> str | None:
-    """Return the reason why an entry of a folder cannot be a log; ``None`` if it can be a log."""
     if entry.is_symlink():
         return "not a file but a link, which is not followed"
     try:
@@ -197,10 +196,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
 
 
 def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
-    """Return the metrics of each kind of record in a log.
-
-    The key is the kind: a record without its numbers, and the index of its run in the log.
-    """
+    """Return the metrics of each kind of record. The key is a record without numbers, and the index of the run in the log."""
     kinds: dict[tuple[Record, int], frozenset[str]] = {}
     for event in scan.batches():
         record, run = (event.like, len(scan.account.runs)) if isinstance(event, RecordBlock) else (event.what, event.run)

@@ -50,7 +50,7 @@ def staging(data: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(data: Path) -> None:
-    """Remove the hidden folders of imports that were killed. A locked folder stays, because its import is still running.
+    """Remove the hidden folders of imports that were killed. A locked folder stays, because another import is still using it.
 
     Without locks (Windows), all of them stay.
     """
@@ -118,7 +118,7 @@ def _put_in_place(made: Path, target: Path, run: ImportedRun) -> Problem | None:
 
 
 def _copy(root: Path, path: str, target: Path) -> str:
-    """Copy a log, including its modification time. Return the SHA-256 of the copied bytes."""
+    """Return the SHA-256 of the copied bytes."""
     digest = hashlib.sha256()
     with open_evidence(root, path) as source, target.open("xb") as copy:
         for chunk in chunks_of(source):
@@ -130,7 +130,7 @@ def _copy(root: Path, path: str, target: Path) -> str:
 
 
 def _link(root: Path, path: str, target: Path) -> str:
-    """Make a hard link to the opened log, even if another file has its path now. Return the SHA-256 of the log's bytes."""
+    """Make a hard link to the opened log, even if another file has the path now. Return the SHA-256 of the log."""
     with open_evidence(root, path) as source:
         try:
             # linkat() can follow the link in /proc, but Python calls it only if `src_dir_fd` is given. With an absolute path, the value of
