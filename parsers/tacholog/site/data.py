@@ -168,7 +168,6 @@ def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> No
 
 
 def _redacted(content: bytes, redactor: Redactor) -> bytes:
-    """Return a file of requirements with the texts of the redacted dataset; the same file if no text is replaced."""
     tables = tomllib.loads(content.decode("utf-8-sig"))
     redacted_tables = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
     return content if redacted_tables == tables else tomli_w.dumps(redacted_tables).encode()

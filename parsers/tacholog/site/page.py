@@ -208,10 +208,10 @@ class Page:
         """
         of_title, of_words = make_id(title), github_slugify(title)
         if not of_title or of_title in self._ids:
-            of_title = _free("id", "", self._ids)
+            of_title = _with_unused_number("id", "", self._ids)
         self._ids.add(of_title)
         if of_words in self._slugs:
-            of_words = _free(of_words, "-", self._slugs)
+            of_words = _with_unused_number(of_words, "-", self._slugs)
         self._slugs.add(of_words)
         names = (anchor, of_title, *(() if of_words in self._ids else (of_words,)))
         first, *others = dict.fromkeys(filter(None, names))
@@ -237,8 +237,7 @@ def plain_title(title: str) -> str:
     return " ".join(drawn(title).replace("\t", " ").split("\n")).translate(_BRACKETS)
 
 
-def _free(name: str, sign: str, used: Collection[str]) -> str:
-    """Return a name with the first free number appended."""
+def _with_unused_number(name: str, sign: str, used: Collection[str]) -> str:
     return next(candidate for number in range(1, len(used) + 2) if (candidate := f"{name}{sign}{number}") not in used)
 
 
@@ -270,7 +269,7 @@ class LoadedPart(msgspec.Struct):
 def page_of_part(document: str, part: LoadedPart, content: str) -> str:
     """Return the HTML of a part's separate page, without the heading.
 
-    ``content`` is the piece of HTML of the part. Its links are already those of this page.
+    ``content`` is the HTML of the part. The links in it are already correct for the separate page.
     """
     link = tag("a", "The main page of these results", href=f"{PurePosixPath(document).name}.html")
     back = str(tag("p", link, " says how all of this was measured, and on which machines.", class_="tl-note"))
@@ -292,7 +291,7 @@ def script_of(name: str, pieces: dict[str, str]) -> str:
 
 
 def pieces_of(script: str) -> dict[str, str]:
-    """Return the pieces in the script of a part; ``None`` if it is any other script.
+    """Return the pieces in the script of a part; an empty result for any other script.
 
     Raises:
         UnreadableInput: it is the script of a part, but is damaged.
