@@ -113,10 +113,7 @@ def _cells(member: SystemSeries) -> dict[str, list[tuple[int, Cell]]]:
 
 
 def _under_load(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of the series under load, from machines that also have series without load.
-
-    Readers see these series if they choose their campaign.
-    """
+    """Return the ids of series under load from machines that also have series without load. Readers see them if they choose their campaign."""
     by_load: dict[bool, list[SystemSeries]] = {True: [], False: []}
     for member in members:
         by_load[dict(member.series.key)["load_mode"] in UNDER_LOAD].append(member)
@@ -146,7 +143,6 @@ def _reason(condition: str, base: object, other: object, metric: str) -> str | N
 
 
 def _repeats(offered: Sequence[OfferedSeries], name: str) -> tuple[tuple[int, ...], ...]:
-    """Return, for each series, the indices of the series with the same republished figures."""
     cells_of = [series.cells.get(name, ()) for series in offered]
     again = [(index, dict(cells)) for index, cells in enumerate(cells_of) if _has_republished(cells)]
     repeats: dict[int, tuple[int, ...]] = {}
