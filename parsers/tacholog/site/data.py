@@ -192,6 +192,6 @@ def kept_requirements(folder: Path) -> RequirementFile | None:
 
 
 def releases_of_site(data: Dataset) -> Base:
-    """Return a function that returns the runs of a release; no runs if the site lacks the release. Requirements relative to a release call it."""
+    """Return a function for requirements relative to a release. It returns the runs of a release; no runs if the site lacks the release."""
     there = {str(name) for name in data.runs["release"].dropna()}
     return lambda name: of_release(data, name) if name in there else of_runs(data, ())

@@ -60,7 +60,7 @@ _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "https://tacholog.invalid/feed")
 
 
 class LatestRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row: its name, and the median over its runs with its 95 % confidence interval, in the schema's unit.
+    """One row: the name, and the median over the runs with a 95 % confidence interval, in the schema's unit.
 
     Unknown values are left out: there is no ``low`` and no ``high`` if there are too few runs for an interval. ``marks`` are names of quality marks
     (`tacholog.schema.marks`), such as ``undersampled``; the field is left out if there are none.
@@ -294,7 +294,7 @@ def _change_entry(system: str, history: SystemHistory, change: HistoryChange, mo
 
 
 def _key(*words: str) -> str:
-    """Different lists of words have different keys."""
+    # Different lists of words have different keys.
     return msgspec.json.encode(words).decode()
 
 

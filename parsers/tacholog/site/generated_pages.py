@@ -337,6 +337,7 @@ class PageFrame:
         if not mark or not end or FRAME_TITLE not in before:
             raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
         self.digest = sha256(text.encode()).hexdigest()
+        # Sphinx and the theme both write the element for the viewport.
         self._before, self._after = _without_later_matches(_VIEWPORT, _squeezed(before)), _squeezed(after)
 
     def page(self, document: str, title: str, content: str) -> str:
@@ -347,7 +348,6 @@ class PageFrame:
 
 
 def _without_later_matches(pattern: re.Pattern[str], text: str) -> str:
-    """Sphinx and the theme both write the same element."""
     first = pattern.search(text)
     return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 

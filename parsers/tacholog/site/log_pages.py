@@ -289,7 +289,7 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     spans = {anchor: span for anchor in numbers if (span := additions.spans.get(anchor))}
     shifted = {anchor: (start - cut_off, end - cut_off) for anchor, (start, end) in spans.items()}
     if numbers and additions.formulas:
-        label = "; ".join(filter(None, [label, *_computed(text, numbers, shifted, additions.formulas)]))
+        label = "; ".join(filter(None, [label, *_formulas_of_computed_numbers(text, numbers, shifted, additions.formulas)]))
     is_plain = kind == "chatter"  # Most lines are chatter and get no class, to save bytes.
     link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
     row_class = None if is_plain else f"tl-{kind}"
@@ -305,10 +305,9 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     return tag("li", link, tag("code", before, with_anchors(visible_text, numbers, shifted), cut), name, id=f"L{number}", class_=row_class)
 
 
-def _computed(
+def _formulas_of_computed_numbers(
     text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span], formulas: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[str]:
-    """Yield the formulas of computed numbers. A formula is left out if the line does not contain all fields of the formula."""
     spans = spans_of(text, numbers, stated_spans)
     for anchor, result in numbers.items():
         candidates = formulas.get((result.metric, result.statistic), ())
@@ -363,7 +362,6 @@ def _offered(folder: str, log: str, sha256: str | None, _states: tuple[_State, _
 
 
 def _file_state(path: str) -> _State:
-    """The result changes if somebody writes to the file."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):

@@ -136,8 +136,6 @@ class Page:
         """
         return self.best(wanted).series_of(test, part.series()) if best else part.series()
 
-    # Parts
-
     def own_part_name(self, name: str) -> str:
         """Return the full name of a part of this page. ``name`` is the name of the part within the page."""
         return part_of(PurePosixPath(self.document).name, name)
@@ -194,8 +192,6 @@ class Page:
             return self.folded(part, tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), *places_of(content), class_=class_)
 
         return fold
-
-    # Sections
 
     def section(self, level: int, title: str, anchor: str = "", *, caller: Callable[[], Html]) -> Html:
         """Return a section of the page. Its ids are those that Sphinx and MyST would make, so that links to other versions of the site stay valid.
@@ -257,8 +253,8 @@ def part_of(name: str, part: str) -> str:
 class LoadedPart(msgspec.Struct):
     """A part of a page that is loaded later.
 
-    ``name`` is the last part of its name. ``pieces`` contains its HTML: each key is the id of an element of the page, and the value is put into this
-    element. ``title`` is the title of the part's own page; it is empty if the part has no page of its own.
+    ``name`` is the name without the folder of the page. ``pieces`` contains the HTML: each key is the id of an element of the page, and the value is
+    put into this element. ``title`` is the title of the part's own page; it is empty if the part has no page of its own.
     """
 
     name: str

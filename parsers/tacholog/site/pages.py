@@ -194,7 +194,6 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
 
 
 def _test_context(view: View, selection: Selection, first: Portion, test: str) -> dict[str, Any] | None:
-    """``first`` is the portion with the best evidence. Return ``None`` if it has no series of this test."""
     of_test = view.only(Selection(test=test))
     series = first.series_of(test, of_test.series())
     if not series:

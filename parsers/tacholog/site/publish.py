@@ -302,7 +302,6 @@ def _push(branch: str, label: str) -> None:
 
 
 def _git_folder_for(branch: str) -> Path:
-    """Check the name of the branch, and return git's folder of the repository."""
     short = not branch.startswith(("-", "refs/", "heads/", "remotes/", "tags/")) and branch not in ("HEAD", "@")
     # The full name is checked: for a short name, git would also accept @{-1}, which means the previously checked out branch.
     if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:

@@ -52,9 +52,7 @@ _OPTIONS: dict[str, Callable[[str], object]] | None = {
 }
 
 
-class _Addresses(msgspec.Struct, frozen=True):
-    """An item in the body of ``{perf-sources}``."""
-
+class _BodyOfSources(msgspec.Struct, frozen=True):
     sources: tuple[SourceDocument, ...] = ()
     digests: bool = False
     vendor: str | None = None
@@ -71,7 +69,7 @@ class Perf(SphinxDirective):
     make: ClassVar[Callable[[Any], Html]]
 
     def run(self) -> list[nodes.Node]:
-        """Return the block as a node. If it cannot be made, warn (``suppress_warnings`` silences the warning by its type) and show nothing."""
+        """Return the block as a node. If this fails, warn and show nothing. ``suppress_warnings`` can silence the warning by its type."""
         try:
             html = type(self).make(self)
         except TachologError as error:
@@ -256,7 +254,7 @@ def _diff(directive: Perf) -> Html:
 
 
 def _sources(directive: Perf) -> Html:
-    body = directive.body(_Addresses, "{}", "what it should be")
+    body = directive.body(_BodyOfSources, "{}", "what it should be")
     return blocks.sources(directive.page, body.sources, digests=body.digests, vendor=body.vendor, repository=body.repository)
 
 

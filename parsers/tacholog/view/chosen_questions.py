@@ -93,7 +93,6 @@ class _MeasuredWays:
     """
 
     def __init__(self, numbers: Sequence[Observation], fields: Sequence[Factor]) -> None:
-        """Encode the values of all fields except those that do not distinguish results."""
         self.fields = [field for field in fields if field.name not in NEVER_CHOSEN]
         codes = [{value: code for code, value in enumerate(field.values)} for field in self.fields]
         runs: dict[tuple[int, ...], set[str]] = defaultdict(set)

@@ -113,7 +113,10 @@ def _cells(member: SystemSeries) -> dict[str, list[tuple[int, Cell]]]:
 
 
 def _under_load(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of series under load from machines that also have series without load. Readers see them if they choose their campaign."""
+    """Return the ids of the series under load from machines that also have series without load.
+
+    Readers see the series under load if they choose the campaign.
+    """
     by_load: dict[bool, list[SystemSeries]] = {True: [], False: []}
     for member in members:
         by_load[dict(member.series.key)["load_mode"] in UNDER_LOAD].append(member)

@@ -115,7 +115,7 @@ def neighbours(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
-    """Return the pairs of the newest release and an older one that is not its neighbour, each with its system, for users who skip releases."""
+    """Return each system with an older release and the newest release that are not neighbours, for users who skip releases."""
     return [(system, old, names[-1]) for system, names in releases_of(runs).items() for old in reversed(names[:-2])]
 
 
@@ -321,7 +321,6 @@ class _Lines(NamedTuple):
     alike: dict[RowKey, list[HistoryLine]]
 
     def add(self, line: HistoryLine) -> HistoryLine:
-        """Add a line."""
         self.all.append(line)
         self.alike.setdefault(_without_apart(line.key), []).append(line)
         return line

@@ -262,7 +262,7 @@ class ChoiceColumn(msgspec.Struct, frozen=True):
         Args:
             criterion: the criterion by which the leader is the best.
             size: the size in bytes.
-            is_bare: whether to choose among transports without a library. If false, the choice in a campaign that measures libraries is among
+            is_bare: whether to choose among transports without a library. If it is false and the campaign measures libraries, the choice is among
                 libraries only.
         """
         ranked = self.ranked.get(criterion)
@@ -274,7 +274,7 @@ class ChoiceColumn(msgspec.Struct, frozen=True):
 
 
 class Choices(msgspec.Struct, frozen=True):
-    """The table of a machine: its columns, and its rows, each a size with its typical use.
+    """The table of a machine: its columns, and its rows. Each row is a size with its typical use.
 
     ``has_loaded``: whether the machine also has latencies under load. They are on other pages.
     """

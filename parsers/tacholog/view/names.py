@@ -143,7 +143,7 @@ def _origin(row: Mapping[str, object]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Cut a long text. The digest distinguishes it from other texts with the same beginning."""
+    """The digest distinguishes a cut text from other texts with the same beginning."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()

@@ -184,9 +184,7 @@ Limits = Literal["kept", "not stated", "exceeded"]
 _ORDER: tuple[Limits, ...] = ("kept", "not stated", "exceeded")
 
 
-class _Key(NamedTuple):
-    """All runs of a set have these values."""
-
+class _RunSetKey(NamedTuple):
     system: str | None
     release: str | None
     version: str | None
@@ -236,14 +234,14 @@ class Evidence(msgspec.Struct, frozen=True):
 
 def evidence(view: View) -> list[Evidence]:
     """Return the sets of runs of a view, the best evidence first."""
-    sets: dict[_Key, list[RunRow]] = {}
+    sets: dict[_RunSetKey, list[RunRow]] = {}
     for run in view.runs.values():
-        key = _Key(run.system, run.release, run.system_version, run.campaign, run.host, run.published)
+        key = _RunSetKey(run.system, run.release, run.system_version, run.campaign, run.host, run.published)
         sets.setdefault(key, []).append(run)
     ages, measured = _ages(sets), _runs_at_sizes(view)
     run_sets = [_evidence(view, key, runs, ages[key], measured) for key, runs in sets.items()]
     run_sets.sort(key=lambda run_set: run_set.last_day or "", reverse=True)
-    return _with_names(_with_failed(sorted(run_sets, key=_rank)))
+    return _with_distinguishing_names(_with_failed(sorted(run_sets, key=_rank)))
 
 
 def _rank(run_set: Evidence) -> tuple[object, ...]:
@@ -252,7 +250,7 @@ def _rank(run_set: Evidence) -> tuple[object, ...]:
 
 
 def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
-    """Add runs without numbers to the best set of their release, or else of their system, so that a page lists them."""
+    """Add runs without numbers to the best set of the same release, or else of the same system, so that a page lists them."""
     measured = [run_set for run_set in run_sets if run_set.breadth]
     for lost in (run_set for run_set in run_sets if not run_set.breadth):
         indices = [index for index, run_set in enumerate(measured) if run_set.system == lost.system]
@@ -264,7 +262,7 @@ def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
     return measured
 
 
-def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
+def _ages(sets: Mapping[_RunSetKey, Sequence[RunRow]]) -> dict[_RunSetKey, int]:
     """Return the number of newer releases for each set.
 
     For a set without a release, the version decides. A set without both counts as the newest.
@@ -278,7 +276,7 @@ def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
     return {key: ages.get((key.system, name), 0) for key, name in named.items()}
 
 
-def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
+def _evidence(view: View, key: _RunSetKey, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
     """``measured`` holds the runs of each series at each size, for all sets."""
     numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
     names = frozenset(run.run for run in runs)
@@ -314,8 +312,7 @@ def _limits(runs: Iterable[RunRow], *, disturbed: bool) -> Limits:
     return "kept" if all(manifest is not None and manifest.limits is not None for manifest in manifests) else "not stated"
 
 
-def _with_names(run_sets: Sequence[Evidence]) -> list[Evidence]:
-    """Name each set by its differences from other sets of the same age."""
+def _with_distinguishing_names(run_sets: Sequence[Evidence]) -> list[Evidence]:
     names: dict[frozenset[str], str] = {}
     for age in {run_set.age for run_set in run_sets}:
         alike = [run_set for run_set in run_sets if run_set.age == age]

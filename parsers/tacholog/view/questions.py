@@ -436,7 +436,7 @@ def _is_testable(cell: AnswerCell | None) -> bool:
 
 
 def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Missing]:
-    """Points that were planned for no subject are left out."""
+    """Yield the cases without a number. Points that were planned for no subject are left out."""
     by_case: dict[Case, list[Observation]] = defaultdict(list)
     for each in selected:
         by_case[_case_of(each.fields, answer.question)].append(each)
@@ -457,7 +457,7 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
-    """The other runs have no number at all, or only other numbers of the same test."""
+    """Yield cases in which only some runs have the number. The other runs have no number, or only other numbers of the same test."""
     chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
     tests = {cell.median.test for cell in answer.cells.values()}
     of_case: dict[Case, set[str]] = defaultdict(set)

@@ -229,7 +229,6 @@ def _combinations(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
-    """Missing values are left out."""
     columns = {str(name): _values_of(frame[name]) for name in frame.columns}
     for row in zip(*columns.values(), strict=True):
         yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
@@ -245,7 +244,6 @@ def _values_of(column: pd.Series) -> list[Any]:
 
 
 def _shared_values_of(column: pd.Series) -> list[Any]:
-    """Rows with equal values share one object."""
     codes, different = pd.factorize(column)
     return _words_of(_values_of(pd.Series(different)), codes)
 
@@ -273,10 +271,10 @@ def is_of_control(result: ResultRow) -> bool:
 
 
 def of_these_runs(results: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
-    """Return the numbers that are equal to ``value``, only from groups of runs that have all ``values``.
+    """Return the numbers that are equal to ``value``. Only groups of runs that have all ``values`` are used.
 
-    If no group has all of them, return the numbers that are equal to ``value`` from all groups. Comparisons and histories store only the values of
-    the runs of a row. Other runs can have an equal value by chance.
+    If no group has all of them, all groups are used. Comparisons and histories store only the values of the runs of a row. Other runs can have an
+    equal value by chance.
     """
     groups: dict[Hashable, list[ResultRow]] = {}
     for result in results:

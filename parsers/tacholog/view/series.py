@@ -41,7 +41,7 @@ SeriesKey = tuple[tuple[str, object], ...]
 
 
 class Coverage(NamedTuple):
-    """How many measurements state a number: ``times``, of ``wanted`` measurements that should state it. They are from ``of_runs`` runs."""
+    """A number is stated by ``times`` of the ``wanted`` measurements that should state it. The measurements are from ``of_runs`` runs."""
 
     times: int
     wanted: int

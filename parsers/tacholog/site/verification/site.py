@@ -90,7 +90,7 @@ def verify_site(site: Path) -> Receipt:
             continue
         terminal.status(f"comparing {path}")
         try:
-            numbers = list(_numbers_on(site, path, addresses))
+            numbers = list(_linked_numbers_on(site, path, addresses))
         except UnreadableInput as error:
             findings.append(Mismatch(place=path.as_posix(), reason=str(error)))
             continue
@@ -239,8 +239,7 @@ class _PageNumber(NamedTuple):
     exact: float | None
 
 
-def _numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_PageNumber]:
-    """Yield only numbers that link to a line of a log."""
+def _linked_numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_PageNumber]:
     parser = _LinksToLogLines()
     text = read_foreign(site, path.as_posix()).decode(errors="replace")
     for piece in pieces_of(text).values() if path.suffix == ".js" else (text,):
@@ -295,7 +294,6 @@ class _LinksToLogLines(HTMLParser):
         self._words: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a cell, or a link in it."""
         attributes = dict(attrs)
         if tag == "td":
             self.cells.append(_Cell(_float(attributes.get("data-v"))))
@@ -303,7 +301,6 @@ class _LinksToLogLines(HTMLParser):
             self._href, self._words = attributes["href"], []
 
     def handle_endtag(self, tag: str) -> None:
-        """End a link or a cell."""
         if tag == "a" and self._href is not None:
             self.cells[-1].links.append((self._href, "".join(self._words)))
             self._href = None
@@ -311,7 +308,6 @@ class _LinksToLogLines(HTMLParser):
             self.cells.append(_Cell(None))
 
     def handle_data(self, data: str) -> None:
-        """Collect the text of a link."""
         if self._href is not None:
             self._words.append(data)
 
