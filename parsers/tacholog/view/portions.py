@@ -98,9 +98,8 @@ def _portions(view: View) -> list[Portion]:
     releases: dict[tuple[int, str | None], list[Evidence]] = {}
     for run_set in sorted(older, key=lambda run_set: (run_set.age, str(run_set.system))):
         releases.setdefault((run_set.age, run_set.system), []).append(run_set)
-    result = _portions_that_fit(
-        "", best, weighed, most=None
-    )  # A page shows the whole first portion, but the ends of its tables are in separate files.
+    # A page shows the whole first portion, but the ends of its tables are in separate files.
+    result = _portions_that_fit("", best, weighed, most=None)
     for run_set in same_age:
         result += _portions_that_fit(_title(run_set), (run_set,), weighed)
     for of_release in releases.values():
