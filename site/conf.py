@@ -58,13 +58,13 @@ html_permalinks_icon = "#"
 copybutton_exclude = ".linenos, .gp"
 
 
-def _named(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Give the name of the site to the templates as text. Sphinx takes it for HTML: not all templates escape it."""
+def _escape_name(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+    """Sphinx takes the name of the site for HTML, so not all templates escape it."""
     context["docstitle"] = context["shorttitle"] = escape(_site["name"])
 
 
-def _searching(app: Sphinx, page: str, _template: str, _context: dict[str, Any], _doctree: object) -> None:
-    """Load what searches before tacholog-search.js, which changes it. The page itself loads the index last, because the index starts the search."""
+def _load_search_first(app: Sphinx, page: str, _template: str, _context: dict[str, Any], _doctree: object) -> None:
+    """tacholog-search.js changes these scripts, so they are loaded before it. The page loads the index last, because the index starts the search."""
     if page == "search":
         for script in ("searchtools.js", "language_data.js"):
             app.add_js_file(script, priority=300, loading_method="defer")
@@ -72,5 +72,5 @@ def _searching(app: Sphinx, page: str, _template: str, _context: dict[str, Any],
 
 def setup(app: Sphinx) -> None:
     """Change what pages get before the theme does."""
-    app.connect("html-page-context", _named, priority=400)
-    app.connect("html-page-context", _searching, priority=400)
+    app.connect("html-page-context", _escape_name, priority=400)
+    app.connect("html-page-context", _load_search_first, priority=400)

@@ -123,7 +123,6 @@ _LISTINGS: Mapping[str, Callable[[View, Page], Html]] = {
 
 
 def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: bool) -> Html:
-    """Return a table for each series, and a table of its trials. Tables that do not fit on the page are loaded on demand."""
     if not part.summaries():
         raise TachologError(f"no data set for {_described(wanted)} (test {test})")
     series, trials = page.series(part, wanted, test, best=best), part.trials()
@@ -362,7 +361,8 @@ def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
     """Return a list of the older releases, and of the series that the page does not show first.
 
     The page loads the content of an item when a reader opens the item. The same content also has a page of its own.
-    ``title`` is the title of this page. The titles of those pages begin with it.
+
+    ``title`` is the title of this page. The titles of the other pages begin with it.
     """
     part = page.part(wanted)
     items = [_portion(page, part, portion, wanted, title, has_anchors=number < _WITH_ANCHORS) for number, portion in enumerate(portions(part)[1:])]
@@ -385,10 +385,6 @@ def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title:
 
 
 def _rest_of_runs(page: Page, portion_name: str) -> MoveRowsOut | None:
-    """Return a function that shortens a list of runs. It moves the last runs to a part of the page, which a reader can open as a page of its own.
-
-    Return ``None`` if the project stores no parts.
-    """
     overflow = page.overflow(f"{slug(portion_name)}-more-runs")
     return (lambda words, content: overflow(f"{words} of {portion_name}", content)) if overflow else None
 

@@ -168,7 +168,6 @@ def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> No
 
 
 def _redacted(content: bytes, redactor: Redactor) -> bytes:
-    """Return a file of requirements with the texts of the redacted dataset; the same file if no text is replaced."""
     tables = tomllib.loads(content.decode("utf-8-sig"))
     redacted_tables = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
     return content if redacted_tables == tables else tomli_w.dumps(redacted_tables).encode()
@@ -193,6 +192,6 @@ def kept_requirements(folder: Path) -> RequirementFile | None:
 
 
 def releases_of_site(data: Dataset) -> Base:
-    """Return a function that returns the runs of a release; no runs if the site lacks the release. Requirements relative to a release call it."""
+    """Return a function for requirements relative to a release. It returns the runs of a release; no runs if the site lacks the release."""
     there = {str(name) for name in data.runs["release"].dropna()}
     return lambda name: of_release(data, name) if name in there else of_runs(data, ())

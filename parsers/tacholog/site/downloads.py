@@ -51,7 +51,6 @@ def release_files(view: View) -> list[ReleaseFile]:
 
 
 def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:
-    """Return, for each system and release, the runs with numbers."""
     runs: dict[tuple[str, str], list[str]] = {}
     for name in view.by_run:
         run = view.runs[name]
@@ -84,7 +83,6 @@ def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, f
 
 
 def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, column: str, numbered_files: Iterable[tuple[str, int]]) -> None:
-    """Write a file for each name and number in ``numbered_files``. The file contains the rows that have this number in ``column``."""
     digests = files.digests(column)
     for name, number in numbered_files:
         if not former.has(name, digests[(number,)]):
@@ -97,10 +95,7 @@ def compressed(content: bytes) -> bytes:
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
-    """Return an array of indexes, and a list of all different combinations of values of these fields.
-
-    The array has one element for each row: the index of its combination in the list.
-    """
+    """Return an index for each row, and the different combinations of values to which the indexes refer."""
     import pandas as pd
 
     codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
@@ -117,7 +112,7 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
         return tag("p", "The numbers of this page: ", tag("a", "CSV (gzip)", href=f"root:{named}", download=True), class_="tl-download")
     parquet_link = tag("a", "Parquet", href=f"root:{ALL}", download=True)
     files = release_files(view)
-    versions = _versions(view)
+    versions = _versions_without_release(view)
     rows = [
         [
             file.system if file.system != NOT_STATED else null(),
@@ -131,8 +126,7 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
     return join([tag("p", "All numbers of this site: ", parquet_link, ".", class_="tl-download"), table])
 
 
-def _versions(view: View) -> dict[str, Html]:
-    """Return the versions of each system. Only the versions of runs without a release are included."""
+def _versions_without_release(view: View) -> dict[str, Html]:
     versions_by_system: dict[str, set[str]] = {}
     for name in view.by_run:
         run = view.runs[name]

@@ -60,7 +60,7 @@ _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "https://tacholog.invalid/feed")
 
 
 class LatestRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row: its name, and the median over its runs with its 95 % confidence interval, in the schema's unit.
+    """One row: the name, and the median over the runs with a 95 % confidence interval, in the schema's unit.
 
     Unknown values are left out: there is no ``low`` and no ``high`` if there are too few runs for an interval. ``marks`` are names of quality marks
     (`tacholog.schema.marks`), such as ``undersampled``; the field is left out if there are none.
@@ -124,10 +124,7 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
 
 
 def _one_row_a_line(latest: Latest) -> bytes:
-    """Return the file as JSON with one row on each line.
-
-    So a change of one row changes one line, and the file is half as long as with indentation.
-    """
+    """A change of one row changes only one line of the file, and the file is half as long as with indentation."""
     encoder = msgspec.json.Encoder()
     lists = [b",\n".join(map(encoder.encode, rows)) for rows in (latest.rows, latest.requirements)]
     head = (encoder.encode(latest.schema_), encoder.encode(latest.generated_by))
@@ -180,7 +177,6 @@ def _is_day(text: str) -> bool:
 
 
 def _citation(released: str | None, systems: list[str], settings: SiteSettings) -> str:
-    """Return a citation file. Texts are written as JSON strings, which are also YAML strings, so a name cannot change the structure of the YAML."""
     entries: list[tuple[str, object]] = [
         ("cff-version", "1.2.0"),
         ("message", "If you use these measurements, please cite them as below. Each number has an id of its own: see the page about the figures."),
@@ -191,6 +187,7 @@ def _citation(released: str | None, systems: list[str], settings: SiteSettings) 
         *([("url", drawn(settings.url))] if settings.url else []),
         ("keywords", [drawn(word) for word in ("publish/subscribe", "latency", "throughput", "benchmark", *systems)]),
     ]
+    # JSON strings are also YAML strings, so a name cannot change the structure of the YAML.
     return "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in entries)
 
 
@@ -267,7 +264,6 @@ def newest_change(all_feeds: Sequence[Feed]) -> dict[str, str] | None:
 
 
 def _release_entries(runs: Sequence[RunRow], moments: _Moments, compare: Compare) -> Iterator[FeedEntry]:
-    """Yield an entry for each of the newest comparisons."""
     documents = diff_documents(runs)
     dated = [(moment, pair) for pair in neighbours(runs) if (moment := moments.get((pair[0], pair[2])))]
     for moment, pair in sorted(dated, reverse=True)[:_COMPARISONS]:
@@ -276,7 +272,6 @@ def _release_entries(runs: Sequence[RunRow], moments: _Moments, compare: Compare
 
 
 def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[FeedEntry]:
-    """Return an entry for each of the newest steps and drifts in the histories of all metrics."""
     entries: dict[str, FeedEntry] = {}
     for metric, statistic in metrics_in(view):
         page = f"{history_document(metric, statistic)}.html"
@@ -290,10 +285,7 @@ def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[Fee
 
 
 def _change_entry(system: str, history: SystemHistory, change: HistoryChange, moment_and_page: tuple[str, str]) -> FeedEntry:
-    """Return the feed entry of a change.
-
-    Its id does not contain the size of the change, so the id stays the same if later releases lead to another size.
-    """
+    """The id does not contain the size of the change, so the id stays the same if later releases lead to another size."""
     moment, page = moment_and_page
     before, release = history.releases[change.before], history.releases[change.release]
     row = {name: value for name, value in msgspec.to_builtins(change.line.key).items() if name != "system"}
@@ -302,12 +294,12 @@ def _change_entry(system: str, history: SystemHistory, change: HistoryChange, mo
 
 
 def _key(*words: str) -> str:
-    """Return a text for a list of words. Different lists have different texts."""
+    # Different lists of words have different keys.
     return msgspec.json.encode(words).decode()
 
 
 def _moments(runs: Sequence[RunRow]) -> _Moments:
-    """Return the start of the last run of each release, as a date of RFC 3339. A release without start times is left out."""
+    """Return times as dates of RFC 3339. A release without start times is left out."""
     newest_moments: dict[tuple[str, str], datetime] = {}
     for run in runs:
         if run.system and run.release and run.start_time and (when := in_utc(run.start_time)):

@@ -148,9 +148,9 @@ class GeneratedPages:
     def connect(self, app: Sphinx) -> None:
         """Let Sphinx collect the pages, and link to them."""
         app.connect("env-updated", self._begin)
-        app.connect("missing-reference", self._link)
-        app.connect("html-page-context", self._context, priority=400)  # before the theme
-        app.connect("html-page-context", _without_scripts, priority=900)  # after it
+        app.connect("missing-reference", self._link_to_page)
+        app.connect("html-page-context", self._add_context, priority=400)  # before the theme
+        app.connect("html-page-context", _without_inline_scripts, priority=900)  # after it
         app.connect("html-collect-pages", self._collect)
 
     def _begin(self, _app: Sphinx, env: BuildEnvironment) -> None:
@@ -158,15 +158,13 @@ class GeneratedPages:
         titles |= {name: str(esc(plain_title(page.title))) for name, page in self._pages.items()}
         self._titles = titles
 
-    def _link(self, app: Sphinx, _env: BuildEnvironment, node: nodes.Element, content: nodes.TextElement) -> nodes.Element | None:
-        """Return a link from prose to one of these pages."""
+    def _link_to_page(self, app: Sphinx, _env: BuildEnvironment, node: nodes.Element, content: nodes.TextElement) -> nodes.Element | None:
         name = str(node.get("reftarget", "")).lstrip("/")
         if node.get("reftype") != "doc" or name not in self._documents:
             return None
         return nodes.reference("", "", content, internal=True, refuri=app.builder.get_relative_uri(str(node["refdoc"]), name))
 
-    def _context(self, _app: Sphinx, document: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-        """Add the values that the templates of the theme need for these pages."""
+    def _add_context(self, _app: Sphinx, document: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
         has_document = context["hasdoc"]
         page = self._pages.get(document)
         context["root_doc"] = "index"
@@ -184,7 +182,7 @@ class GeneratedPages:
             context["theme_disable_search"] = True
 
     def _collect(self, app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-        """Yield each page of the data. Write the thousands of pages of parts and logs here, into a frame that the theme rendered once."""
+        """Yield the pages of the data. Write the thousands of pages of parts and logs here, into a frame that the theme renders only once."""
         indexer = app.builder.indexer  # type: ignore[attr-defined]  # of the builder for HTML
         prune = indexer.prune
         indexer.prune = lambda documents: prune({*documents, *self._pages})  # Sphinx adds only the words of its own documents to the search.
@@ -203,7 +201,7 @@ class GeneratedPages:
             body, words = self._body(planned, page)
             for part in page.parts.values():
                 self._write_part(app, frame, page.document, part)
-            self._feed(app, planned, page, words)
+            self._add_to_search(app, planned, page, words)
             metatags = tag("meta", name="keywords", content=planned.keywords) if planned.keywords else ""
             contents = {"toc": contents_of(page.sections)} if planned.has_contents else {"meta": _NO_CONTENTS}
             yield planned.document, {"title": str(esc(page.title)), "body": body, "metatags": metatags, **contents}, _PAGE
@@ -219,7 +217,7 @@ class GeneratedPages:
         self._write_framed(app, frame, f"{VERSIONS}/index", "Versions", _UNPUBLISHED)
 
     def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:
-        """Return the body of a page, and the words of the page for the search."""
+        """Return the body of a page, and the words of this page for the search."""
         hidden: list[Html] = []
         words: list[str] = []
 
@@ -242,17 +240,11 @@ class GeneratedPages:
         return self._addressed(page.document, body), [markup.unescape(_TAG.sub(" ", _SUMMARY.sub(" ", text))), *words]
 
     def _addressed(self, document: str, html: str) -> str:
-        """Return the HTML with each reference to a page replaced by the address of the page.
-
-        Raises:
-            TachologError: a link leads to a page that does not exist.
-        """
         if missing := pages_linked(html) - self._documents:
             raise TachologError(f"{document}: no page {min(missing)!r} to link to")
         return with_addresses(html, partial(address_from, document))
 
-    def _feed(self, app: Sphinx, planned: SitePage, page: Page, words: Sequence[str]) -> None:
-        """Add the words of a page to the search."""
+    def _add_to_search(self, app: Sphinx, planned: SitePage, page: Page, words: Sequence[str]) -> None:
         document = new_document(page.document)
         for section in page.sections:
             of_section = nodes.section("", nodes.title("", plain_title(section.title)), ids=[section.anchor])
@@ -264,14 +256,12 @@ class GeneratedPages:
         app.builder.indexer.feed(page.document, f"{page.document}.html", page.title, document)  # type: ignore[attr-defined]  # as above
 
     def _frame(self, app: Sphinx, meta: Mapping[str, str]) -> PageFrame:
-        """Return a page without content, as the theme renders it in a folder of the site."""
         path = Path(app.doctreedir, "frame.html")
         context = {"title": FRAME_TITLE, "body": "", "meta": {**_NO_CONTENTS, **meta}}
         app.builder.handle_page(_FRAME, context, _PAGE, outfilename=path)  # type: ignore[attr-defined]  # as above
         return PageFrame(path)
 
     def _write_part(self, app: Sphinx, frame: PageFrame, document: str, part: LoadedPart) -> None:
-        """Write the script of a part, and its own page, if it has one."""
         name = sibling(document, part.name)
         pieces = {anchor: self._addressed(document, text) for anchor, text in part.pieces.items()}
         path = Path(app.outdir, f"{name}.js")
@@ -286,14 +276,11 @@ class GeneratedPages:
         path.write_text(frame.page(document, title, content), encoding="utf-8")
 
 
-def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Remove inline scripts, and let the page be shown before its scripts run.
-
-    A page without menus also loses the files that it does not use, because there are thousands of such pages.
-    """
+def _without_inline_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     context["script_files"] = [file for file in context["script_files"] if file.filename]
     for file in context["script_files"]:
         file.attributes["defer"] = "defer"
+    # There are thousands of pages without menus. They do not load the files that they do not use.
     if _NO_MENUS in (context.get("meta") or {}):
         for kind, used in _USED_WITHOUT_MENUS.items():
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
@@ -316,14 +303,13 @@ def preview(title: str, body: str, document: str, settings: SiteSettings) -> Htm
 def contents_of(sections: Sequence[Heading]) -> str:
     """Return the list of the headings of a page in the form of Sphinx, which the theme reads."""
     title, *others = sections
-    return str(tag("ul", tag("li", tag("a", title.title, class_="reference internal", href="#"), _below(others, title.level + 1))))
+    return str(tag("ul", tag("li", tag("a", title.title, class_="reference internal", href="#"), _nested_list(others, title.level + 1))))
 
 
-def _below(sections: Sequence[Heading], level: int) -> Html:
-    """Return the list of the sections of a level, each with its subsections."""
+def _nested_list(sections: Sequence[Heading], level: int) -> Html:
     starts = [index for index, section in enumerate(sections) if section.level == level]
     ends = pairwise([*starts, len(sections)])
-    items = [tag("li", _to(sections[start]), _below(sections[start + 1 : end], level + 1)) for start, end in ends]
+    items = [tag("li", _to(sections[start]), _nested_list(sections[start + 1 : end], level + 1)) for start, end in ends]
     return tag("ul", *items) if items else NOTHING
 
 
@@ -351,7 +337,8 @@ class PageFrame:
         if not mark or not end or FRAME_TITLE not in before:
             raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
         self.digest = sha256(text.encode()).hexdigest()
-        self._before, self._after = _once(_VIEWPORT, _squeezed(before)), _squeezed(after)
+        # Sphinx and the theme both write the element for the viewport.
+        self._before, self._after = _without_later_matches(_VIEWPORT, _squeezed(before)), _squeezed(after)
 
     def page(self, document: str, title: str, content: str) -> str:
         """Return a complete page: the heading and the content in this frame. The addresses of the frame are adapted to the depth of ``document``."""
@@ -360,8 +347,7 @@ class PageFrame:
         return f"{head}{_BODY}{heading(title)}{content}{_END}{_readdressed(self._after, up)}"
 
 
-def _once(pattern: re.Pattern[str], text: str) -> str:
-    """Remove all matches except the first one, because Sphinx and the theme both write the same element."""
+def _without_later_matches(pattern: re.Pattern[str], text: str) -> str:
     first = pattern.search(text)
     return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 
@@ -371,7 +357,6 @@ def _readdressed(text: str, up: str) -> str:
 
 
 def _squeezed(text: str) -> str:
-    """Return HTML without comments, blank lines and indentation. Script elements do not change."""
     return "".join(part if part.startswith("<script") else _BLANK.sub("\n", _COMMENT.sub("", part)) for part in _SCRIPT.split(text))
 
 

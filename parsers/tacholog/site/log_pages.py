@@ -152,7 +152,7 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
     additions = _Additions(labels_of(results), numbers, computed_of(format_name), classes.spans)
     try:
         with open_log_in(path.parent, path.name) as text:
-            rows = list(_rows(_counted(text, None if line_classes is None else line_classes.lines), classes, _needed(wanted), additions))
+            rows = list(_rows(_lines_up_to(text, None if line_classes is None else line_classes.lines), classes, _needed(wanted), additions))
             prefix = line_classes.prefix if line_classes else text.prefix.words if text.prefix else None
     except (UnreadableInput, OSError) as error:
         return tag("p", f"The log cannot be shown: {error}.", class_="tl-null")
@@ -160,7 +160,7 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
         return tag("p", "The log is empty.", class_="tl-null")
     table = tag("ol", *rows, class_="tl-log")
     lines = tag("div", table, class_="tl-scroll tl-logbox", role="region", aria_label="Log lines", tabindex=0)
-    return join([_legend(classes.counts), _taken_off(prefix), _stripped(logtext.lines_with_controls(path.parent, path.name)), lines])
+    return join([_legend(classes.counts), _note_on_prefix(prefix), _note_on_controls(logtext.lines_with_controls(path.parent, path.name)), lines])
 
 
 def linked_lines(results: Iterable[ResultRow], problems: Iterable[ProblemRow]) -> set[int]:
@@ -170,19 +170,19 @@ def linked_lines(results: Iterable[ResultRow], problems: Iterable[ProblemRow]) -
 
 
 def _needed(wanted: Iterable[int]) -> set[int]:
-    """Return the lines that must be shown because something links to them, limited to the number that fits on a page."""
     return set(sorted(set(wanted))[:LINKED_LINES])
 
 
-def _counted(text: LogText, last: int | None) -> Iterator[Line]:
-    """Yield the lines of a log up to line ``last``. The redaction added all further lines."""
+def _lines_up_to(text: LogText, last: int | None) -> Iterator[Line]:
+    # The redaction added all lines after the line ``last``.
     return (line for line in text.lines() if last is None or line.number <= last)
 
 
 class _Classes(NamedTuple):
-    """The class of each line, as ranges of line numbers, and the ranges of withheld lines.
+    """The class of each line.
 
-    ``spans`` has the positions of numbers in their lines, by anchor. It is empty if the format does not state positions.
+    ``ranges`` and ``withheld`` contain ranges of line numbers. ``spans`` has the positions of numbers in their lines, by anchor. It is empty if the
+    format does not state positions.
     """
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()
@@ -204,16 +204,11 @@ class _Classes(NamedTuple):
         return self.ranges[index][2] if index >= 0 and number <= self.ranges[index][1] else "unknown" if not self.ranges else "chatter"
 
 
-def _taken_off(prefix: str | None) -> Html:
-    """Return a note about the prefix of all lines of a log.
-
-    It states that the prefix was removed before the lines were read. If there is no prefix, the note is empty.
-    """
+def _note_on_prefix(prefix: str | None) -> Html:
     return tag("p", f"Each line begins with {prefix}, which was taken off before the line was read.", class_="tl-note") if prefix else NOTHING
 
 
-def _stripped(count: int) -> Html:
-    """Return a note on the lines that are shown without their terminal control sequences; empty if there are none."""
+def _note_on_controls(count: int) -> Html:
     if not count:
         return NOTHING
     lines = "1 line is shown without its control sequences (colours, cursor movements)"
@@ -247,10 +242,10 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
 
 
 class _Additions(NamedTuple):
-    """Everything that is added to the lines of a log.
+    """The additions to the lines of a log.
 
-    ``labels`` are for lines with only one number. ``numbers`` has the numbers of each line, by anchor. ``formulas`` are the formulas of computed
-    numbers.
+    ``labels`` has the lines with only one number. ``numbers`` has the numbers of each line, by anchor. ``formulas`` has the formulas of computed
+    numbers, by metric and statistic.
 
     ``spans`` has the positions of numbers in their lines, by anchor. It is empty if the format does not state positions.
     """
@@ -274,13 +269,12 @@ def _rows(lines: Iterable[Line], classes: _Classes, needed: set[int], additions:
         if left_out:
             yield _gap(left_out)
             left_out = 0
-        yield _withheld(number, withheld_to) if withheld_to else _row(line, classes.class_of(number), additions)
+        yield _withheld_row(number, withheld_to) if withheld_to else _row(line, classes.class_of(number), additions)
     if left_out:
         yield _gap(left_out)
 
 
-def _withheld(first: int, last: int) -> Html:
-    """Return one entry for a range of withheld lines, with an anchor for each of its first lines."""
+def _withheld_row(first: int, last: int) -> Html:
     words = f"{last - first + 1} line{'s' if last > first else ''} withheld ({logtext.line_words([(first, last)])})"
     anchors = [tag("span", NOTHING, id=f"L{number}") for number in range(first + 1, min(last, first + _PLACES) + 1)]
     link = tag("a", str(first), href=f"#L{first}", aria_label=f"Line {first}, withheld")
@@ -295,7 +289,7 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     stated = {anchor: (span[0] - cut_off, span[1] - cut_off) for anchor in numbers if (span := additions.spans.get(anchor))}
     spans = spans_of(text, numbers, stated) if numbers else {}
     if numbers and additions.formulas:
-        label = "; ".join(filter(None, [label, *_computed(text, numbers, spans, additions.formulas)]))
+        label = "; ".join(filter(None, [label, *_formulas_of_computed_numbers(text, numbers, spans, additions.formulas)]))
     is_plain = kind == "chatter"  # Most lines are chatter and get no class, to save bytes.
     link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
     row_class = None if is_plain else f"tl-{kind}"
@@ -303,13 +297,13 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     limit = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
     if not numbers and not label and len(text) <= limit:  # as most lines
         return tag("li", link, tag("code", before, visible(text)), id=f"L{number}", class_=row_class)
-    visible_text = text if len(text) <= limit else text[:BARE_CHARACTERS] if is_bare else text[: _characters(spans)]
+    visible_text = text if len(text) <= limit else text[:BARE_CHARACTERS] if is_bare else text[: _shown_length(spans)]
     cut = tag("span", f" … {len(text) - len(visible_text)} more characters", class_="tl-muted") if len(visible_text) < len(text) else ""
     name = tag("span", label, class_="tl-what") if label else NOTHING
     return tag("li", link, tag("code", before, with_anchors(visible_text, spans), cut), name, id=f"L{number}", class_=row_class)
 
 
-def _computed(
+def _formulas_of_computed_numbers(
     text: str, numbers: Mapping[str, ResultRow], spans: Mapping[str, Span | None], formulas: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[str]:
     """Yield the formula of each linked number that is computed and not printed. A formula is left out if the line lacks one of its fields."""
@@ -321,7 +315,7 @@ def _computed(
             yield f"{metric.words}: {quantity(result.value, metric.unit)} = {formula}"
 
 
-def _characters(spans: Mapping[str, Span | None]) -> int:
+def _shown_length(spans: Mapping[str, Span | None]) -> int:
     """Return how many characters of a long line are shown: up to the last linked number, but not more than `LINKED_CHARACTERS`."""
     return max([SHOWN_CHARACTERS, *(span[1] for span in spans.values() if span and span[1] <= LINKED_CHARACTERS)])
 
@@ -354,7 +348,7 @@ def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
     """Return the text on a page about the download of a log."""
     if run.root is None:
         return OfferedLog(log.sha256 or "", is_readable=False)
-    return _offered(run.root, log.log, log.sha256, (_state(f"{run.root}/{log.log}"), _state(line_classes_file(run.root, log.log))))
+    return _offered(run.root, log.log, log.sha256, (_file_state(f"{run.root}/{log.log}"), _file_state(line_classes_file(run.root, log.log))))
 
 
 @lru_cache(maxsize=1 << 14)  # cached, because several pages name the same log
@@ -365,8 +359,7 @@ def _offered(folder: str, log: str, sha256: str | None, _states: tuple[_State, _
     return OfferedLog(offered or "", is_there(root, log), withheld_words(line_classes.withheld) if line_classes and line_classes.withheld else "")
 
 
-def _state(path: str) -> _State:
-    """Return values that change if somebody writes to a file; an empty result if the state of the file cannot be read."""
+def _file_state(path: str) -> _State:
     try:
         status = os.lstat(path)
     except (OSError, ValueError):

@@ -99,18 +99,17 @@ def take_over(made: Path, site: Path, reused: Collection[str] = ()) -> None:
         site: the folder of the site that readers see.
         reused: files in ``site`` that stay, because they were not made again.
     """
-    names = sorted(_below(made), key=lambda name: (name == FIRST_PAGE, name))
+    names = sorted(_files_and_links(made), key=lambda name: (name == FIRST_PAGE, name))
     for name in names:
         _clear_way(site, name)
         if not ((site / name).is_file() and filecmp.cmp(made / name, site / name, shallow=False)):
-            _bring(made / name, site / name, site / _PART)
-    for name in {*_below(site)}.difference(names, reused):
+            _replace_in_one_step(made / name, site / name, site / _PART)
+    for name in {*_files_and_links(site)}.difference(names, reused):
         (site / name).unlink(missing_ok=True)
         _remove_empty(site, name)
 
 
 def _clear_way(site: Path, name: str) -> None:
-    """Remove everything that prevents a file from being written: files and links in place of its folders, and a folder or a link in its own place."""
     for folder in [*Path(name).parents][-2::-1]:
         if (site / folder).is_symlink() or (site / folder).is_file():
             (site / folder).unlink()
@@ -121,13 +120,13 @@ def _clear_way(site: Path, name: str) -> None:
         shutil.rmtree(site / name)
 
 
-def _bring(source: Path, target: Path, part: Path) -> None:
-    """Replace a file in one step. If it is on another disk, first copy it to the disk of the site."""
+def _replace_in_one_step(source: Path, target: Path, part: Path) -> None:
     try:
         source.replace(target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        # The file is on another disk, so it is first copied to the disk of the site.
         try:
             shutil.copyfile(source, part)
             part.replace(target)
@@ -141,8 +140,7 @@ def _remove_empty(site: Path, name: str) -> None:
             (site / folder).rmdir()
 
 
-def _below(site: Path) -> Iterator[str]:
-    """Yield the files and the links of a site."""
+def _files_and_links(site: Path) -> Iterator[str]:
     for folder, names, files in walk(os.fspath(site)):
         inside = folder[len(os.fspath(site)) :].lstrip("/")
         names_of_site = [name for name in files if inside or not name.startswith(".")]  # Names such as .git are not part of a site.

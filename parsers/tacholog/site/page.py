@@ -136,8 +136,6 @@ class Page:
         """
         return self.best(wanted).series_of(test, part.series()) if best else part.series()
 
-    # Parts
-
     def own_part_name(self, name: str) -> str:
         """Return the full name of a part of this page. ``name`` is the name of the part within the page."""
         return part_of(PurePosixPath(self.document).name, name)
@@ -195,8 +193,6 @@ class Page:
 
         return fold
 
-    # Sections
-
     def section(self, level: int, title: str, anchor: str = "", *, caller: Callable[[], Html]) -> Html:
         """Return a section of the page. Its ids are those that Sphinx and MyST would make, so that links to other versions of the site stay valid.
 
@@ -208,10 +204,10 @@ class Page:
         """
         of_title, of_words = make_id(title), github_slugify(title)
         if not of_title or of_title in self._ids:
-            of_title = _free("id", "", self._ids)
+            of_title = _with_unused_number("id", "", self._ids)
         self._ids.add(of_title)
         if of_words in self._slugs:
-            of_words = _free(of_words, "-", self._slugs)
+            of_words = _with_unused_number(of_words, "-", self._slugs)
         self._slugs.add(of_words)
         names = (anchor, of_title, *(() if of_words in self._ids else (of_words,)))
         first, *others = dict.fromkeys(filter(None, names))
@@ -237,8 +233,7 @@ def plain_title(title: str) -> str:
     return " ".join(drawn(title).replace("\t", " ").split("\n")).translate(_BRACKETS)
 
 
-def _free(name: str, sign: str, used: Collection[str]) -> str:
-    """Return a name with the first free number appended."""
+def _with_unused_number(name: str, sign: str, used: Collection[str]) -> str:
     return next(candidate for number in range(1, len(used) + 2) if (candidate := f"{name}{sign}{number}") not in used)
 
 
@@ -258,8 +253,8 @@ def part_of(name: str, part: str) -> str:
 class LoadedPart(msgspec.Struct):
     """A part of a page that is loaded later.
 
-    ``name`` is the last part of its name. ``pieces`` contains its HTML: each key is the id of an element of the page, and the value is put into this
-    element. ``title`` is the title of the part's own page; it is empty if the part has no page of its own.
+    ``name`` is the name without the folder of the page. ``pieces`` contains the HTML: each key is the id of an element of the page, and the value is
+    put into this element. ``title`` is the title of the part's own page; it is empty if the part has no page of its own.
     """
 
     name: str
@@ -270,7 +265,7 @@ class LoadedPart(msgspec.Struct):
 def page_of_part(document: str, part: LoadedPart, content: str) -> str:
     """Return the HTML of a part's separate page, without the heading.
 
-    ``content`` is the piece of HTML of the part. Its links are already those of this page.
+    ``content`` is the HTML of the part. The links in it are already correct for the separate page.
     """
     link = tag("a", "The main page of these results", href=f"{PurePosixPath(document).name}.html")
     back = str(tag("p", link, " says how all of this was measured, and on which machines.", class_="tl-note"))
@@ -292,7 +287,7 @@ def script_of(name: str, pieces: dict[str, str]) -> str:
 
 
 def pieces_of(script: str) -> dict[str, str]:
-    """Return the pieces in the script of a part; ``None`` if it is any other script.
+    """Return the pieces in the script of a part; an empty result for any other script.
 
     Raises:
         UnreadableInput: it is the script of a part, but is damaged.

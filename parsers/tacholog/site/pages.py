@@ -92,7 +92,7 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
     """Return all pages of the data, except pages of logs."""
     groups = page_groups(view, settings.pages)
     asked = questions_of(view, settings.questions)
-    shared = {**_of_site(view, groups), "questions": [each for each in asked if each.is_listed], "is_by_size": _is_by_size(view)}
+    shared = {**_site_context(view, groups), "questions": [each for each in asked if each.is_listed], "is_by_size": _has_figure_by_size(view)}
     keywords = ", ".join(_size_words(view))
     pages = [SitePage("index", "index.html.jinja", settings.title, shared, keywords=keywords)]
     pages += _question_pages(asked, shared)
@@ -104,15 +104,11 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
             parents = ("releases",) if name == REQUIREMENTS else ()
             pages.append(SitePage(name, f"{name}.html.jinja", title, shared, parents, keywords=of_search, has_contents=has_contents))
     pages += _side_by_side_pages(view, shared, f"{keywords}, {_COMPARED_WORDS}, {_names(groups)}")
-    pages += [_hosts_page(view), _about(view), *_with_transports(_diff_pages(view), groups)]
+    pages += [_hosts_page(view), _about(view), *_with_links_to_transports(_diff_pages(view), groups)]
     return pages
 
 
 def _side_by_side_pages(view: View, shared: dict[str, Any], of_search: str) -> Iterator[SitePage]:
-    """Yield a page for each size, and a page for each statistic.
-
-    The pages of the first size and of the first statistic have fixed addresses. Only the first of all these pages has search words.
-    """
     for each in side_by_side_of(view, shared["pages"]).slices:
         is_first = each.document == SIDE_BY_SIDE
         title = "Side by side" if is_first else f"Side by side: {each.words}{'' if each.statistic is None else ', by size'}"
@@ -121,18 +117,14 @@ def _side_by_side_pages(view: View, shared: dict[str, Any], of_search: str) -> I
         yield SitePage(each.document, "side-by-side.html.jinja", title, shared, parents, anchor, keywords=of_search if is_first else "")
 
 
-def _is_by_size(view: View) -> bool:
-    """Whether a figure of all systems and transports over message sizes is useful.
-
-    It is useful if at least two sizes were each measured for several systems or transports.
-    """
+def _has_figure_by_size(view: View) -> bool:
+    """A figure over sizes is useful only if at least two sizes were each measured for several systems or transports."""
     measured = {(result.run.system, result.conditions.transport, result.payload_bytes) for results in view.by_run.values() for result in results}
     counts = Counter(payload_bytes for _, _, payload_bytes in measured)
     return sum(count > 1 for count in counts.values()) > 1
 
 
 def _question_pages(asked: Sequence[AskedQuestion], shared: dict[str, Any]) -> Iterator[SitePage]:
-    """Yield a page that lists the questions of the site, and a page for each question."""
     if asked:
         yield SitePage(QUESTIONS, "questions.html.jinja", "Questions", shared)
     for each in asked:
@@ -143,14 +135,14 @@ def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:
     page_view = view.only(page.selection)
     context = _result_context(page_view, page)
     parents = ("systems", *((group.document,) if page.document != group.document else ()))
-    entries = tuple((phrase, "") for phrase in _phrases(page_view, page))
+    entries = tuple((phrase, "") for phrase in _search_phrases(page_view, page))
     return SitePage(
         page.document, "transport.html.jinja", page.title, context, parents, keywords=_keywords(page_view), entries=entries, has_contents=True
     )
 
 
-def _phrases(view: View, page: ResultPage) -> Iterator[str]:
-    """Yield search words for the transports of a page, such as "shared memory". Readers search for them, although the page does not contain them."""
+def _search_phrases(view: View, page: ResultPage) -> Iterator[str]:
+    """Readers search for these words, but the page does not contain them."""
     if any(_SHARED_MEMORY.search(part.transport) for part in page.parts):
         yield "shared memory"
     if any(conditions.data_path == "zero-copy" for conditions in conditions_among(view.results)):
@@ -178,14 +170,12 @@ def _result_context(page_view: View, page: ResultPage) -> dict[str, Any]:
 
 
 def _common_labels(view: View, page: ResultPage) -> str:
-    """Return labels as words. All runs of the page have these labels, and the heading of the page does not contain them."""
     texts = {run.labels for run in view.runs.values()}
     values = [(field, {labels_of(text).get(field) for text in texts}) for field in label_fields(texts) if field not in page.fields]
     return joined([(field, next(iter(labels))) for field, labels in values if len(labels) == 1])
 
 
 def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any]:
-    """Return the values for a part of a page: its tests, their figures, and the releases that are only loaded on demand."""
     part_view = view.only(part.selection)
     first, *others = portions(part_view)
     tests = [context for test in TESTS if (context := _test_context(part_view, part.selection, first, test))]
@@ -204,10 +194,6 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
 
 
 def _test_context(view: View, selection: Selection, first: Portion, test: str) -> dict[str, Any] | None:
-    """Return the template's values for a test: its figures, and whether the page has sentences and costs for this test.
-
-    ``first`` is the best evidence.
-    """
     of_test = view.only(Selection(test=test))
     series = first.series_of(test, of_test.series())
     if not series:
@@ -229,12 +215,10 @@ def _test_context(view: View, selection: Selection, first: Portion, test: str) -
 
 
 def _keywords(part: View) -> str:
-    """Return search words that occur only in the tables of a page: conditions, percentiles, versions, machines.
-
-    The search finds a phrase only as a whole, so its single words are added too.
-    """
+    """Return search words that occur only in the tables of a page."""
     conditions = list(conditions_among(part.results))
     keywords = {words(name, value) for measured in conditions for name, value in msgspec.structs.asdict(measured).items() if name in SHOWN_CONDITIONS}
+    # The search finds a phrase only as a whole, so its single words are added too.
     keywords |= {word for phrase in keywords for word in _WORD.findall(phrase)}
     keywords |= {word for measured in conditions for word in _WAITING_WORDS.get(measured.waiting or "", "").split()}
     percentiles = {result.statistic.replace(".", "") for result in part.results if result.metric == "latency" and _is_percentile(result.statistic)}
@@ -251,7 +235,7 @@ def _is_percentile(statistic: str) -> bool:
 
 
 def _size_words(part: View) -> list[str]:
-    """Return the message sizes as search words without blanks: ``64kib``. The search page converts the user's words in the same way."""
+    """Return sizes without blanks, such as ``64kib``. The search page converts the user's words in the same way."""
     sizes = sorted({result.payload_bytes for result in part.results if result.payload_bytes is not None})
     return [size(payload_bytes).replace("\u00a0", "").replace("\u202f", "").lower() for payload_bytes in sizes]
 
@@ -262,7 +246,6 @@ def _kind(part: View) -> str:
 
 
 def _counts(view: View) -> dict[str, Any]:
-    """Return counts of runs, numbers, logs and marks. The counts of the whole site are shown on several pages."""
     return view.once("counts", partial(_counted, view))
 
 
@@ -288,7 +271,6 @@ def _line_counts(view: View) -> dict[str, int]:
 
 
 def _sources(view: View) -> Iterator[Source]:
-    """Yield each published document from which runs were taken, once."""
     digests: set[str] = set()
     for manifest in _short_manifests(view).values():
         source = manifest.source
@@ -297,8 +279,7 @@ def _sources(view: View) -> Iterator[Source]:
             yield source
 
 
-def _of_site(view: View, groups: Sequence[PageGroup]) -> dict[str, Any]:
-    """Return the values about the whole site, for all pages."""
+def _site_context(view: View, groups: Sequence[PageGroup]) -> dict[str, Any]:
     parts = [part for group in groups for page in group.pages for part in page.parts]
     return {
         **_counts(view),
@@ -306,23 +287,21 @@ def _of_site(view: View, groups: Sequence[PageGroup]) -> dict[str, Any]:
         "transports_count": len({part.transport.casefold().partition(",")[0] for part in parts if part.transport != NOT_STATED}),
         "systems_count": len({part.system for part in parts}),
         "groups_title": groups_title(groups[0].field) if groups else "",
-        "groups": [{"name": group.title, "document": group.document, "pages": _links(group)} for group in groups],
+        "groups": [{"name": group.title, "document": group.document, "pages": _other_pages(group)} for group in groups],
         "news": news(view),
         "min_runs": MIN_RUNS,
         "has_fairness": _has_library(view),
-        **_again(view),
-        **_compared(view),
+        **_context_for_repeating(view),
+        **_comparison_context(view),
     }
 
 
 class _Argv(msgspec.Struct, frozen=True):
-    """The words of a command."""
-
     argv: tuple[str, ...]
 
 
-class _Stated(msgspec.Struct, frozen=True):
-    """The fields of a manifest that this module needs. It keeps only these, because all fields of all manifests would take much memory."""
+class _ShortManifest(msgspec.Struct, frozen=True):
+    """Only these fields are decoded, because all fields of all manifests would take much memory."""
 
     system: str | None = None
     published: bool = False
@@ -330,34 +309,29 @@ class _Stated(msgspec.Struct, frozen=True):
     commands: tuple[_Argv, ...] = ()
 
 
-_decode = msgspec.json.Decoder(_Stated).decode
+_decode = msgspec.json.Decoder(_ShortManifest).decode
 
 
-def _short_manifests(view: View) -> Mapping[str, _Stated]:
-    """Return these fields of the manifest of each run. Each manifest is read only once."""
+def _short_manifests(view: View) -> Mapping[str, _ShortManifest]:
     return view.once("stated in manifests", lambda: {name: _decode(run.manifest) for name, run in view.runs.items() if run.manifest})
 
 
 def _has_library(view: View) -> bool:
     """Whether any own run measured a library through another system.
 
-    The log of such a run names the library as the system, and its manifest names another system.
+    The log of such a run names the library as the system, and the manifest names the other system.
     """
     return any(not (run := view.runs[name]).published and run.system != manifest.system for name, manifest in _short_manifests(view).items())
 
 
-def _links(group: PageGroup) -> list[dict[str, str]]:
-    """Return the pages in a group, without the page about the group itself."""
+def _other_pages(group: PageGroup) -> list[dict[str, str]]:
     return [{"name": page.name, "document": page.document} for page in group.pages if page.document != group.document]
 
 
-def _again(view: View) -> dict[str, Any]:
-    """Return the values for the text on how to repeat measurements.
-
-    These are whether any run has commands for a script, and the systems that our own tool measured, because `tacholog bench` can repeat their runs.
-    """
+def _context_for_repeating(view: View) -> dict[str, Any]:
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
     manifests = _short_manifests(view)
+    # `tacholog bench` can repeat the runs of these systems.
     ours = {
         manifest.system
         for name, manifest in manifests.items()
@@ -370,9 +344,8 @@ def _again(view: View) -> dict[str, Any]:
 
 
 def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:
-    """Yield a page for each group with more than one page. It lists these pages, and the changes between the releases of a system."""
     for group in groups:
-        if not _links(group):
+        if not _other_pages(group):
             continue
         part = view.only(group.selection)
         context = {**_counts(part), "pages": PageIndex(page_part for page in group.pages for page_part in page.parts), "kind": _kind(part)}
@@ -382,7 +355,6 @@ def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[s
 
 
 def _hosts_page(view: View) -> SitePage:
-    """Return the page of machines. Machines without a run on this site are left out."""
     used = {run.host for run in view.runs.values() if run.host}
     context = {
         "described": bool(used & view.hosts.keys()),
@@ -402,8 +374,7 @@ def _about(view: View) -> SitePage:
     return SitePage("about", "about.html.jinja", "About the figures", context, has_contents=True)
 
 
-def _with_transports(pages: Iterable[SitePage], groups: Sequence[PageGroup]) -> Iterator[SitePage]:
-    """Yield the pages of comparisons, each with links to the pages of its system's transports."""
+def _with_links_to_transports(pages: Iterable[SitePage], groups: Sequence[PageGroup]) -> Iterator[SitePage]:
     parts = [part for group in groups for page in group.pages for part in page.parts]
     for page in pages:
         of_system = PageIndex(part for part in parts if part.system == page.context.get("system"))
@@ -415,10 +386,6 @@ def _diff_pages(view: View) -> Sequence[SitePage]:
 
 
 def _made_diff_pages(view: View) -> Iterator[SitePage]:
-    """Yield the pages of comparisons.
-
-    There is a page for each pair of consecutive releases, for each older release with the newest release, and for the history of each metric.
-    """
     pairs, documents, order_notes = neighbours(view.runs.values()), diff_documents(view.runs.values()), _order_notes(view)
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs, "selection": Selection(system=system)}
@@ -431,7 +398,7 @@ def _made_diff_pages(view: View) -> Iterator[SitePage]:
 
 
 def _order_notes(view: View) -> dict[str, str]:
-    """Return a warning for each system whose own releases are ordered by their names, because start times are missing.
+    """Return a warning for each system whose own releases are ordered by name, because start times are missing.
 
     If this order is wrong, an improvement is shown as a regression.
     """
@@ -443,8 +410,7 @@ def _order_notes(view: View) -> dict[str, str]:
     }
 
 
-def _compared(view: View) -> dict[str, Any]:
-    """Return the comparisons that pages list: all of them, the newest ones, and the pages with the history of a metric."""
+def _comparison_context(view: View) -> dict[str, Any]:
     runs = list(view.runs.values())
     pages = _diff_pages(view)
     diffs = [{**page.context, "document": page.document} for page in pages if "old" in page.context]

@@ -50,8 +50,8 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     complained = complaints(with_copies(data))
     if data.runs.empty:  # Pages without a run have no content, and Sphinx refuses their empty lists.
         has_bare_logs = bool((data.problems["kind"] == FORGOTTEN).any())
-        raise UnreadableInput(_nothing(roots, complained.unread, has_bare_logs=has_bare_logs))
-    chosen, text_bytes = with_copies(_only(data, settings)), settings.limits.limits.text_bytes
+        raise UnreadableInput(_no_run_message(roots, complained.unread, has_bare_logs=has_bare_logs))
+    chosen, text_bytes = with_copies(_chosen_part(data, settings)), settings.limits.limits.text_bytes
     if chosen.runs.empty:
         raise UnreadableInput("site.toml leaves every run out (systems, campaigns_left_out): nothing to report")
     data, redactor = redacted_with_redactor(chosen, settings.privacy, (work / _SHOWN).resolve(), progress, text_bytes)
@@ -65,7 +65,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
 
 
 def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[Row]]:
-    """Return the folder with the renames, the folder with the requirements, and a problem for each of these two files that cannot be used."""
+    """Return the folder with the renames, the folder with the requirements, and a problem for each of the two files that cannot be used."""
     renames, requirements, problems = None, None, list[Row]()
     try:
         find_renames(roots)
@@ -79,8 +79,7 @@ def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[
     return renames, requirements, problems
 
 
-def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: bool) -> str:
-    """Return the message for folders without a readable run: the reason, and the remedy if there are logs without a ``run.toml``."""
+def _no_run_message(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: bool) -> str:
     folders = ", ".join(str(root) for root in roots)
     if not unread:
         return f"no run.toml below {folders}: nothing to report"
@@ -93,10 +92,7 @@ def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: boo
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
-    """Copy the files with bands from the folders of runs to the folder of the dataset. Comparisons on pages read these files there.
-
-    Return a message for each file that cannot be copied, because it is not a regular file.
-    """
+    """Comparisons on pages read the bands in the folder of the dataset. Return a message for each file that is not a regular file."""
     contents: dict[str, bytes] = {}
     refused: list[str] = []
     for root in reversed(roots):
@@ -115,7 +111,7 @@ def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
     return refused
 
 
-def _only(data: Dataset, settings: SiteSettings) -> Dataset:
+def _chosen_part(data: Dataset, settings: SiteSettings) -> Dataset:
     """Return the part of a dataset that the settings show.
 
     Raises:
@@ -137,7 +133,7 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
 
 
 def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
-    """Return a flag for each run: true if the run is left out. This is so if it belongs to this campaign and, if a release is stated, to the release.
+    """Return a flag for each run. It is true if the run belongs to this campaign and, if a release is stated, to this release.
 
     Raises:
         UnreadableInput: no run belongs to them.

@@ -67,7 +67,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
             folder contains other files, links in place of its folders, or a damaged list of versions, or another process is publishing into it.
         TachologError: something could not be written. The folder is unchanged.
     """
-    stamp = _publishable(site, label, incomplete=incomplete)
+    stamp = _stamp_to_publish(site, label, incomplete=incomplete)
     if site.resolve() in (target.resolve(), *target.resolve().parents):
         raise UnreadableInput(f"--output {target} lies inside the site {site}")
     with replaced(target, _OWNERS) as fresh:
@@ -85,7 +85,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         check_copy(fresh, site, stamp)
         _keep_version(fresh, list(stamp.files), fresh / VERSIONS / label)
         for other in dates.keys() - {label}:
-            shutil.copytree(target / VERSIONS / other, fresh / VERSIONS / other, copy_function=_linked, symlinks=True)
+            shutil.copytree(target / VERSIONS / other, fresh / VERSIONS / other, copy_function=_link_or_copy, symlinks=True)
         _keep_links(target / VERSIONS, fresh / VERSIONS)
         _keep_raw_logs(target, fresh)
         _write(fresh / VERSIONS / _NOTES, json.dumps(dates, indent=1, sort_keys=True) + "\n")
@@ -94,21 +94,19 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
     return version
 
 
-def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
-    """Return the stamp of a site, if the site may be published under this label."""
+def _stamp_to_publish(site: Path, label: str, *, incomplete: bool) -> Stamp:
     check_release_name(label)
     if label in (_INDEX, _NOTES):
         problem = f"{VERSIONS}/{label} is a file of the site itself"
         raise UnreadableInput(f"--release {label!r}: {problem}; take another label, of letters, digits and . _ + -")
     stamp = finished(site)
     if (stamp.problems or stamp.altered) and not incomplete:
-        raise UnreadableInput(f"{site}: {_incomplete(stamp)}")
+        raise UnreadableInput(f"{site}: {_incomplete_words(stamp)}")
     # The list of versions of the site is left out: it names no version, and publishing makes a new list.
     return msgspec.structs.replace(stamp, files={name: digest for name, digest in stamp.files.items() if name != f"{VERSIONS}/{_INDEX}"})
 
 
-def _incomplete(stamp: Stamp) -> str:
-    """Return, in words, what is missing or altered in the evidence of a site."""
+def _incomplete_words(stamp: Stamp) -> str:
     some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
     gaps = [f"{some} could not be read"] if stamp.problems else []
     if not stamp.altered:
@@ -139,17 +137,16 @@ def published(target: Path) -> dict[str, str]:
 
 
 def _copy_site(site: Path, stamp: Stamp, before: Path, fresh: Path) -> None:
-    """Copy a site to the root of the new folder. A file that is already published with the same content is linked from there."""
     for name, digest in stamp.files.items():
         (fresh / name).parent.mkdir(parents=True, exist_ok=True)
         if sha256_of(before / name) == digest:
-            _linked(before / name, fresh / name)
+            _link_or_copy(before / name, fresh / name)
         else:
             shutil.copyfile(site / name, fresh / name, follow_symlinks=False)
 
 
 def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
-    """Store the site at the root as a version too, without its raw logs, because the pages of the version link to those at the root."""
+    """The raw logs are left out, because the pages of the version link to the raw logs at the root."""
     for name in names:
         if _RAW_LOG.fullmatch(name):
             continue
@@ -158,38 +155,33 @@ def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
         if text and (relinked := _RAW_LINK.sub(r"\1../../\2", text)) != text:
             _write(version / name, relinked)
         else:
-            _linked(root / name, version / name)
+            _link_or_copy(root / name, version / name)
     _write(version / VERSIONS / _INDEX, _page("Versions", tag("p", tag("a", "All versions", href=f"../../{_INDEX}")), f"../../{_INDEX}"))
 
 
 def _refuse_links(target: Path) -> None:
-    """Refuse links in place of files that are read in the folder, because they may lead to private files.
-
-    Raises:
-        UnreadableInput: there is such a link.
-    """
+    """Links are refused, because they may lead to private files."""
     for path in (target / VERSIONS, target / VERSIONS / _NOTES, target / RAW, *(target / RAW).glob("??")):
         if path.is_symlink():
             raise UnreadableInput(f"{path}: this is a link, and links are not followed; replace it by its target")
 
 
 def _keep_links(before: Path, fresh: Path) -> None:
-    """Copy links next to the versions, such as ``latest``, without following them. Their targets are not copied."""
+    """Copy links next to the versions, such as ``latest``. The files to which they lead are not copied."""
     for path in before.iterdir() if before.is_dir() else ():
         if path.is_symlink() and not os.path.lexists(fresh / path.name):
-            _linked(path, fresh / path.name)
+            _link_or_copy(path, fresh / path.name)
 
 
 def _keep_raw_logs(before: Path, fresh: Path) -> None:
-    """Keep the raw logs to which pages of the older versions link. Other raw logs belong to a replaced version, and may contain private text."""
-    for name in sorted(_raw_logs_named(fresh / VERSIONS)):
+    """Keep the raw logs to which pages of older versions link. Other raw logs belong to a replaced version, and may contain private text."""
+    for name in sorted(_raw_logs_linked_from(fresh / VERSIONS)):
         if not (fresh / name).exists() and (before / name).is_file() and not (before / name).is_symlink():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
-            _linked(before / name, fresh / name)
+            _link_or_copy(before / name, fresh / name)
 
 
-def _raw_logs_named(versions: Path) -> set[str]:
-    """Return the addresses of raw logs. The pages of these versions link to these logs."""
+def _raw_logs_linked_from(versions: Path) -> set[str]:
     named: set[str] = set()
     for page in versions.rglob("*.html"):
         if page.is_file() and not page.is_symlink():
@@ -197,8 +189,8 @@ def _raw_logs_named(versions: Path) -> set[str]:
     return named
 
 
-def _linked(source: str | Path, target: str | Path) -> None:
-    """Hard-link a published file into the new folder, because it never changes. Copy it if the file system has no hard links."""
+def _link_or_copy(source: str | Path, target: str | Path) -> None:
+    """A hard link is enough, because a published file never changes. Not every file system has hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -206,26 +198,24 @@ def _linked(source: str | Path, target: str | Path) -> None:
 
 
 def _keep_addresses(target: Path) -> None:
-    """Keep the addresses that the newest version no longer has: each gets a page that leads to the version that had it."""
+    """If the newest version does not have an address, the address leads to the newest older version that has it."""
     labels = published(target)
     for label in labels:
-        for page in _pages(target / VERSIONS / label):
+        for page in _linkable_files(target / VERSIONS / label):
             if not (target / page).exists():
                 _keep_address(page, label, target)
     _write(target / VERSIONS / _INDEX, _index(labels))
 
 
 def _keep_address(page: Path, label: str, target: Path) -> None:
-    """Keep an address that the newest version does not have: a page redirects to the older version; a manifest or a table is copied."""
     if page.suffix == ".html":
         _write(target / page, _redirect(f"{'../' * (len(page.parts) - 1)}{VERSIONS}/{label}/{page.as_posix()}", label))
     else:
         (target / page).parent.mkdir(parents=True, exist_ok=True)
-        _linked(target / VERSIONS / label / page, target / page)
+        _link_or_copy(target / VERSIONS / label / page, target / page)
 
 
-def _pages(version: Path) -> Iterator[Path]:
-    """Yield the files to which others may have linked: pages, raw logs and tables."""
+def _linkable_files(version: Path) -> Iterator[Path]:
     for path in sorted(version.rglob("*")):
         if path.is_file() and not path.is_symlink() and (path.suffix == ".html" or path.relative_to(version).parts[0] in (RAW, DATA)):
             yield path.relative_to(version)
@@ -269,22 +259,21 @@ def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False
         target = Path(folder, "pages")
         target.mkdir()
         is_of_origin = _restore(branch, target)
-        if not (push and not is_of_origin and _holds(target, label, _publishable(site, label, incomplete=incomplete))):
-            with _named(target, branch):
+        if not (push and not is_of_origin and _has_version(target, label, _stamp_to_publish(site, label, incomplete=incomplete))):
+            with _branch_in_messages(target, branch):
                 publish(site, target, label, replace=replace, incomplete=incomplete)
             _commit(target, branch, label)
         if push:
             _push(branch, label)
 
 
-def _holds(target: Path, label: str, stamp: Stamp) -> bool:
-    """Whether a folder contains this version, and has the files of this site at its root."""
+def _has_version(target: Path, label: str, stamp: Stamp) -> bool:
     return (target / VERSIONS / label).is_dir() and all(sha256_of(target / name) == digest for name, digest in stamp.files.items())
 
 
 @contextmanager
-def _named(target: Path, branch: str) -> Iterator[None]:
-    """Name the branch in messages instead of the temporary folder, which no longer exists when a user reads them."""
+def _branch_in_messages(target: Path, branch: str) -> Iterator[None]:
+    """The temporary folder no longer exists when a user reads the message."""
     try:
         yield
     except TachologError as error:
@@ -313,11 +302,6 @@ def _push(branch: str, label: str) -> None:
 
 
 def _git_folder_for(branch: str) -> Path:
-    """Check the name of the branch, and return git's folder of the repository.
-
-    Raises:
-        UnreadableInput: a branch cannot have this name, or the current folder is not in a repository.
-    """
     short = not branch.startswith(("-", "refs/", "heads/", "remotes/", "tags/")) and branch not in ("HEAD", "@")
     # The full name is checked: for a short name, git would also accept @{-1}, which means the previously checked out branch.
     if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:
@@ -329,13 +313,7 @@ def _git_folder_for(branch: str) -> Path:
 
 
 def _restore(branch: str, target: Path) -> bool:
-    """Write the current content of the branch to a folder. The branch of origin is preferred, because readers see it.
-
-    Return whether the content is that of origin.
-
-    Raises:
-        TachologError: git could not read the branch.
-    """
+    """Return whether the content is that of origin. The branch of origin is preferred, because readers see it."""
     for remote, name in ((True, f"refs/remotes/origin/{branch}"), (False, f"refs/heads/{branch}")):
         if subprocess.run(["git", "rev-parse", "--verify", "--quiet", name], capture_output=True, check=False).returncode == 0:
             archive = target.with_suffix(".zip")  # Not a tar file: Python unpacks tar files safely only since version 3.11.4.
@@ -365,24 +343,24 @@ def replaced(folder: Path, owned: Sequence[str]) -> Iterator[Path]:
     staging = _staging_folder(folder)
     with locked(staging.with_name(f"{staging.name}.lock"), str(folder)):
         fresh = staging.with_name(f"{staging.name}.new")
-        _recover(folder, fresh, owned)
+        _remove_leftovers(folder, fresh, owned)
         try:
             fresh.mkdir(parents=True)
             yield fresh
             if folder.exists():
                 shutil.copystat(folder, fresh)  # the new folder gets the permissions of the old one
-            _keep(folder, fresh, owned)
+            _keep_owned(folder, fresh, owned)
             _exchange(folder, fresh)
         except OSError as error:
-            raise TachologError(f"{folder}: {_why(error)}; nothing was published, and the folder is unchanged") from error
+            raise TachologError(f"{folder}: {_first_reason(error)}; nothing was published, and the folder is unchanged") from error
         finally:
-            _recover(folder, fresh, owned)
+            _remove_leftovers(folder, fresh, owned)
 
 
 def _staging_folder(folder: Path) -> Path:
-    """Return the path of the folder for the new content. It is next to ``folder``, so that both can be swapped in one step.
+    """The staging folder is next to ``folder``, so that both can be swapped in one step.
 
-    It is inside ``folder`` if ``folder`` is a mount point, or if its parent folder is not writable.
+    It is inside ``folder`` if ``folder`` is a mount point, or if the parent folder is not writable.
     """
     parent = folder.parent
     while not parent.exists():
@@ -404,7 +382,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = _locked(path, what)
     except OSError as error:
-        raise TachologError(f"{what}: {_why(error)}; nothing was published, and the folder is unchanged") from error
+        raise TachologError(f"{what}: {_first_reason(error)}; nothing was published, and the folder is unchanged") from error
     try:
         yield
     finally:
@@ -432,8 +410,8 @@ def _is_same_file(path: Path, handle: int) -> bool:
         return False
 
 
-def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
-    """Bring the files and folders of the owner into the new folder. Files are copied, and folders are moved. `_recover` can move the folders back."""
+def _keep_owned(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
+    """Files are copied. Folders are moved, and `_remove_leftovers` can move them back."""
     for name in owned:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             (folder / name).rename(fresh / name)
@@ -441,10 +419,10 @@ def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
             shutil.copy2(folder / name, fresh / name, follow_symlinks=False)
 
 
-def _recover(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
-    """Remove the leftovers of an interrupted attempt, after moving the owner's folders back."""
+def _remove_leftovers(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
     if not os.path.lexists(fresh):
         return
+    # An interrupted attempt may have moved folders of the owner.
     for name in owned:
         if os.path.lexists(fresh / name) and folder.is_dir() and not os.path.lexists(folder / name):
             (fresh / name).rename(folder / name)
@@ -454,21 +432,20 @@ def _recover(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
         fresh.unlink()
 
 
-def _why(error: OSError) -> str:
-    """Return the reason for an error. ``copytree`` lists all files that it could not copy; only the first one is returned."""
-    if isinstance(error, shutil.Error):
+def _first_reason(error: OSError) -> str:
+    if isinstance(error, shutil.Error):  # It lists all files that `copytree` could not copy.
         _, target, reason = error.args[0][0]
         return f"{Path(target).name}: {str(reason).partition('] ')[2].partition(': ')[0] or reason}"
     return f"{Path(error.filename).name}: {error.strerror}" if error.filename else str(error.strerror or error)
 
 
 def _exchange(folder: Path, fresh: Path) -> None:
-    """Swap the two folders in one step. If the system cannot do this (a mount point), swap their entries one by one."""
     if not folder.exists():
         fresh.rename(folder)
         return
     if _swapped(fresh, folder):
         return
+    # A mount point cannot be swapped, so its entries are swapped one by one.
     # index.html is moved last, when the pages to which it links exist.
     names = {path.name for parent in (fresh, folder) for path in parent.iterdir()} - {fresh.name, f"{fresh.stem}.lock"}
     for name in sorted(names, key=lambda name: (name == "index.html", name)):
@@ -482,7 +459,7 @@ def _exchange(folder: Path, fresh: Path) -> None:
 
 
 def _swapped(first: Path, second: Path) -> bool:
-    """Swap two paths in one step (Linux: ``renameat2``). Return False if the system or the file system does not support this."""
+    """Swap two paths in one step. Return false if the system or the file system cannot do this."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:

@@ -52,7 +52,7 @@ class AskedQuestion(NamedTuple):
 def questions_of(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
     """Return the questions of a site, in the order of its list.
 
-    They are stated in ``site.toml`` or chosen by the data. Each is followed by further questions: these show the values that its answer leaves out.
+    They are stated in ``site.toml`` or chosen by the data. Each is followed by further questions, which show the values that the answer leaves out.
 
     Raises:
         UnreadableInput: a question of ``site.toml`` has no answer; the message names it.
@@ -62,7 +62,7 @@ def questions_of(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion
 
 def _asked(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
     numbers = observations(view.summaries())
-    chosen = of_owner or _of_data(questions_for(numbers))
+    chosen = of_owner or _not_on_pages_of_results(questions_for(numbers))
     documents: set[str] = set()
     asked: list[AskedQuestion] = []
     for number, question in enumerate(chosen):
@@ -75,8 +75,7 @@ def _asked(view: View, of_owner: Sequence[Question]) -> list[AskedQuestion]:
     return asked
 
 
-def _of_data(questions: Sequence[Question]) -> list[Question]:
-    """Return the questions that no page of results answers. Questions about releases are left out if there are other questions."""
+def _not_on_pages_of_results(questions: Sequence[Question]) -> list[Question]:
     others = [each for each in questions if (each.subject, each.over) not in _TRANSPORT_BY_SIZE]
     return [each for each in others if each.subject != "release"] or others
 
@@ -84,11 +83,10 @@ def _of_data(questions: Sequence[Question]) -> list[Question]:
 def _with_alternatives(
     view: View, numbers: Sequence[Observation], question: Question, documents: set[str], *, is_chosen: bool
 ) -> Iterator[AskedQuestion]:
-    """Yield a question, and the questions that show what its answer leaves out."""
     runs = list(view.runs.values())
     own_answer = answer(question, numbers, runs)
     title = question_title(question, own_answer)
-    document = _document(title, documents)
+    document = _unused_document(title, documents)
     others: list[AskedQuestion] = []
     alternatives: list[tuple[ChosenValue, tuple[Alternative, ...]]] = []
     for choice in own_answer.choices[:_MOST_CHOICES]:
@@ -96,7 +94,7 @@ def _with_alternatives(
         for words, further in _further(own_answer.question, choice):
             other = answer(further, numbers, runs)
             other_title = f"{title}: {words}"
-            other_document = _document(other_title, documents)
+            other_document = _unused_document(other_title, documents)
             left_open = tuple((further_choice, ()) for further_choice in other.choices)
             others.append(AskedQuestion(other_document, other_title, other, left_open, is_chosen, is_listed=False))
             offered.append(Alternative(words, other_document))
@@ -107,11 +105,7 @@ def _with_alternatives(
 
 
 def _further(question: Question, choice: ChosenValue) -> Iterator[tuple[str, Question]]:
-    """Yield the questions that show other values of a field, each with the words of its link.
-
-    The first question shows the metric over the field, if the field is a number. The second question has a panel for each value of the field, if
-    there are few values. Each other question is the original question for another value of the field.
-    """
+    """Yield the questions that show other values of a field, each with the words of its link."""
     field = choice.field
     if field.kind == "number" and len({*field.values} - {None}) > 1:
         yield f"over {field.title}", msgspec.structs.replace(question, over=field.name)
@@ -126,8 +120,7 @@ def _as_text(choice: ChosenValue, value: Value) -> str:
     return plain(choice.field.short(value))
 
 
-def _document(title: str, documents: set[str]) -> str:
-    """Return an unused name for the page of a question."""
+def _unused_document(title: str, documents: set[str]) -> str:
     first = f"{DOCUMENT}/{slug(title.replace(',', '').replace(':', ''))}"
     document = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(documents) + 3))) if name not in documents)
     documents.add(document)

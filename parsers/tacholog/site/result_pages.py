@@ -123,20 +123,20 @@ def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> Sequence[PageG
 
 def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
     parts: dict[Values, set[tuple[str, str]]] = {}
-    for run, transport in _measured(view):
+    for run, transport in _runs_with_transports(view):
         parts.setdefault(_values(run, transport, fields), set()).add((run.system or NOT_STATED, transport))
     files = csv_names(runs_of_pages(view, fields))
     groups: dict[str, list[ResultPage]] = {}
     folders: dict[str, str] = {}
     used, used_folders = set[str](), set(FOLDERS)
     pages_alike = Counter(_but_transport(fields, values) for values in parts)
-    for values in sorted(parts, key=lambda values: _order(fields, values)):
+    for values in sorted(parts, key=lambda values: _sort_key(fields, values)):
         first, *others = values
         if first not in folders:
             folder = slug(first)
-            folders[first] = _free(f"{folder}-system" if folder.endswith(FILE_ENDINGS) else folder, used_folders)
+            folders[first] = _unused_name(f"{folder}-system" if folder.endswith(FILE_ENDINGS) else folder, used_folders)
             used.add(f"{folders[first]}/index")
-        document = _free(f"{folders[first]}/{slug(' '.join(others))}", used) if others else f"{folders[first]}/index"
+        document = _unused_name(f"{folders[first]}/{slug(' '.join(others))}", used) if others else f"{folders[first]}/index"
         page_parts = _parts(fields, values, sorted(parts[values], key=_pair_order), document)
         is_one_of_several = pages_alike[_but_transport(fields, values)] > 1
         groups.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts, is_one_of_several))
@@ -147,8 +147,8 @@ def _but_transport(fields: Sequence[str], values: Values) -> Values:
     return tuple(value for field, value in zip(fields, values, strict=True) if field != "transport")
 
 
-def _measured(view: View) -> list[tuple[RunRow, str]]:
-    """Return each run with each of its transports. A run without numbers has the transport in its manifest."""
+def _runs_with_transports(view: View) -> list[tuple[RunRow, str]]:
+    """The manifest states the transport of a run without numbers."""
     measured = [(view.runs[name], transport) for name in view.by_run for transport in _transports(view, name)]
     return measured + [(run, transport_of(run) or NOT_STATED) for name, run in view.runs.items() if name not in view.by_run]
 
@@ -176,11 +176,7 @@ def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
     return tuple((labels.get(field) if is_label(field) else of_run[field]) or NOT_STATED for field in fields)
 
 
-def _order(fields: Sequence[str], values: Values) -> tuple[object, ...]:
-    """Return a key for sorting.
-
-    Upper and lower case are equal in it. Numbers in labels and releases are sorted by their value, and "not stated" is last.
-    """
+def _sort_key(fields: Sequence[str], values: Values) -> tuple[object, ...]:
     keys = [value.lower() if field in DEFAULT else (value == NOT_STATED, natural(value.lower())) for field, value in zip(fields, values, strict=True)]
     return (*keys, values)
 
@@ -190,17 +186,14 @@ def _pair_order(pair: tuple[str, str]) -> tuple[object, ...]:
 
 
 def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str]], document: str) -> tuple[PagePart, ...]:
-    """Return the parts of a page, in the order of the blocks of the page.
-
-    This function and the blocks both assign numbers to selections. If the order is the same, the numbers are the same.
-    """
+    """The parts are in the order of the blocks of the page, so that this function and the blocks assign the same numbers to selections."""
     numbers = SelectionNumbers()
     selections = [msgspec.structs.replace(selection_of(fields, values), system=system, transport=transport) for system, transport in pairs]
     return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)
 
 
-def _free(document: str, used: set[str]) -> str:
-    """Return a name that no other page or folder has, because transports such as `UDP` and `udp` have the same file name."""
+def _unused_name(document: str, used: set[str]) -> str:
+    """Transports such as `UDP` and `udp` have the same file name."""
     name, number = document, 2
     while name in used:
         name, number = f"{document}-{number}", number + 1

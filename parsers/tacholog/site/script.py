@@ -41,7 +41,7 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
         "#!/bin/sh",
         *_comments(manifest, run),
         *(_PERFTEST if perftest_commands else ()),
-        *(_SHORTER if any(map(_duration_at, perftest_commands)) else ()),
+        *(_SHORTER if any(map(_index_of_duration, perftest_commands)) else ()),
     ]
     if needs_order(manifest.commands):
         return "\n".join([*head, *processes_script(manifest.commands, words_of, _comment, _warning)]) + "\n"
@@ -59,7 +59,7 @@ def words_of(argv: Sequence[str]) -> str:
     ``{payload_bytes}`` becomes a variable of the script. The duration becomes a variable if the command runs perftest.
     """
     is_ours = is_perftest(argv)
-    duration = _duration_at(argv) if is_ours else None
+    duration = _index_of_duration(argv) if is_ours else None
     words = ["perftest", *argv[1:]] if is_ours and argv[0] == FLOOR else argv
     quoted = [f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(words)]
     # The shell does not recognise a reserved word or an assignment after two quotes ('').
@@ -72,7 +72,7 @@ def is_perftest(argv: Sequence[str]) -> bool:
 
 
 def _warning(words: Sequence[str]) -> list[str]:
-    """Return a warning above a command whose program is not known, because manifests come from strangers, and readers execute their commands."""
+    """Manifests come from strangers, and readers execute their commands."""
     command = behind_wrappers(words)
     name = PurePath(words[command.position]).name
     if command.doubt is None and _KNOWN.fullmatch(name):
@@ -83,8 +83,7 @@ def _warning(words: Sequence[str]) -> list[str]:
     return [_comment(f"CAUTION: {what}. Read the whole command before you run it.")]
 
 
-def _duration_at(argv: Sequence[str]) -> int | None:
-    """Return the index of the word with the duration. Return ``None`` if no word is a plain number after ``--duration``."""
+def _index_of_duration(argv: Sequence[str]) -> int | None:
     indices = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
     return indices[0] if len(indices) == 1 else None
 
@@ -208,7 +207,7 @@ def processes_script(
 
 def _start(number: int, command: Command, hosts: Mapping[str, str], words: Words) -> Iterator[str]:
     log, errors = (_file(name) for name in (_log(command), f"{PurePath(_log(command)).stem}.stderr.txt"))
-    remote = _remote(command, hosts)
+    remote = _remote_prefix(command, hosts)
     line = words([*command.prefix, *command.argv])
     if command.host:
         # With `-tt`, the process ends when the connection ends. On the other machine, a shell reads the words again, so they are quoted a second
@@ -229,8 +228,8 @@ def _wait(ready: Readiness, log: str, errors: str, remote: str) -> str:
     return f"sleep {ready.seconds or 0:g}"
 
 
-def _remote(command: Command, hosts: Mapping[str, str]) -> str:
-    """Return the words that stand before a command so that it runs on the machine of the process, such as ``ssh host``, with a blank before them."""
+def _remote_prefix(command: Command, hosts: Mapping[str, str]) -> str:
+    """Return words such as ``ssh host``, with a blank before them."""
     ssh = f' ssh "${hosts[command.host]}"' if command.host else ""
     return "".join([ssh, *(f" {shlex.quote(word)}" for word in command.prefix)]) or " env"
 

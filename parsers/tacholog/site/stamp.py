@@ -72,16 +72,15 @@ def write_stamp(
 
     Symbolic links are not listed, because no build makes any.
     """
-    there = {name: file for name, file in _there(site, digests_in(open_cache())).items() if file.sha256 is not None}
+    there = {name: file for name, file in _digests_of_files(site, digests_in(open_cache())).items() if file.sha256 is not None}
     files = {name: str(file.sha256) for name, file in there.items()}
-    large = _large({name: file.size_bytes for name, file in there.items()}, sizes)
+    large = _warnings_on_sizes({name: file.size_bytes for name, file in there.items()}, sizes)
     digest = _list_digest(files)
     made_of = {name: key for name, key in (keys or {}).items() if name in files}
     _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, altered=altered, large=large, digest=digest, files=files, keys=made_of))
 
 
-def _large(sizes: Mapping[str, int], limits: Sizes) -> tuple[str, ...]:
-    """Return a sentence for each size above the limits."""
+def _warnings_on_sizes(sizes: Mapping[str, int], limits: Sizes) -> tuple[str, ...]:
     sentences = [
         f"{name} has {size / 1e6:.0f} MB; a hoster may refuse files above {limits.file / 1e6:g} MB"
         for name, size in sorted(sizes.items())
@@ -167,12 +166,12 @@ def check_copy(copy: Path, site: Path, stamp: Stamp) -> None:
 
 def changed_files(site: Path, stamp: Stamp) -> list[str]:
     """Return the files that were added, removed or changed, sorted by name. Every file is read."""
-    return _differing(stamp, _there(site, FileDigests(Cache(None))))
+    return _differing(stamp, _digests_of_files(site, FileDigests(Cache(None))))
 
 
 def changed_since(site: Path, stamp: Stamp) -> list[str]:
     """Return the same as `changed_files`, but faster. A file is only read if somebody has written to it after a build read it."""
-    return _differing(stamp, _there(site, digests_in(open_cache())))
+    return _differing(stamp, _digests_of_files(site, digests_in(open_cache())))
 
 
 def _differing(stamp: Stamp, there: Mapping[str, FileStamp]) -> list[str]:
@@ -217,16 +216,16 @@ def _list_digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _there(site: Path, digests: FileDigests) -> dict[str, FileStamp]:
-    """Return each file with its SHA-256; ``None`` for links, pipes and the like."""
-    names = list(_files(os.fspath(site)))
+def _digests_of_files(site: Path, digests: FileDigests) -> dict[str, FileStamp]:
+    """The digest is ``None`` for links, pipes and the like."""
+    names = list(_files_and_links(os.fspath(site)))
     files = dict(zip(names, digests.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
     digests.flush()
     return files
 
 
-def _files(site: str, inside: str = "") -> Iterator[str]:
-    """Yield the files and the links of a site. Links are not followed, because they may lead out of the site."""
+def _files_and_links(site: str, inside: str = "") -> Iterator[str]:
+    """Links are not followed, because they may lead out of the site."""
     try:
         with os.scandir(f"{site}/{inside}") as directory:
             entries = [entry for entry in directory if inside or is_part_of_site(entry.name)]
@@ -234,7 +233,7 @@ def _files(site: str, inside: str = "") -> Iterator[str]:
         return
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
-            yield from _files(site, f"{inside}{entry.name}/")
+            yield from _files_and_links(site, f"{inside}{entry.name}/")
         else:
             yield f"{inside}{entry.name}"
 
@@ -264,10 +263,10 @@ def program_of(settings: SiteSettings) -> str:
     return _digest(
         [
             sys.version,
-            *_installed(),
+            *_installed_packages(),
             msgspec.json.encode(settings).decode(),
             *(f"{name}={os.environ.get(name)}" for name in (_PLOTLY, _KEY)),
-            *map(_file, files),
+            *map(_file_state, files),
             *(line for folder in folders for line in _below(folder)),
         ]
     )
@@ -283,14 +282,11 @@ def _digest(lines: Iterable[str]) -> str:
 def _below(folder: Path) -> Iterator[str]:
     for inner, names, files in walk(os.fspath(folder)):
         names[:] = sorted(name for name in names if name != "__pycache__")
-        yield from (_file(f"{inner}/{file}") for file in sorted(files))
+        yield from (_file_state(f"{inner}/{file}") for file in sorted(files))
 
 
-def _file(path: str) -> str:
-    """Return the state of a file as text. For a link, it includes the state of the target.
-
-    The modification time alone is not enough, because programs can set it to an earlier time.
-    """
+def _file_state(path: str) -> str:
+    """The modification time alone is not enough, because programs can set it to an earlier time."""
     try:
         status = os.lstat(path)  # `Path` is not used: there are thousands of files, and creating a `Path` takes as long as this call
         states = [status, os.stat(path)] if stat.S_ISLNK(status.st_mode) else [status]  # noqa: PTH116 - as above
@@ -300,10 +296,10 @@ def _file(path: str) -> str:
     return f"{path} {words}{'' if os.access(path, os.R_OK) else ' cannot be read'}"
 
 
-def _installed() -> Iterator[str]:
-    """Yield the installed packages by name and version, and the files of formats from other packages, because they may be under development."""
+def _installed_packages() -> Iterator[str]:
     folders = (Path(entry) for entry in sys.path if entry)
     yield from sorted(name.name for folder in folders if folder.is_dir() for name in folder.glob("*.dist-info"))
+    # Formats from other packages may be under development, so their files are listed.
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         if not point.module.startswith("tacholog."):
             yield from _code_of(point.module)
@@ -316,7 +312,7 @@ def _code_of(module: str) -> Iterator[str]:
         yield str(error)
         return
     if spec and spec.origin:
-        yield from (_file(os.fspath(path)) for path in sorted(Path(spec.origin).parent.glob("*.py")))
+        yield from (_file_state(os.fspath(path)) for path in sorted(Path(spec.origin).parent.glob("*.py")))
 
 
 class FormerSite:

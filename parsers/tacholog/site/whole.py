@@ -84,7 +84,7 @@ def build_whole(
     _run_sphinx(made, site, work, settings)
     return_freed_memory()
     terminal.status("writing raw logs and files for programs")
-    _write_files(site, data, settings, all_feeds, former)
+    _write_other_files(site, data, settings, all_feeds, former)
 
 
 def _run_sphinx(made: GeneratedPages, site: Path, work: Path, settings: SiteSettings) -> None:
@@ -110,11 +110,10 @@ def _run_sphinx(made: GeneratedPages, site: Path, work: Path, settings: SiteSett
     if app.statuscode:
         raise TachologError(f"Sphinx found problems in {source} (they are named above); the site stays as it was")
     shutil.rmtree(trees)
-    _drop_unused(site)
+    _delete_unused_files(site)
 
 
 def _write_settings(source: Path, settings: SiteSettings) -> None:
-    """Write the settings that ``conf.py`` reads, and copy the logo."""
     logo = Path(settings.logo) if settings.logo else None
     logo_name = f"{STATIC}/logo{logo.suffix.lower()}" if logo else None
     if logo and logo_name:
@@ -122,11 +121,11 @@ def _write_settings(source: Path, settings: SiteSettings) -> None:
     links = tuple(Link(drawn(link.title), drawn(link.url)) for link in settings.links)
     owner = drawn(settings.copyright) if settings.copyright else None
     safe = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=owner, links=links, logo=logo_name)
+    # `conf.py` reads this file.
     (source / "site.json").write_bytes(msgspec.json.encode(safe))
 
 
-def _drop_unused(site: Path) -> None:
-    """Delete files of Sphinx, of the theme and of its icons that no page loads, such as source maps, templates and fonts."""
+def _delete_unused_files(site: Path) -> None:
     static, search = site / "_static", site / "search.html"
     loads_stemmers = search.is_file() and _STEMMERS[1:] in search.read_text(encoding="utf-8")
     (site / "objects.inv").unlink()  # Other projects use this file to link to prose.
@@ -139,8 +138,7 @@ def _drop_unused(site: Path) -> None:
             sheet.write_text(less, encoding="utf-8")
 
 
-def _write_files(site: Path, data: SiteData, settings: SiteSettings, all_feeds: Collection[Feed], former: FormerSite) -> None:
-    """Write files that are neither pages nor tables: raw logs, comparisons, and files for programs."""
+def _write_other_files(site: Path, data: SiteData, settings: SiteSettings, all_feeds: Collection[Feed], former: FormerSite) -> None:
     for name, content in raw_files(data.view, former):
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(content)

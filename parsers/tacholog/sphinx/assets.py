@@ -32,13 +32,12 @@ def setup(app: Sphinx) -> None:
         app.add_css_file(style)
     for script in ("tacholog.js", "tacholog-tables.js", "tacholog-keys.js"):
         app.add_js_file(script, loading_method="defer")
-    app.connect("html-page-context", _add_own)
+    app.connect("html-page-context", _add_scripts_of_page)
     app.connect("html-collect-pages", _empty_pages)
     app.connect("build-finished", _finish)
 
 
-def _add_own(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Add the scripts of special pages: those of the search page, and those of pages on which readers choose what to compare."""
+def _add_scripts_of_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     if page == "search":
         app.add_js_file("tacholog-search.js", loading_method="defer")
     if 'class="tl-choose"' in context.get("body", ""):
@@ -48,12 +47,12 @@ def _add_own(app: Sphinx, page: str, _template: str, context: dict[str, Any], _d
 
 def _add_static(_app: Sphinx, config: Config) -> None:
     folder = str(site_dir() / "_static")
-    if folder not in config.html_static_path and not _has_own(_app, config):
+    if folder not in config.html_static_path and not _has_copies(_app, config):
         config.html_static_path.append(folder)
 
 
-def _has_own(app: Sphinx, config: Config) -> bool:
-    """Whether the project already has a copy of our files. Our own site has one."""
+def _has_copies(app: Sphinx, config: Config) -> bool:
+    # Our own site has a copy of our files.
     return any(Path(app.confdir, folder, "tacholog.js").is_file() for folder in config.html_static_path)
 
 
@@ -65,11 +64,10 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
     if app.config.tacholog_csp:
         theme_scripts = known_scripts(site)
         for page in sorted(site.rglob("*.html")):
-            _protect(page, page.relative_to(site).with_suffix("").as_posix(), theme_scripts)
+            _add_policy(page, page.relative_to(site).with_suffix("").as_posix(), theme_scripts)
 
 
 def _copy_plotly(static: Path) -> None:
-    """Copy Plotly, which `tacholog.site.bundle` provides, into the site."""
     source, note = plotly_bundle()
     if note:
         _LOGGER.info(note)
@@ -79,8 +77,7 @@ def _copy_plotly(static: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _protect(page: Path, name: str, theme_scripts: Iterable[str]) -> None:
-    """Add the content security policy to a page, unless the page has one."""
+def _add_policy(page: Path, name: str, theme_scripts: Iterable[str]) -> None:
     text = page.read_text(encoding="utf-8")
     position = head_of(text)
     if position is not None:

@@ -52,9 +52,7 @@ _OPTIONS: dict[str, Callable[[str], object]] | None = {
 }
 
 
-class _Addresses(msgspec.Struct, frozen=True):
-    """Fields that an item of the body of ``{perf-sources}`` may have."""
-
+class _BodyOfSources(msgspec.Struct, frozen=True):
     sources: tuple[SourceDocument, ...] = ()
     digests: bool = False
     vendor: str | None = None
@@ -71,7 +69,7 @@ class Perf(SphinxDirective):
     make: ClassVar[Callable[[Any], Html]]
 
     def run(self) -> list[nodes.Node]:
-        """Return the block as a node. If it cannot be made, warn (``suppress_warnings`` silences the warning by its type) and show nothing."""
+        """Return the block as a node. If this fails, warn and show nothing. ``suppress_warnings`` can silence the warning by its type."""
         try:
             html = type(self).make(self)
         except TachologError as error:
@@ -198,11 +196,7 @@ class PerfFold(SphinxDirective):
 
 
 def _words_of(line: str) -> list[str]:
-    r"""Return the words of a directive's line, split as in a shell. Within double quotes, a code such as ``\u00e9`` becomes its letter.
-
-    Raises:
-        TachologError: a quote is not closed.
-    """
+    r"""Split the line as a shell does. Within double quotes, a code such as ``\u00e9`` becomes its letter."""
     words, end = [], 0
     while match := _ARGUMENT.match(line, end):
         words.append(match["bare"] if match["quoted"] is None else _unescaped(match["quoted"]))
@@ -218,12 +212,9 @@ def _unescaped(word: str) -> str:
 
 
 def _labels(option: str) -> tuple[tuple[str, str], ...]:
-    """Return the labels that an option selects: ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
+    """Return the labels of an option such as ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
 
     A word without ``=`` belongs to the value before it. Such words occur if the option is one value with blanks, because Sphinx removes its quotes.
-
-    Raises:
-        TachologError: the option does not have this form.
     """
     words: list[str] = []
     for word in _words_of(option):
@@ -235,11 +226,7 @@ def _labels(option: str) -> tuple[tuple[str, str], ...]:
 
 
 def _verdicts(option: str) -> list[Verdict]:
-    """Return the verdicts that an option selects: one verdict in the words of a report, or several, with double quotes around those with blanks.
-
-    Raises:
-        TachologError: there is no such verdict.
-    """
+    """The option is one verdict in the words of a report, or several, with double quotes around those with blanks."""
     if verdict := verdict_named(option):
         return [verdict]
     verdicts = {word: verdict_named(word) for word in _words_of(option)}
@@ -267,7 +254,7 @@ def _diff(directive: Perf) -> Html:
 
 
 def _sources(directive: Perf) -> Html:
-    body = directive.body(_Addresses, "{}", "what it should be")
+    body = directive.body(_BodyOfSources, "{}", "what it should be")
     return blocks.sources(directive.page, body.sources, digests=body.digests, vendor=body.vendor, repository=body.repository)
 
 

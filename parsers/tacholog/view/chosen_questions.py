@@ -80,7 +80,7 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
     Each number is of a whole measurement.
     """
     numbers = [each for each in numbers if CONTROL not in each.fields and each.result.value is not None]
-    scored = [_question([each for each in numbers if each.result.metric in metrics]) for metrics in (_LATENCY, _RATES)]
+    scored = [_scored_question([each for each in numbers if each.result.metric in metrics]) for metrics in (_LATENCY, _RATES)]
     latency, rate = scored
     is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # first, unless its score is below half that of rates
     return [each[1] for each in (scored if is_latency_first else reversed(scored)) if each]
@@ -89,11 +89,10 @@ def questions_for(numbers: Iterable[Observation]) -> list[Question]:
 class _MeasuredWays:
     """The different combinations of values that the fields have in some numbers.
 
-    Each combination is a row. Each field has an array with the code of its value in each row, shape (rows,).
+    Each combination is a row. For each field, an array of shape (rows,) has the codes of the values.
     """
 
     def __init__(self, numbers: Sequence[Observation], fields: Sequence[Factor]) -> None:
-        """Encode the values of all fields except those that do not distinguish results."""
         self.fields = [field for field in fields if field.name not in NEVER_CHOSEN]
         codes = [{value: code for code, value in enumerate(field.values)} for field in self.fields]
         runs: dict[tuple[int, ...], set[str]] = defaultdict(set)
@@ -112,7 +111,7 @@ class _MeasuredWays:
         return {name for name, codes in self.codes.items() if _is_one_for_each(combination_without_axis if name == _SIZE else combination, codes)}
 
     def _combination(self, names: Iterable[str]) -> Rows:
-        """Return a code for each row: rows with equal values in these fields have equal codes, from 0 to the number of combinations - 1."""
+        """Return a code for each row. Rows with equal values in these fields have equal codes, from 0 to the number of combinations - 1."""
         combination, count = np.zeros_like(self.runs), 1
         for name in names:
             values = int(self.codes[name].max()) + 1
@@ -155,21 +154,18 @@ class _MeasuredWays:
 
 
 def _is_one_for_each(combination: Rows, codes: Rows) -> bool:
-    """Whether ``codes`` depend only on ``combination``: rows with the same combination have the same code."""
+    """Whether all rows with the same combination have the same code."""
     code_of_combination = np.zeros_like(combination)
     code_of_combination[combination] = codes
     return bool((code_of_combination[combination] == codes).all())
 
 
-def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
-    """Return the best question about some numbers, with its score; ``None`` if there are no numbers."""
+def _scored_question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     if not numbers:
         return None
     rows = _MeasuredWays(numbers, varying(numbers))
-    subjects = [
-        field for field in rows.fields if _preference(field, SUBJECTS) is not None and field.kind == "text" and len(field.values) <= _MOST_SUBJECTS
-    ]
-    axes = [field for field in rows.fields if _preference(field, AXES) is not None and field.kind == "number"]
+    subjects = [field for field in rows.fields if _rank(field, SUBJECTS) is not None and field.kind == "text" and len(field.values) <= _MOST_SUBJECTS]
+    axes = [field for field in rows.fields if _rank(field, AXES) is not None and field.kind == "number"]
     best: tuple[bool, float, int, int] | None = None
     chosen: tuple[Factor, Factor | None] | None = None
     for subject in subjects:
@@ -180,11 +176,11 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
             crossings = [(crossing, len(group)) for group in groups if (crossing := rows.crossing(group, subject, axis))]
             score = max((crossing.score for crossing, _ in crossings), default=0.0)
             is_of_systems = subject.name == "system" and axis is not None and sum(size for _, size in crossings) * 2 >= len(rows.runs)
-            rank = (not is_of_systems, -score, _preference(subject, SUBJECTS) or 0, len(AXES) if axis is None else _preference(axis, AXES) or 0)
+            rank = (not is_of_systems, -score, _rank(subject, SUBJECTS) or 0, len(AXES) if axis is None else _rank(axis, AXES) or 0)
             if score and (best is None or rank < best):
                 best, chosen = rank, (subject, axis)
     if best is None or chosen is None:
-        return _of_numbers(numbers, axes)
+        return _question_without_texts(numbers, axes)
     subject, axis = chosen
     names = [subject.name, *([axis.name] if axis else [])]
     by = tuple(_divisions(rows, subject, axis))
@@ -192,44 +188,37 @@ def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
     return -best[1], Question(subject=subject.name, over=axis.name if axis else "", by=by, metric=f"{metric}:{statistic}")
 
 
-def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question]:
-    """Return a question for numbers in which no text field varies.
-
-    The field with the most values is the axis; a preferred other field is the subject.
-
-    If only one field varies, it is the axis, and the subject is the system. If no field varies, there is no axis, and the subject is the system.
-    """
+def _question_without_texts(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question]:
+    """The field with the most values is the axis. A preferred other field is the subject."""
     if not axes:
         metric, statistic = default_metric(numbers, ("system",))
         return 0.0, Question(subject="system", metric=f"{metric}:{statistic}")
-    preferred = sorted(axes, key=lambda axis: _preference(axis, AXES) or 0)
+    preferred = sorted(axes, key=lambda axis: _rank(axis, AXES) or 0)
     over = max(axes, key=lambda axis: (len(axis.values), axis.name == _SIZE, -preferred.index(axis)))
     subject = next((axis.name for axis in preferred if axis is not over and len(axis.values) <= _MOST_PANELS), "system")
     metric, statistic = default_metric(numbers, (subject, over.name))
     return len(over.values) / 2, Question(subject=subject, over=over.name, metric=f"{metric}:{statistic}")
 
 
-def _preference(field: Factor, order: Sequence[str]) -> int | None:
-    """Return the rank of a field in the order of preference, from 0; ``None`` if the field is not in it."""
+def _rank(field: Factor, order: Sequence[str]) -> int | None:
     name = "label." if is_label(field.name) else field.name
     return order.index(name) if name in order else None
 
 
 def _divisions(rows: _MeasuredWays, subject: Factor, axis: Factor | None) -> Iterator[str]:
-    """Yield the fields that divide the answer into panels. At least two values of such a field must have enough cells for a panel."""
+    """Yield the fields that divide the answer into panels. At least two values of such a field have enough cells for a panel."""
     names = [subject.name, *([axis.name] if axis else [])]
     left_out = {*names, *rows.following(subject, axis)}
     divisions = (field for field in rows.fields if field.name not in left_out and _may_divide(field))
-    crossed = (field for field in divisions if _crossed_parts(rows, field, subject, axis) >= _LEAST)
+    crossed = (field for field in divisions if _number_of_panels(rows, field, subject, axis) >= _LEAST)
     for field in islice(crossed, _MOST_DIVISIONS):
         yield field.name
 
 
 def _may_divide(field: Factor) -> bool:
-    takes_part = _preference(field, SUBJECTS) is not None or _preference(field, AXES) is not None
+    takes_part = _rank(field, SUBJECTS) is not None or _rank(field, AXES) is not None
     return takes_part and field.name != "release" and len(field.values) <= _MOST_PANELS
 
 
-def _crossed_parts(rows: _MeasuredWays, field: Factor, subject: Factor, axis: Factor | None) -> int:
-    """Return how many values of a field have enough cells for a panel, in the crossing of the subject and the axis."""
+def _number_of_panels(rows: _MeasuredWays, field: Factor, subject: Factor, axis: Factor | None) -> int:
     return sum(rows.crossing(part, subject, axis) is not None for part in rows.groups([field.name]))

@@ -113,9 +113,9 @@ def _cells(member: SystemSeries) -> dict[str, list[tuple[int, Cell]]]:
 
 
 def _under_load(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of the series under load, from machines that also have series without load.
+    """Return the ids of the series under load from machines that also have series without load.
 
-    Readers see these series if they choose their campaign.
+    Readers see the series under load if they choose the campaign.
     """
     by_load: dict[bool, list[SystemSeries]] = {True: [], False: []}
     for member in members:
@@ -146,7 +146,6 @@ def _reason(condition: str, base: object, other: object, metric: str) -> str | N
 
 
 def _repeats(offered: Sequence[OfferedSeries], name: str) -> tuple[tuple[int, ...], ...]:
-    """Return, for each series, the indices of the series with the same republished figures."""
     cells_of = [series.cells.get(name, ()) for series in offered]
     again = [(index, dict(cells)) for index, cells in enumerate(cells_of) if _has_republished(cells)]
     repeats: dict[int, tuple[int, ...]] = {}

@@ -57,7 +57,7 @@ def costs(series: Series, resources: Mapping[_Place, Sequence[ResultRow]]) -> di
         by_run: dict[str, list[ResultRow]] = {}
         for result in series.measured.of_size[payload]:
             by_run.setdefault(result.run.run, []).append(result)
-        each = [cost for run, numbers in by_run.items() if (cost := _of_run(numbers, resources.get((run, test, payload), ()), test))]
+        each = [cost for run, numbers in by_run.items() if (cost := _cost_of_run(numbers, resources.get((run, test, payload), ()), test))]
         if each:
             by_size[payload] = Cost(*(_spread(name, each) for name in Cost.__struct_fields__))
     return by_size
@@ -113,14 +113,14 @@ def _spread(name: str, each: Sequence[Mapping[str, float]]) -> Spread | None:
     return Spread(median_high(values), min(values), max(values), len(values)) if values else None
 
 
-def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> dict[str, float]:
-    """Return the cost of one run at one size, with the names of `Cost`; an empty result if a side is missing or occurs twice."""
+def _cost_of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> dict[str, float]:
+    """Return costs by the names of `Cost`; an empty result if a side is missing or occurs twice."""
     names = [(result.side, result.participant, result.metric, result.statistic) for result in counted]
     if test not in _MESSAGES or {result.side for result in counted} != _SIDES or len({*names}) < len(names):
         return {}
     cost: dict[str, float] = {}
     processors, switches = _for_each_ns(counted, "cpu_time"), _for_each_ns(counted, "context_switches")
-    rate, messages = _rate_per_ns(numbers, test), _messages(numbers, counted, test)
+    rate, messages = _messages_per_ns(numbers, test), _number_of_messages(numbers, counted, test)
     if processors is not None:
         cost["processors"] = processors
         if messages:
@@ -136,8 +136,8 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
     return cost | ({"cpu_ns": in_log[0]} if in_log else {})
 
 
-def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> int | None:
-    """Return the number of messages in the kernel's counts, including warm-up, if the log states it. A stream states it in its `cost` line."""
+def _number_of_messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> int | None:
+    """Return the number of messages in the kernel's counts, including warm-up. A stream states this number in its `cost` line."""
     if test == "latency":
         trips = _first(counted, lambda result: result.samples)
         return int(trips) * _MESSAGES[test][1] if trips else None
@@ -146,7 +146,7 @@ def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: 
 
 
 def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
-    """Return how often something was counted per nanosecond, as the sum over all participants; ``None`` if any count or time is unknown."""
+    """Return the sum of the counts per nanosecond of all participants; ``None`` if any count or time is unknown."""
     counts = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
     times = {(result.side, result.participant): result.value for result in counted if result.metric == "duration"}
     kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary and involuntary context switches
@@ -161,8 +161,7 @@ def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
     return total if kinds else None
 
 
-def _rate_per_ns(numbers: Sequence[ResultRow], test: str) -> float | None:
-    """Return the number of messages per nanosecond of the measurement."""
+def _messages_per_ns(numbers: Sequence[ResultRow], test: str) -> float | None:
     name, each = _MESSAGES[test]
     duration = _first(numbers, lambda result: result.value if result.metric == "duration" else None)
     count = _first(numbers, lambda result: result.samples if name == "samples" else result.value if result.metric == name else None)

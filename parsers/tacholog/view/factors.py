@@ -116,7 +116,7 @@ def _manifest_of(run: RunRow) -> _Manifest:
 
 
 def _labels_of(run: RunRow) -> dict[str, Value]:
-    """Return the labels of a run in the order of its manifest. Paths and campaigns state the most general label first."""
+    """Return the labels in the order of the manifest. Paths and campaigns state the most general label first."""
     labels = labels_of(run.labels)
     in_order = (f"{PREFIX}{name}" for name in _manifest_of(run).labels)
     return {name: labels[name] for name in dict.fromkeys((*in_order, *labels)) if name in labels}
@@ -152,7 +152,7 @@ def factor(name: str, numbers: Sequence[Observation]) -> Factor:
         TachologError: no number has this field.
     """
     check_field(name, numbers)
-    return _factor(name, _different(numbers))
+    return _factor(name, _distinct_fields(numbers))
 
 
 def _factor(name: str, different: Iterable[Mapping[str, Value]]) -> Factor:
@@ -171,18 +171,17 @@ def _factor(name: str, different: Iterable[Mapping[str, Value]]) -> Factor:
 
 def varying(numbers: Sequence[Observation]) -> list[Factor]:
     """Return the fields that have at least two values in these numbers; "not stated" counts as a value. The label of controls is left out."""
-    different = _different(numbers)
+    different = _distinct_fields(numbers)
     names = [name for name in (*FIELDS, *_labels_in(different)) if len({fields.get(name) for fields in different}) > 1]
     return [_factor(name, different) for name in names]
 
 
-def _different(numbers: Iterable[Observation]) -> list[Mapping[str, Value]]:
-    """Return each distinct mapping of fields once. Numbers with equal fields share one mapping."""
+def _distinct_fields(numbers: Iterable[Observation]) -> list[Mapping[str, Value]]:
+    """Numbers with equal fields share one mapping."""
     return list({id(observation.fields): observation.fields for observation in numbers}.values())
 
 
 def _labels_in(different: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Return the labels in any of these mappings, in the order in which they are stated."""
     return [name for name in dict.fromkeys(name for fields in different for name in fields) if is_label(name) and name != CONTROL]
 
 
@@ -192,17 +191,17 @@ def check_field(name: str, numbers: Sequence[Observation]) -> None:
     Raises:
         TachologError: no number has this field; the message names the existing fields.
     """
-    labels = _labels_in(_different(numbers))
+    labels = _labels_in(_distinct_fields(numbers))
     if name in FIELDS or name in labels:
         return
     near = f"{PREFIX}{name}" if f"{PREFIX}{name}" in labels else next(iter(get_close_matches(name, (*FIELDS, *labels), 1)), "")
     hint = f" (is {near} meant?)" if near else ""
-    fields_stated = [field for field in FIELDS if any(fields.get(field) is not None for fields in _different(numbers))]
+    fields_stated = [field for field in FIELDS if any(fields.get(field) is not None for fields in _distinct_fields(numbers))]
     raise TachologError(f"no field {name!r}{hint}; these runs state {', '.join((*labels, *fields_stated))}")
 
 
 def _unit(name: str, values: Sequence[Value]) -> str | None:
-    """Return the unit of a field whose values are all numbers; ``None`` for any other field."""
+    """Return ``None`` if any value is not a number, or if the units differ."""
     if not is_label(name):
         numbers = bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         return ("bytes" if name == "payload_bytes" else CONDITIONS[name].unit or "") if numbers else None
@@ -217,7 +216,7 @@ def _parsed(text: str) -> tuple[float, str | None] | None:
 
 
 def _number_of(value: Value) -> tuple[float, str | None]:
-    """Return a number and the unit after it. For text that is not a number, the unit is ``None``."""
+    """Return a number and its unit. For text that is not a number, the unit is ``None``."""
     if isinstance(value, int | float):
         return float(value), ""
     return _parsed(str(value)) or (0.0, None)
@@ -232,9 +231,6 @@ def _by_text(name: str, value: Value) -> list[tuple[int, int, str]]:
 
 
 def _sign(unit: str) -> str:
-    """Return the unit as written after a number.
-
-    It is empty for counts, such as the number of subscribers, because the heading states what is counted.
-    """
+    """Counts, such as the number of subscribers, have no sign, because the heading states what is counted."""
     sign = "%" if unit == "percent" else "" if unit in _COUNTED else unit
     return f"\N{NO-BREAK SPACE}{sign}" if sign else ""

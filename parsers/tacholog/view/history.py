@@ -53,9 +53,9 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 class HistoryLine(msgspec.Struct):
     """The values of one row over all releases in which it was measured in the same way on one machine.
 
-    ``begun_by`` or ``other_runs_of`` states why the line begins; both are null if it begins with the row's first release. ``begun_by`` is the row
-    that compares the first point with the previous release. ``other_runs_of`` is the release of the first point. It is stated if this release was
-    compared with the previous and with the next release, and the two comparisons use different runs of this release.
+    ``begun_by`` or ``other_runs_of`` states why the line begins. Both are null if the line begins with the first release of the row. ``begun_by`` is
+    the row that compares the first point with the previous release. ``other_runs_of`` is the release of the first point. It is stated if the
+    comparisons with the previous and with the next release use different runs of this release.
     """
 
     key: RowKey
@@ -89,7 +89,7 @@ def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) 
 
 
 def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, dict[str, float | None]]:
-    """Return the first start time of each release of each system; ``None`` for a release without start times."""
+    """The time is ``None`` for a release without start times."""
     first: dict[tuple[str, str], float | None] = {}
     for system, release, time in runs:  # A loop, because this is called many times with all runs of a site.
         if system and release:
@@ -115,7 +115,7 @@ def neighbours(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
-    """Return the pairs of the newest release and an older one that is not its neighbour, each with its system, for users who skip releases."""
+    """Return each system with an older release and the newest release that are not neighbours, for users who skip releases."""
     return [(system, old, names[-1]) for system, names in releases_of(runs).items() for old in reversed(names[:-2])]
 
 
@@ -140,8 +140,8 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
     return [first, *(pair for system, pair in sorted(newest.items()) if system != first[0] and pair[2] == first[2])]
 
 
-def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
-    """Whether comparisons test another number instead of this one, such as a median instead of a mean. Then this number has no history."""
+def _is_replaced(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
+    """Comparisons test another number instead, such as a median instead of a mean. So this number has no history."""
     metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
         return any((metric, better) in numbers for better in TESTED["latency"])
@@ -175,10 +175,7 @@ def metrics_in(view: View) -> Sequence[tuple[str, str]]:
 
 
 def _metrics_in(view: View) -> list[tuple[str, str]]:
-    """Return the result of `metrics_in`. Only the statistics of the series are examined, which is faster than examining all numbers.
-
-    A mean is tested if a system has no percentiles. A message rate is tested if no bytes were moved.
-    """
+    """Only the statistics of the series are read, which is faster than reading all numbers."""
     pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
     by_system: dict[str | None, set[tuple[str, str]]] = {}
     for member in system_series(view, PageIndex()):
@@ -187,7 +184,7 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
             numbers = by_system.setdefault(run.system, set())
             numbers.update(member.series.statistics())
             numbers.update([("message_rate", "unmoved")] if member.series.has_mark(LOGICAL) else [])
-    tested = {number for numbers in by_system.values() for number in numbers if not _stands_in(number, numbers)}
+    tested = {number for numbers in by_system.values() for number in numbers if not _is_replaced(number, numbers)}
     return [number for number in METRICS_SHOWN if number in tested]
 
 
@@ -200,7 +197,7 @@ def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[Hi
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
         # Rows without a comparison come last. Otherwise they could begin a second line for the same value.
-        for row in sorted(chosen, key=lambda row: not _goes_on(row)):
+        for row in sorted(chosen, key=lambda row: not _may_join_releases(row)):
             _add(joined, index, row, report.old.name)
     return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))
 
@@ -235,11 +232,11 @@ def changes_of(lines: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> lis
     """
     positive = [entry for entry in lines if all(value > 0 for point in entry[0].points for value in (point.value, *point.runs))]
     histories = [[point.runs or (point.value,) for point in line.points] for line, _ in positive]
-    return [_change(*positive[change.history], change) for change in changes(histories, [_hidden(line) for line, _ in positive])]
+    return [_change(*positive[change.history], change) for change in changes(histories, [_largest_rounding_error(line) for line, _ in positive])]
 
 
-def _hidden(line: HistoryLine) -> float:
-    """Return the largest rounding error of a value in the line (half of the last printed digit), as a logarithm of a ratio."""
+def _largest_rounding_error(line: HistoryLine) -> float:
+    """Return half of the last printed digit of the least precise value, as a logarithm of a ratio."""
     sides = [side for point in line.points if point.row for side in (point.row.old, point.row.new)]
     half = max((side.resolution or 0.0 for side in sides if side), default=0.0) / 2
     least = min(value for point in line.points for value in (point.value, *point.runs))
@@ -264,7 +261,7 @@ def _change(line: HistoryLine, reports: Sequence[Comparison], change: Change) ->
 
 
 def _reason(controls: Controls | None, worse: float) -> Literal["release", "host", "release or host"]:
-    """Return the reason for a step, judged by the controls. ``worse`` is the logarithm of the step, positive if the new value is worse."""
+    """``worse`` is the logarithm of the step, positive if the new value is worse."""
     if controls is None or controls.moved is None or controls.alone is None:
         return "release or host"
     low, high = controls.alone
@@ -303,11 +300,11 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
     return view.once(("histories", metric, statistic, wanted), made)
 
 
-def _goes_on(row: ComparisonRow) -> bool:
-    """Whether a row may join two releases: they are comparable, and were measured on one machine.
+def _may_join_releases(row: ComparisonRow) -> bool:
+    """Releases on two machines are not joined.
 
-    A comparison of two releases accepts two machines with the same stated hardware, with a note. A line has no place for such a note, so readers
-    could take the difference between two machines for a trend.
+    A comparison accepts two machines with the same stated hardware, with a note. A line has no place for such a note, so readers could take the
+    difference between two machines for a trend.
     """
     return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
 
@@ -318,41 +315,40 @@ def other_machine(row: ComparisonRow) -> Difference | None:
 
 
 class _Lines(NamedTuple):
-    """All lines so far, with an index by row, so that the time to find a line does not grow with the number of lines."""
+    """``alike`` is an index by row, so that the time to find a line does not grow with the number of lines."""
 
     all: list[HistoryLine]
     alike: dict[RowKey, list[HistoryLine]]
 
     def add(self, line: HistoryLine) -> HistoryLine:
-        """Add a line."""
         self.all.append(line)
         self.alike.setdefault(_without_apart(line.key), []).append(line)
         return line
 
     def like(self, key: RowKey) -> list[HistoryLine]:
         """Return the lines of a row."""
-        return [line for line in self.alike.get(_without_apart(key), ()) if _is_alike(line.key, key)]
+        return [line for line in self.alike.get(_without_apart(key), ()) if _is_same_row(line.key, key)]
 
 
 def _add(lines: _Lines, index: int, row: ComparisonRow, release: str) -> None:
-    line = _line_of(lines, index, row, release)
+    line = _continued_line(lines, index, row, release)
     new = row.new.median if row.new else None
     if row.new is None or new is None:
         return
-    if line is not None and _goes_on(row):
+    if line is not None and _may_join_releases(row):
         line.points.append(HistoryPoint(index + 1, new, row, row.new.values))
     else:
         lines.add(HistoryLine(row.new_key or row.key, [HistoryPoint(index + 1, new, None, row.new.values)], row))
 
 
-def _line_of(lines: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
-    """Return the line that a row continues. If the row uses other runs of the older release than all lines so far, begin a new line."""
+def _continued_line(lines: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
+    """If the row uses other runs of the older release than all lines so far, begin a new line."""
     if row.old is None or row.old.median is None:
         return None
     old = HistoryPoint(index, row.old.median, None, row.old.values)
     there = [line for line in lines.like(row.key) if any(point.release == index for point in line.points)]
-    line = _from_runs(there, old)
-    if line is None and (_goes_on(row) or not there):
+    line = _line_ending_with_runs_of(there, old)
+    if line is None and (_may_join_releases(row) or not there):
         line = lines.add(HistoryLine(row.key, [old], other_runs_of=release if there else None))
     return line
 
@@ -361,19 +357,19 @@ def _without_apart(key: RowKey) -> RowKey:
     return msgspec.structs.replace(key, apart=())
 
 
-def _is_alike(first: RowKey, second: RowKey) -> bool:
-    """Whether two keys name the same row, although ``apart`` differs: one comparison may need more conditions to distinguish rows than another."""
+def _is_same_row(first: RowKey, second: RowKey) -> bool:
+    """Whether two keys name the same row. One comparison may need more conditions in ``apart`` than another."""
     values = dict(second.apart)
     return all(values.get(name, value) == value for name, value in first.apart)
 
 
-def _from_runs(lines: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
-    """Return the line whose last point has the same runs. The same median is not enough: runs of two campaigns can have it by chance."""
+def _line_ending_with_runs_of(lines: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
+    """The same median is not enough, because runs of two campaigns can have the same median by chance."""
     return next((line for line in lines if _same_runs(line.points[-1], start)), None)
 
 
 def _same_runs(end: HistoryPoint, start: HistoryPoint) -> bool:
-    """Whether two points have the same runs, judged by their values. Points of pairs or sessions have fewer values than points of all runs."""
+    """Runs are compared by their values. Points of pairs or sessions have fewer values than points of all runs."""
     alike = end.release == start.release and math.isclose(end.value, start.value)
     return alike and (len(end.runs) != len(start.runs) or sorted(end.runs) == sorted(start.runs))
 

@@ -176,7 +176,7 @@ def floors(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 
 
 def _is_of_tool(member: SystemSeries) -> bool:
-    """Whether the log and the campaign name the same system, which is then the tool itself."""
+    """If the log and the manifest name the same system, this system is the tool itself."""
     run = member.series.results[0].run
     manifest = manifest_of(run)
     return manifest is not None and not run.published and run.system == manifest.system
@@ -262,7 +262,7 @@ class ChoiceColumn(msgspec.Struct, frozen=True):
         Args:
             criterion: the criterion by which the leader is the best.
             size: the size in bytes.
-            is_bare: whether to choose among transports without a library. If false, the choice in a campaign that measures libraries is among
+            is_bare: whether to choose among transports without a library. If it is false and the campaign measures libraries, the choice is among
                 libraries only.
         """
         ranked = self.ranked.get(criterion)
@@ -274,7 +274,7 @@ class ChoiceColumn(msgspec.Struct, frozen=True):
 
 
 class Choices(msgspec.Struct, frozen=True):
-    """The table of a machine: its columns, and its rows, each a size with its typical use.
+    """The table of a machine: its columns, and its rows. Each row is a size with its typical use.
 
     ``has_loaded``: whether the machine also has latencies under load. They are on other pages.
     """
@@ -293,19 +293,19 @@ def choices(machine: HomeMachine) -> Choices | None:
     all_columns = tuple(column for of_reach in by_reach for column in of_reach)
     columns = tuple(column for column in all_columns if column.is_choice) or all_columns
     sizes = {size for column in columns for member in column.members for size in member.series.sizes() if size is not None}
-    rows = [(size, use) for wanted, use in USES if (size := _nearest(wanted, sizes)) is not None]
+    rows = [(size, use) for wanted, use in USES if (size := _nearest_measured_size(wanted, sizes)) is not None]
     has_loaded = any(dict(member.series.key)["load_mode"] in UNDER_LOAD for member in machine.everything)
     return Choices(columns, tuple(rows), has_loaded) if rows else None
 
 
-def _nearest(wanted: int, sizes: set[int]) -> int | None:
-    """Return the measured size that is nearest to ``wanted``, the size of a typical use. If none is near enough, return ``wanted``."""
+def _nearest_measured_size(wanted: int, sizes: set[int]) -> int | None:
+    """Return ``wanted`` if no measured size is near enough."""
     near = min(sizes, key=lambda size: (abs(log2(size / wanted)), size), default=None)
     return near if near is not None and abs(log2(near / wanted)) <= _NEAR else wanted if sizes else None
 
 
 def _columns(reach: str, members: Sequence[SystemSeries]) -> Iterator[ChoiceColumn]:
-    """Yield the columns of a reach, polling and sleeping. If the campaign measures libraries, a column without a library is left out."""
+    """If the campaign measures libraries, a column without a library is left out."""
     by_group = {group: best_measured(of_group) for group, of_group in groups(members, least=1, across=ACROSS).items()}
     latency = widest(by_group, "latency")
     rates = {group: of_group for group, of_group in by_group.items() if latency is None or group["campaign"] == latency.group["campaign"]}
@@ -316,7 +316,7 @@ def _columns(reach: str, members: Sequence[SystemSeries]) -> Iterator[ChoiceColu
         ranked["fastest"] = _ranked(latency, latency.group)
         ranked["steadiest"] = _ranked(latency, msgspec.structs.replace(latency.group, statistic="p99"))
     if rate:
-        ranked["cheapest"] = _without_loss(rate, _ranked(rate, msgspec.structs.replace(rate.group, metric=_CPU, statistic="mean")))
+        ranked["cheapest"] = _without_lossy_transports(rate, _ranked(rate, msgspec.structs.replace(rate.group, metric=_CPU, statistic="mean")))
     bare = frozenset(map(id, floors(series)))
     for is_polling in (True, False):
         alike = tuple(member for member in series if polls(member) is is_polling)
@@ -334,11 +334,8 @@ def _ranked(members: GroupMembers, group: Group) -> CriterionNumbers:
     return CriterionNumbers(group, tuple((member, group.cells(member)) for member in members.members))
 
 
-def _without_loss(rate: GroupMembers, costs: CriterionNumbers) -> CriterionNumbers:
-    """Return the processor times without those of transports that lost many messages at full rate.
-
-    The rates of these transports cannot be the fastest either.
-    """
+def _without_lossy_transports(rate: GroupMembers, costs: CriterionNumbers) -> CriterionNumbers:
+    """Transports that lost many messages at full rate are left out. Their rates cannot be the fastest either."""
     rates = {id(member): rate.group.cells(member) for member in rate.members}
     numbers = [
         (member, {size: cell for size, cell in cells.items() if size in rates[id(member)] and LOSS not in rates[id(member)][size].marks})
@@ -364,6 +361,5 @@ def _chosen(criterion: Criterion, candidates: Sequence[tuple[SystemSeries, Cell]
 
 
 def _doubts(criterion: Criterion, cell: Cell) -> set[Doubt]:
-    """Return the marks with which a number cannot be the winner."""
     doubts: set[Doubt] = {"undersampled"} if UNDERSAMPLED in cell.marks else set()
     return doubts | {"two_groups"} if criterion == "steadiest" and cell.groups else doubts

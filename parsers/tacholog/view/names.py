@@ -31,8 +31,7 @@ BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
 #: The conditions that pages show, and that distinguish series. The reach follows from the transport, and its settings are shown together with those
-#: of the
-#: campaign.
+#: of the campaign.
 SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach", "settings"}
 
 _LABELS = "labels"
@@ -57,24 +56,23 @@ def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -
     numbers.
     """
     different = list(names)
-    for alike in _alike(different):
+    for alike in _indices_of_equal_names(different):
         origins = [_origin(rows[index]) for index in alike]
         if len({*origins}) > 1:
             for index, origin in zip(alike, origins, strict=True):
                 different[index] = f"{different[index]} ({origin})".strip()
-    for alike in _alike(different):
+    for alike in _indices_of_equal_names(different):
         alike_rows = with_each_label([rows[index] for index in alike])
         unsaid = [name for name in differing(alike_rows) if any(row[name] is None for row in alike_rows)]
         for index, row in zip(alike, alike_rows, strict=True):
             different[index] = ", ".join(filter(None, [different[index], *(unstated(name) for name in unsaid if row[name] is None)]))
-    for alike in _alike(different):
+    for alike in _indices_of_equal_names(different):
         for number, index in enumerate(alike, start=1):
             different[index] = f"{different[index]} ({number} of {len(alike)})".strip()
     return different
 
 
-def _alike(names: Sequence[str]) -> list[list[int]]:
-    """Return the indices of the equal names, for each name that occurs more than once."""
+def _indices_of_equal_names(names: Sequence[str]) -> list[list[int]]:
     indices: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         indices.setdefault(name, []).append(index)
@@ -90,7 +88,7 @@ def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list
     different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
     full = [[(name, row[name]) for name in different] for row in rows]
     is_basis_named = "basis" in different and any(row["basis"] == ACKNOWLEDGED for row in rows)
-    used = (_fewest(full) | ({"basis"} if is_basis_named else set())) - {but}
+    used = (_fewest_conditions(full) | ({"basis"} if is_basis_named else set())) - {but}
     return [[(name, value) for name, value in parts if name in used] for parts in full]
 
 
@@ -106,7 +104,7 @@ def with_each_label(rows: Sequence[Mapping[str, object]]) -> Sequence[Mapping[st
     fields = label_fields(texts)
     if not fields:
         return rows
-    return [_spread(row, {field: labels_of(text).get(field) for field in fields}) for row, text in zip(rows, texts, strict=True)]
+    return [_with_separate_labels(row, {field: labels_of(text).get(field) for field in fields}) for row, text in zip(rows, texts, strict=True)]
 
 
 def _text_of(row: Mapping[str, object]) -> str | None:
@@ -114,8 +112,7 @@ def _text_of(row: Mapping[str, object]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _spread(row: Mapping[str, object], labels: Mapping[str, object]) -> dict[str, object]:
-    """Return a row with its labels as separate entries, at the position of the entry for all labels."""
+def _with_separate_labels(row: Mapping[str, object], labels: Mapping[str, object]) -> dict[str, object]:
     return {name: value for key in row for name, value in (labels.items() if key == _LABELS else ((key, row[key]),))}
 
 
@@ -129,8 +126,7 @@ def joined_or_unstated(parts: Parts) -> str:
     return joined(parts) or ", ".join(unstated(name) for name, _ in parts if is_label(name))
 
 
-def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
-    """Return the fewest conditions that are needed to distinguish all series, so that their names are short."""
+def _fewest_conditions(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
     names = [name for name, _ in full[0]] if full else []
     used = set(names)
     for name in (name for name in reversed(names) if name in (*_SHOWN_LAST, *_REPEATS_VERSION)):
@@ -147,7 +143,7 @@ def _origin(row: Mapping[str, object]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Cut a long text, and append a digest that distinguishes it from other texts with the same beginning."""
+    """The digest distinguishes a cut text from other texts with the same beginning."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -317,10 +313,10 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
         keyed,
         peers,
         key.participant,
-        _sizes(key),
+        _size_words(key),
         demand,
         *(word for word in apart_words(key) if word not in but),
-        f"in a test of {key.test}" if key.test and key.test != _tested_by(key) else None,
+        f"in a test of {key.test}" if key.test and key.test != _usual_test(key) else None,
     )
     return ", ".join(part for part in parts if part)
 
@@ -331,15 +327,14 @@ def apart_words(key: RowKey) -> list[str]:
     return in_words or [unstated(field) for field, _ in key.apart]
 
 
-def _tested_by(key: RowKey) -> str:
-    """Return the test that usually measures the metric of a row. If a row is from another test, its name states that test."""
+def _usual_test(key: RowKey) -> str:
+    """If a row is from another test, its name states that test."""
     if key.metric == "sustained_rate":
         return "sustain"
     return "latency" if key.metric in _OF_LATENCY else "demand" if key.demand else "throughput"
 
 
-def _sizes(key: RowKey) -> str | None:
-    """Return the payload size, or the range of sizes, in words."""
+def _size_words(key: RowKey) -> str | None:
     if key.payload_bytes is None:
         return None
     return size(key.payload_bytes) if key.payload_bytes_high is None else f"{size(key.payload_bytes)} to {size(key.payload_bytes_high)}"

@@ -142,11 +142,11 @@ def alphabetical(*names: str) -> list[tuple[str, str]]:
 
 def natural(label: str) -> list[tuple[int, int, str]]:
     """Return the sort key of labels: 5.9 before 5.12."""
-    return [_number(part) if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
+    return [_number_key(part) if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
 
 
-def _number(digits: str) -> tuple[int, int, str]:
-    """Return the sort key of a number with any number of digits, in any script. Converting thousands of digits would take quadratic time."""
+def _number_key(digits: str) -> tuple[int, int, str]:
+    """The digits may be of any script. Converting thousands of digits to a number would take quadratic time."""
     plain = digits if digits.isascii() else "".join(str(int(digit)) for digit in digits)
     plain = plain.lstrip("0")
     return (1, len(plain), plain)

@@ -95,7 +95,6 @@ class SelectionNumbers:
     """Assigns numbers to selections with equal ids, in the order of the page: `UDP` gets 1, and `udp` gets 2."""
 
     def __init__(self) -> None:
-        """Create a numbering without selections."""
         self._values_by_slug: dict[str, list[list[str]]] = {}
 
     def number(self, selection: Selection) -> int:

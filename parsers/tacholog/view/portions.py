@@ -98,16 +98,17 @@ def _portions(view: View) -> list[Portion]:
     releases: dict[tuple[int, str | None], list[Evidence]] = {}
     for run_set in sorted(older, key=lambda run_set: (run_set.age, str(run_set.system))):
         releases.setdefault((run_set.age, run_set.system), []).append(run_set)
-    result = _split("", best, weighed, most=None)  # A page shows the whole first portion, but the ends of its tables are in separate files.
+    # A page shows the whole first portion, but the ends of its tables are in separate files.
+    result = _portions_that_fit("", best, weighed, most=None)
     for run_set in same_age:
-        result += _split(_title(run_set), (run_set,), weighed)
+        result += _portions_that_fit(_title(run_set), (run_set,), weighed)
     for of_release in releases.values():
-        result += _split(_release(of_release[0], len(sets) > 1), tuple(of_release), weighed, is_release=True)
+        result += _portions_that_fit(_release(of_release[0], len(sets) > 1), tuple(of_release), weighed, is_release=True)
     return result
 
 
 class _Weighed(NamedTuple):
-    """A series, its first run, and the approximate number of HTML elements that it takes on a page."""
+    """``run`` is the first run of the series. ``elements`` is the approximate number of HTML elements that the series takes on a page."""
 
     name: SeriesName
     run: str
@@ -147,10 +148,10 @@ def _release(run_set: Evidence, several: bool) -> str:
     return f"{run_set.system} {name}" if several else name
 
 
-def _split(
+def _portions_that_fit(
     title: str, sets: tuple[Evidence, ...], weighed: Sequence[_Weighed], *, is_release: bool = False, most: int | None = MOST_ELEMENTS
 ) -> list[Portion]:
-    """Split the series of these runs into portions that fit on a page. Each test gets the same share of a portion."""
+    """Each test gets the same share of a portion."""
     runs = frozenset(run for member in sets for run in member.runs)
     series = [member for member in weighed if member.run in runs]
     chunks: dict[int, list[SeriesName]] = {0: []}
@@ -182,9 +183,7 @@ Limits = Literal["kept", "not stated", "exceeded"]
 _ORDER: tuple[Limits, ...] = ("kept", "not stated", "exceeded")
 
 
-class _Key(NamedTuple):
-    """The values that identify a set of runs: all its runs have them."""
-
+class _RunSetKey(NamedTuple):
     system: str | None
     release: str | None
     version: str | None
@@ -234,14 +233,14 @@ class Evidence(msgspec.Struct, frozen=True):
 
 def evidence(view: View) -> list[Evidence]:
     """Return the sets of runs of a view, the best evidence first."""
-    sets: dict[_Key, list[RunRow]] = {}
+    sets: dict[_RunSetKey, list[RunRow]] = {}
     for run in view.runs.values():
-        key = _Key(run.system, run.release, run.system_version, run.campaign, run.host, run.published)
+        key = _RunSetKey(run.system, run.release, run.system_version, run.campaign, run.host, run.published)
         sets.setdefault(key, []).append(run)
     ages, measured = _ages(sets), _runs_at_sizes(view)
     run_sets = [_evidence(view, key, runs, ages[key], measured) for key, runs in sets.items()]
     run_sets.sort(key=lambda run_set: run_set.last_day or "", reverse=True)
-    return _with_names(_with_failed(sorted(run_sets, key=_rank)))
+    return _with_distinguishing_names(_with_failed(sorted(run_sets, key=_rank)))
 
 
 def _rank(run_set: Evidence) -> tuple[object, ...]:
@@ -250,7 +249,7 @@ def _rank(run_set: Evidence) -> tuple[object, ...]:
 
 
 def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
-    """Add runs without numbers to the best set of their release, or else of their system, so that a page lists them."""
+    """Add runs without numbers to the best set of the same release, or else of the same system, so that a page lists them."""
     measured = [run_set for run_set in run_sets if run_set.breadth]
     for lost in (run_set for run_set in run_sets if not run_set.breadth):
         indices = [index for index, run_set in enumerate(measured) if run_set.system == lost.system]
@@ -262,8 +261,11 @@ def _with_failed(run_sets: Sequence[Evidence]) -> list[Evidence]:
     return measured
 
 
-def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
-    """Return how many releases are newer than each set. For a set without a release, its version decides; without a version, it counts as newest."""
+def _ages(sets: Mapping[_RunSetKey, Sequence[RunRow]]) -> dict[_RunSetKey, int]:
+    """Return the number of newer releases for each set.
+
+    For a set without a release, the version decides. A set without both counts as the newest.
+    """
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
     order = in_order_of_time((run.system, named[key], run.start_time) for key, runs in sets.items() for run in runs)
@@ -273,8 +275,8 @@ def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
     return {key: ages.get((key.system, name), 0) for key, name in named.items()}
 
 
-def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
-    """Return the evidence of these runs. ``measured`` holds the runs of each series at each size, for all sets."""
+def _evidence(view: View, key: _RunSetKey, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
+    """``measured`` holds the runs of each series at each size, for all sets."""
     numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
     names = frozenset(run.run for run in runs)
     counts = [count for behind in measured if (count := len(behind & names))]
@@ -297,7 +299,7 @@ def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured:
 
 
 def _runs_at_sizes(view: View) -> list[frozenset[str]]:
-    """Return sets of runs: one for each series of a test and each size. It contains the runs from which the number at this size is computed."""
+    """Return a set of runs for each series and each size. The number at this size is computed from these runs."""
     series = [member for test in TESTS for member in view.only(Selection(test=test)).series()]
     return [frozenset(result.run.run for result in results) for member in series for results in member.measured.of_size.values()]
 
@@ -309,8 +311,7 @@ def _limits(runs: Iterable[RunRow], *, disturbed: bool) -> Limits:
     return "kept" if all(manifest is not None and manifest.limits is not None for manifest in manifests) else "not stated"
 
 
-def _with_names(run_sets: Sequence[Evidence]) -> list[Evidence]:
-    """Name each set by its differences from other sets of the same age."""
+def _with_distinguishing_names(run_sets: Sequence[Evidence]) -> list[Evidence]:
     names: dict[frozenset[str], str] = {}
     for age in {run_set.age for run_set in run_sets}:
         alike = [run_set for run_set in run_sets if run_set.age == age]

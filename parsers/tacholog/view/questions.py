@@ -207,10 +207,10 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
             raise TachologError(f"no run states {name}")
     if len({*names}) < len(names):
         raise TachologError(f"a field occurs twice in this question: {', '.join(names)}")
-    wanted = _wanted(everything, question.where)
-    selected = [each for each in everything if _has(each.fields, wanted)]
+    wanted = _chosen_values(everything, question.where)
+    selected = [each for each in everything if _matches(each.fields, wanted)]
     left_out = {each.result.run.run for each in everything} - {each.result.run.run for each in selected}
-    runs = [run for run in runs if run.run not in left_out and _has(fields_of_run(run), wanted, or_none=True)]
+    runs = [run for run in runs if run.run not in left_out and _matches(fields_of_run(run), wanted, or_none=True)]
     metric, statistic = _metric_of(question.metric, selected, names)
     numbers = [each for each in selected if (each.result.metric, each.result.statistic) == (metric, statistic) and each.result.value is not None]
     if not numbers:
@@ -219,7 +219,7 @@ def answer(question: Question, numbers: Sequence[Observation], runs: Sequence[Ru
     if question.over and any(each.fields.get(question.over) is not None for each in numbers):
         numbers = [each for each in numbers if each.fields.get(question.over) is not None]  # other values have no position on the axis
     off_axis = everywhere - {each.result.run.run for each in numbers}
-    numbers, choices = _without_choices(numbers, names, question.where)
+    numbers, choices = _comparable_numbers(numbers, names, question.where)
     if question.over and factor(question.over, numbers).kind != "number":
         axis = factor(question.over, numbers)
         raise TachologError(
@@ -290,32 +290,24 @@ def _metrics_in(numbers: Sequence[Observation]) -> list[str]:
     return [name for name, _ in counts.most_common()]
 
 
-def _wanted(numbers: Sequence[Observation], where: Mapping[str, str]) -> dict[str, set[Value]]:
-    """Return the chosen values of each field.
-
-    Raises:
-        TachologError: a field does not have its value.
-    """
+def _chosen_values(numbers: Sequence[Observation], where: Mapping[str, str]) -> dict[str, set[Value]]:
     wanted: dict[str, set[Value]] = {}
     for name, text in where.items():
-        field = factor(name, [each for each in numbers if _has(each.fields, wanted)])
+        field = factor(name, [each for each in numbers if _matches(each.fields, wanted)])
         typed = "".join(text.split()).casefold()
-        wanted[name] = {value for value in field.values if typed in ("".join(words.split()).casefold() for words in _names_of(field, value))}
+        wanted[name] = {value for value in field.values if typed in ("".join(words.split()).casefold() for words in _names_to_type(field, value))}
         if not wanted[name]:
             raise TachologError(f"nothing has {name} = {text}; there is {', '.join(plain(field.short(value)) for value in field.values)}")
     return wanted
 
 
-def _has(fields: Mapping[str, Value], wanted: Mapping[str, set[Value]], *, or_none: bool = False) -> bool:
-    """Whether each field has one of its chosen values.
-
-    With ``or_none``, a field that is not stated is also accepted: the manifest of a failed run may not state it.
-    """
+def _matches(fields: Mapping[str, Value], wanted: Mapping[str, set[Value]], *, or_none: bool = False) -> bool:
+    """With ``or_none``, a field that is not stated is accepted too, because the manifest of a failed run may not state it."""
     return all(fields.get(name) in values or (or_none and fields.get(name) is None) for name, values in wanted.items())
 
 
-def _names_of(field: Factor, value: Value) -> list[str]:
-    """Return how people may type a value: as pages show it, as logs state it, and as a number without its unit."""
+def _names_to_type(field: Factor, value: Value) -> list[str]:
+    """People may type a value as pages show it, as logs state it, or as a number without a unit."""
     number = field.number(value)
     return [plain(field.short(value)), str(value), *([f"{number:.15g}"] if number is not None else [])]
 
@@ -325,17 +317,17 @@ def plain(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", "")
 
 
-def _without_choices(
+def _comparable_numbers(
     numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str]
 ) -> tuple[list[Observation], tuple[ChosenValue, ...]]:
     """Return the numbers that may be compared, and the values that were chosen for this.
 
-    If the numbers of one case differ in a field, or subjects differ in a field that must be equal (`comparable`), only one value of the field is
-    kept. It is the value that occurs in the most cases; of several such values, the one in the most runs.
+    If the numbers of one case differ in a field, or subjects differ in a field that must be equal (`comparable`), one value of the field is chosen.
+    It is the value that occurs in the most cases; of several such values, the one in the most runs.
     """
     left, choices = list(numbers), []
     metric = numbers[0].result.metric
-    while open_field := _open_field(left, names, where, metric):
+    while open_field := _next_field_to_choose(left, names, where, metric):
         field = factor(open_field, left)
         runs = {value: len({each.result.run.run for each in left if each.fields.get(open_field) == value}) for value in field.values}
         cases = {
@@ -349,12 +341,12 @@ def _without_choices(
 
 
 def _is_together(name: str, value: Value) -> bool:
-    """Whether a value stands for all participants of a run together. If there are numbers with such a value, answers use only these numbers."""
+    """If a value stands for all participants of a run together, answers use only the numbers with this value."""
     return name == "participant" and value in (None, "all")
 
 
-def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str], metric: str) -> str | None:
-    """Return the next field for which one value must be chosen; ``None`` if no case mixes results."""
+def _next_field_to_choose(numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str], metric: str) -> str | None:
+    """Return ``None`` if no case mixes results."""
     fields = [field.name for field in varying(numbers) if field.name not in (*names, *where, *NEVER_CHOSEN)]
     must_agree = {name for name in asked("ratio", metric) if name in COMPARED} - {"host"}
     rows = {id(each.fields): each.fields for each in numbers}.values()
@@ -370,10 +362,7 @@ def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Map
 
 
 def _following(numbers: Sequence[Observation], names: Sequence[str]) -> Iterator[Factor]:
-    """Yield the other fields that differ between the numbers.
-
-    Each case has only one value of such a field, which follows from its subject, point or panel.
-    """
+    """Yield the other fields that differ between the numbers. The value of such a field follows from the subject, point or panel."""
     for field in varying(numbers):
         if field.name not in (*names, "run"):
             yield field
@@ -399,7 +388,7 @@ def _cell(results: Sequence[ResultRow]) -> AnswerCell:
 
 
 def _tests(answer: Answer) -> Iterator[Test]:
-    """Yield, for each case, the test of its best subject against the second best, if both have enough runs; adjusted over all cases (Holm).
+    """Test the best subject of each case against the second best. The results are adjusted over all cases (Holm).
 
     The best subject is chosen by the same numbers. The two-sided test against the second best is valid nevertheless.
 
@@ -428,7 +417,7 @@ def _tests(answer: Answer) -> Iterator[Test]:
 
 
 def _took_turns(first: AnswerCell, second: AnswerCell) -> bool | None:
-    """Whether the runs of two cells took turns: sorted by time, they change from one cell to the other at least three times."""
+    """Whether the runs, sorted by time, change from one cell to the other at least three times. Return ``None`` if a start time is unknown."""
     starts = [(instant(result.run.start_time), side) for side, cell in enumerate((first, second)) for result in cell.results]
     if any(start is None for start, _ in starts):
         return None
@@ -437,7 +426,7 @@ def _took_turns(first: AnswerCell, second: AnswerCell) -> bool | None:
 
 
 def _logarithms(cell: AnswerCell) -> Floats:
-    """Return the values of a cell as one row of a matrix."""
+    """Return an array of shape (1, runs)."""
     logarithms: Floats = np.log(np.array([[result.value for result in cell.results]], float))
     return logarithms
 
@@ -447,7 +436,7 @@ def _is_testable(cell: AnswerCell | None) -> bool:
 
 
 def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Missing]:
-    """Yield each case without a number, with the reason that its runs state. Points that were planned for no subject are left out."""
+    """Yield the cases without a number. Points that were planned for no subject are left out."""
     by_case: dict[Case, list[Observation]] = defaultdict(list)
     for each in selected:
         by_case[_case_of(each.fields, answer.question)].append(each)
@@ -464,11 +453,11 @@ def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[Run
                 case = Case(panel, subject, point)
                 is_planned = (panel, point) in planned if subject in answer.subject.values else case in by_case or case in without_number
                 if is_planned and case not in answer.cells:
-                    yield Missing(case, *_reason(answer, by_case.get(case, []), without_number.get(case, [])))
+                    yield Missing(case, *_reason_for_missing(answer, by_case.get(case, []), without_number.get(case, [])))
 
 
 def _partial(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Partial]:
-    """Yield the cases in which only some runs have the number. The other runs have no number at all, or only other numbers of the same test."""
+    """Yield cases in which only some runs have the number. The other runs have no number, or only other numbers of the same test."""
     chosen = {choice.field.name: choice.value for choice in answer.choices if choice.field.name != "participant"}
     tests = {cell.median.test for cell in answer.cells.values()}
     of_case: dict[Case, set[str]] = defaultdict(set)
@@ -491,8 +480,8 @@ def _case_of(fields: Mapping[str, Value], question: Question) -> Case:
     return Case(panel, fields.get(question.subject), fields.get(question.over) if question.over else None)
 
 
-def _reason(answer: Answer, numbers: Sequence[Observation], runs: Sequence[RunRow]) -> tuple[str, int]:
-    """Return why a case has no number, and the number of runs with this reason."""
+def _reason_for_missing(answer: Answer, numbers: Sequence[Observation], runs: Sequence[RunRow]) -> tuple[str, int]:
+    """Return the reason, and the number of runs with this reason."""
     lost = {each.result.run.run for each in numbers if (each.result.metric, each.result.value) in (("loss", 1), ("messages_received", 0))}
     if lost:
         return "nothing arrived", len(lost)

@@ -160,7 +160,6 @@ def system_series(view: View, pages: PageIndex) -> Sequence[SystemSeries]:
 
 
 def _all_series(view: View) -> Sequence[SystemSeries]:
-    """Return every series of a view, without the pages that show them."""
     measured = {(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds}
     pairs = sorted(measured, key=lambda pair: alphabetical(*pair))
     named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
@@ -175,11 +174,11 @@ def _all_series(view: View) -> Sequence[SystemSeries]:
 
 
 def _tests_of(part: View) -> list[str]:
-    """Return the tests of whole measurements, in order of appearance. If a run has only one test, only its first number is read."""
     tests: dict[str, None] = {}
     for name, results in part.by_run.items():
         of_summaries = (result.test for result in results if result.scope == "summary")
         several = len({test for _, test in part.kinds[name]}) > 1
+        # If a run has only one test, its first number is enough.
         tests.update(dict.fromkeys(of_summaries if several else islice(of_summaries, 1)))
     return list(tests)
 
@@ -190,7 +189,6 @@ def _values_of(series: Series, named: Sequence[str]) -> tuple[tuple[str, str | N
 
 
 def _with_parts(everything: Iterable[SystemSeries], pages: PageIndex) -> Sequence[SystemSeries]:
-    """Return the series, each with the part of a page that shows it, and with its number within its test in this part."""
     counts: Counter[tuple[str, str, str, PagePart | None]] = Counter()
     placed = []
     for member in everything:

@@ -60,7 +60,7 @@ def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
     """Return the ids of the series that represent their release. If several campaigns measured the same, the series of one campaign are chosen.
 
-    It is the campaign with the most series. Series of different campaigns would differ not only in their transports. Further criteria, in this order:
+    Series of different campaigns would differ not only in their transports. The chosen campaign has the most series. Further criteria, in this order:
     enough runs for a verdict, the most sizes, the latest time.
     """
     breadth = Counter(_campaign_of(member) for member in members)
@@ -102,7 +102,7 @@ def _latest(members: Iterable[SystemSeries]) -> float:
 
 
 def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
-    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes, then by their time."""
+    """Return a list for each way of measuring, sorted by the number of sizes, then by time."""
     order = _order_of(members)
     alike: dict[object, list[SystemSeries]] = {}
     for member in members:
@@ -117,24 +117,22 @@ def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
 
 
 def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
-    """Return the sort key of a series: its release, its number of sizes, its time.
+    """Time is the last criterion, because a comparison of two builds measures the older build again later, at fewer sizes.
 
-    Time is the last criterion, because a comparison of two builds measures the older build again later, at fewer sizes. Such a comparison must not
-    hide the campaign that measured all sizes.
+    Such a comparison must not hide the campaign that measured all sizes.
     """
     return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 
 
 def _order_of(members: Sequence[SystemSeries]) -> dict[str, list[str]]:
-    return in_order_of_time((run.system, _label(run), run.start_time) for member in members for run in member.series.runs)
+    return in_order_of_time((run.system, _release_or_version(run), run.start_time) for member in members for run in member.series.runs)
 
 
 def _release_index(member: SystemSeries, order: Sequence[str]) -> int:
-    return max(order.index(label) if (label := _label(run)) in order else -1 for run in member.series.runs)
+    return max(order.index(label) if (label := _release_or_version(run)) in order else -1 for run in member.series.runs)
 
 
-def _label(run: RunRow) -> str | None:
-    """Return the release of a run, or else the version of its system."""
+def _release_or_version(run: RunRow) -> str | None:
     return run.release or run.system_version
 
 
@@ -170,7 +168,7 @@ def unranked(everything: Sequence[SystemSeries], newest: Sequence[SystemSeries],
             reasons.setdefault(_name(member), []).append(_why(member, newest) if id(member) in last else _OLDER)
     by_reason: dict[str, list[_Name]] = {}
     for name, reasons_of_name in reasons.items():
-        by_reason.setdefault(min(reasons_of_name, key=_says_least), []).append(name)
+        by_reason.setdefault(min(reasons_of_name, key=_order_of_reason), []).append(name)
     return [Unranked(_names(names), reason) for reason, names in by_reason.items()]
 
 
@@ -180,8 +178,8 @@ def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
     return [Unranked(_names(names), _CONTROL)] if names else []
 
 
-def _says_least(reason: str) -> int:
-    """Return the sort key of a reason. The reasons that explain least come last. For example, a missing number explains little."""
+def _order_of_reason(reason: str) -> int:
+    """The reasons that explain least come last. For example, a missing number explains little."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
@@ -212,15 +210,12 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
     mine = group_of(member, (LABELS, "campaign"))
     if mine is not None and any(group_of(other, (LABELS, "campaign")) == mine for other in rivals):
         return _NARROWER
-    closest = _closest(member, newest, *numbers[0])
+    closest = _difference_from_closest(member, newest, *numbers[0])
     return f"{_ALONE}. {closest}" if closest else _ALONE
 
 
-def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return a sentence, without its full stop, on the series that differs from ``member`` in the fewest conditions.
-
-    The text is empty if no series differs from ``member``.
-    """
+def _difference_from_closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
+    """Return a sentence without its full stop; an empty text if no series differs from ``member``."""
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

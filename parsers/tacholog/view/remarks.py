@@ -17,7 +17,7 @@ _MOST_OPEN = 4  # If there are more remarks on published figures, they are folde
 
 
 class _NotesOnly(msgspec.Struct, frozen=True):
-    """The only part of a manifest that is decoded here. Decoding whole manifests takes much longer, and all runs of a site are needed."""
+    """Decoding whole manifests takes much longer, and the notes of all runs of a site are needed."""
 
     notes: tuple[str, ...] = ()
 
@@ -50,14 +50,11 @@ def _runs(on: list[RunRow], everything: list[RunRow]) -> str:
     several = len({run.system for run in everything}) > 1
     systems = list(dict.fromkeys(run.system for run in on if run.system)) if several else []
     count = f"{len(on)} run{'s' if len(on) > 1 else ''}" if several else f"{len(on)} of {len(everything)} runs"
-    return ", ".join([*systems, *(_releases(on, everything) or [count])])
+    return ", ".join([*systems, *(_releases_with_remark(on, everything) or [count])])
 
 
-def _releases(on: list[RunRow], everything: list[RunRow]) -> list[str]:
-    """Return the releases of the runs with a remark.
-
-    Return an empty list if there are several systems, or if other runs of these releases lack the remark.
-    """
+def _releases_with_remark(on: list[RunRow], everything: list[RunRow]) -> list[str]:
+    """Return an empty list if there are several systems, or if other runs of these releases lack the remark."""
     releases = list(dict.fromkeys(run.release for run in on if run.release))
     of_them = [run for run in everything if run.release in releases]
     return releases if len({run.system for run in everything}) == 1 and len(of_them) == len(on) else []

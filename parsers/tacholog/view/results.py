@@ -183,7 +183,9 @@ _ROWS_AT_ONCE = 100_000  # In portions, because the lists of all columns would t
 
 
 def _results(frame: pd.DataFrame, runs_by_id: Mapping[str, RunRow]) -> Iterator[ResultRow]:
-    columns = {name: _filled(name, (_shared if name in _REPEATED else _column)(frame[name])) for name in _OF_NUMBER if name in frame}
+    columns = {
+        name: _with_defaults(name, (_shared_values_of if name in _REPEATED else _values_of)(frame[name])) for name in _OF_NUMBER if name in frame
+    }
     columns["marks"] = frame["marks"].tolist()
     columns["run"] = _runs_of(frame["run"], runs_by_id)
     columns["conditions"] = _conditions(frame)
@@ -198,8 +200,7 @@ _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in (
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow) if field.default is not msgspec.NODEFAULT}
 
 
-def _filled(name: str, column: list[Any]) -> list[Any]:
-    """Return a column with missing values replaced by the default of its field."""
+def _with_defaults(name: str, column: list[Any]) -> list[Any]:
     default = _DEFAULTS.get(name)
     return column if default is None or None not in column else [default if value is None else value for value in column]
 
@@ -210,9 +211,9 @@ def _runs_of(column: pd.Series, runs_by_id: Mapping[str, RunRow]) -> list[RunRow
 
 
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
-    """Return the conditions of each row. Rows with equal conditions share one object, to save memory."""
+    """Rows with equal conditions share one object, to save memory."""
     names = [name for name in CONDITIONS if name in frame]
-    alike, different = _alike(frame, names)
+    alike, different = _combinations(frame, names)
     made = [
         msgspec.convert({name: value for name, value in zip(names, values, strict=True) if value is not None}, Conditions, strict=False)
         for values in different
@@ -220,22 +221,21 @@ def _conditions(frame: pd.DataFrame) -> list[Conditions]:
     return _words_of(made, alike)
 
 
-def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
-    """Return the distinct combinations of values in these columns, and, for each row, the index of its combination."""
+def _combinations(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
+    """Return the index of the combination of values for each row, and the distinct combinations."""
     indices = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
     first = np.unique(indices, return_index=True)[1]
-    return indices, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
+    return indices, list(zip(*(_values_of(frame[name].iloc[first]) for name in names), strict=True))
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
-    """Yield the rows of a frame without missing values."""
-    columns = {str(name): _column(frame[name]) for name in frame.columns}
+    columns = {str(name): _values_of(frame[name]) for name in frame.columns}
     for row in zip(*columns.values(), strict=True):
         yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
 
 
-def _column(column: pd.Series) -> list[Any]:
-    """Return the values of a column. All kinds of missing values in pandas become ``None``."""
+def _values_of(column: pd.Series) -> list[Any]:
+    """All kinds of missing values in pandas become ``None``."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _words_of(column.cat.categories.tolist(), column.cat.codes.to_numpy())
     untyped: Any = column  # The type hints of pandas do not allow None in place of a missing value.
@@ -243,14 +243,13 @@ def _column(column: pd.Series) -> list[Any]:
     return [_plain(value) for value in values] if column.dtype == object else values
 
 
-def _shared(column: pd.Series) -> list[Any]:
-    """Return the values of a column as `_column` does. Rows with equal values share one object."""
+def _shared_values_of(column: pd.Series) -> list[Any]:
     codes, different = pd.factorize(column)
-    return _words_of(_column(pd.Series(different)), codes)
+    return _words_of(_values_of(pd.Series(different)), codes)
 
 
 def _words_of(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
-    """Return the word of each code; ``None`` for the code -1, which stands for a missing value."""
+    """The code -1 stands for a missing value and becomes ``None``."""
     choices = np.empty(len(words) + 1, dtype=object)
     for code, word in enumerate(words):  # NumPy would turn a list of tuples into a two-dimensional array.
         choices[code] = word
@@ -272,10 +271,10 @@ def is_of_control(result: ResultRow) -> bool:
 
 
 def of_these_runs(results: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
-    """Return the numbers that are equal to ``value``, only from groups of runs that have all ``values``.
+    """Return the numbers that are equal to ``value``. Only groups of runs that have all ``values`` are used.
 
-    If no group has all of them, return the numbers that are equal to ``value`` from all groups. Comparisons and histories store only the values of
-    the runs of a row. Other runs can have an equal value by chance.
+    If no group has all of them, all groups are used. Comparisons and histories store only the values of the runs of a row. Other runs can have an
+    equal value by chance.
     """
     groups: dict[Hashable, list[ResultRow]] = {}
     for result in results:

@@ -41,7 +41,7 @@ SeriesKey = tuple[tuple[str, object], ...]
 
 
 class Coverage(NamedTuple):
-    """How many measurements state a number: ``times``, of ``wanted`` measurements that should state it. They are from ``of_runs`` runs."""
+    """A number is stated by ``times`` of the ``wanted`` measurements that should state it. The measurements are from ``of_runs`` runs."""
 
     times: int
     wanted: int
@@ -157,7 +157,6 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_size(self) -> Mapping[str, Mapping[int | None, Mapping[str, list[ResultRow]]]]:
-        """The numbers by metric, size and statistic."""
         each: dict[tuple[str, int | None, str], list[ResultRow]] = {}
         for result in self.results:
             each.setdefault((result.metric, result.payload_bytes, result.statistic), []).append(result)
@@ -168,10 +167,6 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _most_stated(self) -> Mapping[tuple[str, int | None], tuple[int, int]]:
-        """The result of the function `_most_stated` for each metric and size.
-
-        It states how many values of each statistic all runs together should state, and the number of these runs.
-        """
         groups = ((metric, size_bytes, statistics) for metric, sizes in self._by_size.items() for size_bytes, statistics in sizes.items())
         return {(metric, size_bytes): _most_stated(statistics.values()) for metric, size_bytes, statistics in groups}
 
@@ -336,7 +331,7 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
-    """Group the numbers of one size by their records. If a line has two numbers of the same metric and statistic, it has two records."""
+    """If a line has two numbers of the same metric and statistic, it has two records."""
     records: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
     counts = Counter[tuple[str, str, int | None, str, str]]()
     for result in results:
@@ -350,7 +345,7 @@ def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultR
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
     """Return how many values of each statistic all runs together should state, and how many runs state any statistic.
 
-    All statistics belong to one metric. In each run, every statistic should have as many values as the statistic with the most values in this run.
+    In each run, every statistic should have as many values as the statistic with the most values in this run.
     """
     most: dict[str, int] = {}
     before: list[str] = []
@@ -366,7 +361,6 @@ def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
 
 
 def _cell(results: Sequence[ResultRow], most_stated: tuple[int, int]) -> Cell:
-    """Return the cell of a number. ``most_stated`` is the result of the function `_most_stated` for its metric and size."""
     wanted, of_runs = most_stated
     stated_values = [(result.value, result) for result in results if result.value is not None]
     if not stated_values or len(stated_values) < wanted:
@@ -410,7 +404,6 @@ def _labels(keys: Sequence[SeriesKey], named: Sequence[str] = ()) -> list[str]:
 
 
 def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -> list[tuple[str, object]]:
-    """Return the labels among ``named`` that all series share."""
     texts = {None if row["labels"] is None else str(row["labels"]) for row in rows}
     values = [(name, {labels_of(text).get(name) for text in texts}) for name in named]
     return [(name, next(iter(values_of_label))) for name, values_of_label in values if len(values_of_label) == 1]
@@ -447,7 +440,7 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
     if len(sorted_values) < len(results):
         return ()
     sorted_values.sort(key=lambda pair: pair[0])
-    split = _split(tuple(value for value, _ in sorted_values))
+    split = _size_of_lower_group(tuple(value for value, _ in sorted_values))
     if split is None:
         return ()
     steps = [result.resolution for _, result in sorted_values if result.resolution is not None]
@@ -467,8 +460,8 @@ def may_have_groups(metric: str, statistic: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 16)
-def _split(values: tuple[float, ...]) -> int | None:
-    """Return how many of the sorted values belong to the lower group; ``None`` if no gap is wide enough."""
+def _size_of_lower_group(values: tuple[float, ...]) -> int | None:
+    """The values are sorted. Return ``None`` if no gap is wide enough."""
     inner = range(MIN_CLUSTER - 1, len(values) - MIN_CLUSTER)
     if all(values[index + 1] <= values[index] * _SURELY_NO_GAP for index in inner):
         return None

@@ -217,7 +217,7 @@ def _side_by_side(view: View, pages: PageIndex) -> SideBySide:
 
 
 def _slices(tables: Sequence[MachineTable]) -> Iterator[Slice]:
-    """Yield the pages: the sizes first, then the statistics. Without any numbers, yield the two pages that every site has."""
+    """Without any numbers, yield the two pages that every site has."""
     of_any = {size for table in tables for size in table.sizes()}
     sizes = [size for size in _USUAL_SIZES if size in of_any] or (tables[0].sizes() if tables else [])
     statistics = [statistic for statistic in STATISTICS if any(statistic in table.statistics() for table in tables)]
@@ -231,7 +231,6 @@ def _slices(tables: Sequence[MachineTable]) -> Iterator[Slice]:
 
 
 def _by_host(ranked: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, dict[Group, Sequence[SystemSeries]]]:
-    """Return the groups of each machine: machines with own runs first, then by the number of series."""
     hosts: dict[str, dict[Group, Sequence[SystemSeries]]] = {}
     for group, members in ranked.items():
         hosts.setdefault(group.host, {})[group] = members
@@ -252,7 +251,6 @@ def _table(host: str, of_host: Mapping[Group, Sequence[SystemSeries]]) -> Machin
 
 
 def _load_words(groups: Iterable[Group]) -> str:
-    """Return sentences on a machine's numbers: how latency was measured, and whether the system was loaded."""
     groups = list(groups)
     bases = dict.fromkeys(BASIS_WORDS.get(str(group["basis"]), str(group["basis"])) for group in groups if group.metric == "latency")
     loads = dict.fromkeys(group.load for group in groups if group.metric == "latency")
@@ -269,12 +267,7 @@ def _loaded(load: str) -> str:
 
 
 def _pairs(of_host: Mapping[Group, Sequence[SystemSeries]], labels: Sequence[str]) -> Iterator[tuple[str, list[ComparedRow]]]:
-    """Yield words and rows for each pair of groups: a group of latencies, and the group of rates that is comparable with it.
-
-    The words distinguish the pair.
-
-    Groups under load come last: first those at one rate, then those at a share of the highest rate.
-    """
+    """Each pair is a group of latencies and the group of rates that is comparable with it. The words distinguish the pair."""
     pairs: dict[tuple[object, ...], list[Group]] = {}
 
     def rank(group: Group) -> tuple[bool, bool, bool, int]:
@@ -323,10 +316,7 @@ def _rows(series: Sequence[Sequence[SystemSeries]], labels: Sequence[str]) -> li
 
 
 def _rate_words(member: SystemSeries) -> str:
-    """Return the offered rate in words if the load is a share of the highest rate, because each row then has another rate.
-
-    Otherwise, the text is empty.
-    """
+    """If the load is a share of the highest rate, each row has another offered rate. Otherwise, return an empty text."""
     key = dict(member.series.key)
     return words("offered_rate_per_s", key["offered_rate_per_s"]) if key["load_share"] is not None else ""
 
@@ -340,7 +330,7 @@ def _by_way(members: Iterable[SystemSeries]) -> dict[tuple[object, ...], list[Sy
 
 
 def _row_groups(words_of_pair: str, rows: Sequence[ComparedRow]) -> Iterator[RowGroup]:
-    """Yield the rows that poll, and the rows that sleep. They are separate, because a reader first decides whether a processor may be kept busy."""
+    """Rows that poll and rows that sleep are separate, because a reader first decides whether a processor may be kept busy."""
     by_waiting: dict[bool, list[ComparedRow]] = {}
     for row in rows:
         by_waiting.setdefault(polls(row.members[0]), []).append(row)

@@ -130,7 +130,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
     def _only(self, selection: Selection) -> View:
         wanted = [name for name in self._wanted(selection) if name in self.by_run]
         numbers = {name: results for name in wanted if (results := selection.of_run(self.by_run[name], self.kinds[name]))}
-        names = set(numbers) | self._without_numbers(selection)
+        names = set(numbers) | self._selected_without_numbers(selection)
         is_whole = names == self.runs.keys() and all(numbers.get(name) is results for name, results in self.by_run.items())
         if is_whole and (selection == Selection() or not self.unread):
             return self
@@ -152,7 +152,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _all_tests(self) -> View | None:
-        """The view of all tests from which this view of one test was made; ``None`` if this is no view of one test."""
+        """The view of all tests from which this view of one test was made; ``None`` for any other view."""
         return None
 
     @cached_property
@@ -181,8 +181,8 @@ class View(msgspec.Struct, frozen=True, dict=True):
         named = self.runs if selection.run is None else {selection.run} & self.runs.keys()
         return [run.run for run in selection.runs_among(self.runs[name] for name in named)]
 
-    def _without_numbers(self, selection: Selection) -> set[str]:
-        """Return the selected runs without numbers. They belong to the transport in their manifest, and to no test and no size."""
+    def _selected_without_numbers(self, selection: Selection) -> set[str]:
+        """A run without numbers belongs to the transport in its manifest, and to no test and no size."""
         if selection.test is not None or selection.size is not None:
             return set()
         empty = set(self.runs) - set(self.by_run)
@@ -277,7 +277,7 @@ class _ConditionsOnly(msgspec.Struct, frozen=True):
 
 
 class _TransportOnly(msgspec.Struct, frozen=True):
-    """The only part of a manifest that is decoded here. Decoding whole manifests takes much longer, and all runs of a site are needed."""
+    """Decoding whole manifests takes much longer, and the transports of all runs of a site are needed."""
 
     conditions: _ConditionsOnly = _ConditionsOnly()
 

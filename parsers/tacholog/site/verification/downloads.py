@@ -84,9 +84,7 @@ def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
 
 
 def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes: int) -> None:
-    """Refuse a table that would need far more memory than its file has bytes.
-
-    If all rows have the same value, it takes almost no space in the file. In memory, it takes space for each row.
+    """If all rows of a table have the same value, the table takes almost no space in the file, but much memory.
 
     Raises:
         UnreadableInput: the table has more rows or bytes than the size of its file allows.
@@ -128,7 +126,9 @@ def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Call
         if name in _NOT_COMPARED or name not in offered:
             continue
         different: dict[tuple[str, str], list[tuple[str, object, object]]] = {}
-        for log, number, offered_value, logged in zip(logs, logged_rows["id"], _plain(offered_rows[name]), _plain(logged_rows[name]), strict=True):
+        for log, number, offered_value, logged in zip(
+            logs, logged_rows["id"], _values_or_none(offered_rows[name]), _values_or_none(logged_rows[name]), strict=True
+        ):
             if not _equal(offered_value, logged) and MASK not in str(logged):
                 different.setdefault(log, []).append((str(number), offered_value, logged))
         for log, cases in different.items():
@@ -153,7 +153,7 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Mismatch]:
             if name in kept_from:
                 continue
             try:
-                rows = _rows(site, name, head if kind == "csv" else b"")
+                rows = _counted_rows(site, name, head if kind == "csv" else b"")
             except UnreadableInput as error:
                 yield Mismatch(place=name, reason=str(error))
                 continue
@@ -178,13 +178,11 @@ def _counted(rows: Counter[bytes], plain: Callable[[bytes], bytes]) -> Counter[b
 
 
 def _plain_csv(row: bytes) -> bytes:
-    """Return a row with each field in quotes."""
     fields = next(csv.reader([row.decode(errors="surrogateescape")]), [])
     return ",".join(f'"{field}"' for field in fields).encode(errors="surrogateescape")
 
 
 def _plain_json(row: bytes) -> bytes:
-    """Return a row with its values in Python's notation. Text that is not a row is returned unchanged."""
     try:
         return json.dumps(json.loads(row)).encode()
     except ValueError:
@@ -216,16 +214,11 @@ def _of_others(offered_rows: _LatestRows, logged: _LatestRows, left_out: Collect
 
 
 class _LatestRows(msgspec.Struct, frozen=True):
-    """The compared part of ``results/latest.json``."""
-
     rows: list[dict[str, object]]
 
 
 def _kept_from_older(site: Path) -> tuple[set[str], list[Mismatch]]:
-    """Return the files of numbers that a published site keeps from older versions, and the problems found.
-
-    These files are at the root of the site, so that old links to them work. No page of the newest version shows their rows.
-    """
+    """Return the files to which only old links lead, and the problems found. No page of the newest version shows the rows of these files."""
     versions = [path for path in (site / VERSIONS).glob("*") if path.is_dir() and not path.is_symlink()]
     if not versions:
         return set(), []
@@ -237,12 +230,7 @@ def _kept_from_older(site: Path) -> tuple[set[str], list[Mismatch]]:
     return {name for name in names - ours if any(sha256_of(version / name) == sha256_of(site / name) for version in versions)}, []
 
 
-def _rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
-    """Return the rows of a compressed file, each with its number of occurrences.
-
-    Raises:
-        UnreadableInput: the file cannot be read, or its first line is not ``head``.
-    """
+def _counted_rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
     text = b"".join(unpacked_pieces(site, name))
     if text and not text.startswith(head):
         raise UnreadableInput("its first line does not name the columns")
@@ -252,15 +240,11 @@ def _rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
 
 
 def _by_id(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with the id of each number as its index.
-
-    Earlier versions of Tacholog gave the same id to several numbers of a line. So the index also contains a count.
-    """
+    """The index also contains a count, because earlier versions of Tacholog gave the same id to several numbers of a line."""
     return table.set_index([table["id"].astype(str).rename("number"), table.groupby("id", observed=True).cumcount().rename("place")])
 
 
-def _plain(column: pd.Series) -> list[object]:
-    """Return the values of a column. Missing values become ``None``."""
+def _values_or_none(column: pd.Series) -> list[object]:
     values: list[object] = column.astype(object).where(column.notna(), None).tolist()
     return values
 

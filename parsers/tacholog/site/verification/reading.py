@@ -59,7 +59,7 @@ class OfferedLogs:
     def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
         """Return the ids of accepted numbers, by run and log.
 
-        No reader finds these numbers, because their logs have masked text. But their lines contain their values.
+        No reader finds these numbers, because their logs have masked text. But the lines contain the values.
 
         Args:
             offered: the numbers that the site offers.
@@ -71,7 +71,7 @@ class OfferedLogs:
         return {key: ids for key, rows in masked.items() if (ids := self._printed(key, rows))}
 
     def _printed(self, key: tuple[str, str], rows: pd.DataFrame) -> set[str]:
-        """Return the ids of the numbers whose values are all on their lines."""
+        """Return the ids of numbers whose value is on one of their lines. If several numbers have the same id, this is true for all of them."""
         line_ranges = [range(first, min(last, first + _MOST_LINES) + 1) for first, last in zip(rows["line"], rows["last_line"], strict=True)]
         wanted = {line for lines in line_ranges for line in lines}
         texts = {line: number_texts(text) for line, text in _lines(self._paths[key]) if line in wanted}

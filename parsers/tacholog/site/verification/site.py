@@ -65,7 +65,7 @@ def verify_site(site: Path) -> Receipt:
     """
     findings, notes = _changed(site)
     offered = offered_table(site)
-    by_log = _published(offered)
+    by_log = _offered_values(offered)
     with tempfile.TemporaryDirectory() as work:
         data, names, missing = _read_again(site, sorted({run for run, _ in by_log}), Path(work))
         table = as_offered(results_table(data), names)
@@ -77,7 +77,7 @@ def verify_site(site: Path) -> Receipt:
         logs = OfferedLogs({(names[run], log): Path(work, run, log) for run, log in data.logs[["run", "log"]].astype(str).to_numpy().tolist()})
         printed = logs.printed(offered, logged)
         logged |= {number: by_log[log][number] for log, numbers in printed.items() for number in numbers}
-        findings += [*missing, *_altered(site), *_compared(by_log, logged), *columns_compared(offered, table, logs.is_masked)]
+        findings += [*missing, *_marked_as_altered(site), *_mismatches(by_log, logged), *columns_compared(offered, table, logs.is_masked)]
     notes += [_printed_words(log, len(numbers)) for log, numbers in printed.items()]
     if not is_built(site):
         systems = set(offered.loc[offered["run"].isin([run for run, _ in printed]), "system"].dropna())
@@ -90,7 +90,7 @@ def verify_site(site: Path) -> Receipt:
             continue
         terminal.status(f"comparing {path}")
         try:
-            numbers = list(_numbers_on(site, path, addresses))
+            numbers = list(_linked_numbers_on(site, path, addresses))
         except UnreadableInput as error:
             findings.append(Mismatch(place=path.as_posix(), reason=str(error)))
             continue
@@ -109,16 +109,14 @@ def verify_site(site: Path) -> Receipt:
     )
 
 
-def _published(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
-    """The numbers that the site offers for download, by run and log, then by id."""
+def _offered_values(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
     by_log: dict[tuple[str, str], Values] = {}
     for run, log, name, value in zip(*(offered[column] for column in ("run", "log", "id", "value")), strict=True):
         by_log.setdefault((run, log), {}).setdefault(name, []).append(None if _is_missing(value) else float(value))
     return by_log
 
 
-def _altered(site: Path) -> Iterator[Mismatch]:
-    """Yield the logs that the site itself marks as altered after they were recorded. The numbers of the site are those of the altered logs."""
+def _marked_as_altered(site: Path) -> Iterator[Mismatch]:
     for run, log, count in altered_numbers(site, ALTERED):
         numbers = f"{count} numbers are" if count > 1 else "1 number is"
         yield Mismatch(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} from the changed log")
@@ -149,9 +147,9 @@ def _changed(site: Path) -> tuple[list[Mismatch], list[str]]:
 
 
 def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[str, str], list[Mismatch]]:
-    """Read the offered logs of these runs again. Return the dataset, the names of the runs, and the problems.
+    """Return the dataset, the original names of the runs, and the problems.
 
-    In the dataset, the name of each run is a number. The second returned value maps this number to the original name of the run.
+    In the dataset, the name of each run is a number. This number is the key of the original name.
     """
     names, missing = {}, []
     for number, run in enumerate(runs):
@@ -166,7 +164,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
             continue
         names[str(number)] = run
         for entry in manifest.logs:
-            reason = _unpacked(site, log_document(LOGS, run, entry.file), folder / entry.file)
+            reason = _unpack_log(site, log_document(LOGS, run, entry.file), folder / entry.file)
             # A log may be withheld if it has no results. An offered log must be complete, even without results.
             if reason and (entry.results or (folder / entry.file).exists()):
                 missing.append(Mismatch(place=f"{run}/{entry.file}", reason=reason))
@@ -174,8 +172,8 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
     return load([work]), names, missing
 
 
-def _unpacked(site: Path, document: str, target: Path) -> str | None:
-    """Find the text of a log through the link on its page, and write the text to a file. Return the problem; ``None`` if there is none."""
+def _unpack_log(site: Path, document: str, target: Path) -> str | None:
+    """Return the problem; ``None`` if there is none."""
     page = f"{document}.html"
     if not is_there(site, page):
         return "the page of this log, which leads to its text, is not there"
@@ -185,7 +183,7 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
         return f"its page: {error}"
     if named is None:
         return "its page has no link to its text"
-    raw_site, raw, sha256 = _place_of_raw_logs(site), raw_log_name(named[1]), hashlib.sha256()
+    raw_site, raw, sha256 = _folder_of_raw_logs(site), raw_log_name(named[1]), hashlib.sha256()
     if not is_there(raw_site, raw):
         return f"{raw} is not there"
     try:
@@ -198,14 +196,13 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
     return None if sha256.hexdigest() == named[1] else f"the name of {raw} is not the SHA-256 of its text"
 
 
-def _place_of_raw_logs(site: Path) -> Path:
-    """Return the folder with the raw logs. The raw logs of all versions of a published site are at its root."""
+def _folder_of_raw_logs(site: Path) -> Path:
+    """The raw logs of all versions of a published site are at the root of the site."""
     above = site.resolve().parent
     return above.parent if above.name == VERSIONS and (above.parent / RAW).is_dir() else site
 
 
-def _compared(by_log: Mapping[tuple[str, str], Values], all_logged: Values) -> Iterator[Mismatch]:
-    """Yield the numbers for download that differ from the logs."""
+def _mismatches(by_log: Mapping[tuple[str, str], Values], all_logged: Values) -> Iterator[Mismatch]:
     offered = {name: values for values_of_log in by_log.values() for name, values in values_of_log.items()}
     for name, values in offered.items():
         logged = all_logged.get(name)
@@ -235,29 +232,27 @@ def _is_missing(value: object) -> bool:
 
 
 class _PageNumber(NamedTuple):
-    """A number on a page: its id, its text, and the exact value of its cell if the cell contains only this number."""
+    """``exact`` is the value of the cell if the cell contains only this number."""
 
     id: str
     text: str
     exact: float | None
 
 
-def _numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_PageNumber]:
-    """Yield the numbers of a page, or of a part that a page loads, that link to a line of a log."""
-    parser = _Links()
+def _linked_numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_PageNumber]:
+    parser = _LinksToLogLines()
     text = read_foreign(site, path.as_posix()).decode(errors="replace")
     for piece in pieces_of(text).values() if path.suffix == ".js" else (text,):
         parser.feed(piece)
     for cell in parser.cells:
         for href, words in cell.links:
             address, _, anchor = unquote(href).partition("#")
-            log = addresses.get(_resolved(path, address))
+            log = addresses.get(_path_in_site(path, address))
             if log and _ANCHOR.fullmatch(anchor):
                 yield _PageNumber(f"{log}#{anchor}", words, cell.value if len(cell.links) == 1 else None)
 
 
-def _resolved(page: Path, address: str) -> str:
-    """Return the path within the site to which an address on a page leads."""
+def _path_in_site(page: Path, address: str) -> str:
     parts: list[str] = []
     for part in (PurePosixPath(*page.parts).parent / address).parts:
         if part == ".." and parts:
@@ -284,16 +279,14 @@ def _wrong(number: _PageNumber, path: Path, all_logged: Values) -> Mismatch | No
 
 
 class _Cell:
-    """A cell of a table: the number by which it is sorted, and its links. The text outside of all cells also counts as a cell."""
+    """``value`` is the number by which a table is sorted. The text outside of all cells also counts as a cell."""
 
     def __init__(self, value: float | None) -> None:
         self.value = value
         self.links: list[tuple[str, str]] = []
 
 
-class _Links(HTMLParser):
-    """Collects the links of each cell of a page, with their texts. Only links to a line of a log are collected."""
-
+class _LinksToLogLines(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.cells = [_Cell(None)]
@@ -301,7 +294,6 @@ class _Links(HTMLParser):
         self._words: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a cell, or a link in it."""
         attributes = dict(attrs)
         if tag == "td":
             self.cells.append(_Cell(_float(attributes.get("data-v"))))
@@ -309,7 +301,6 @@ class _Links(HTMLParser):
             self._href, self._words = attributes["href"], []
 
     def handle_endtag(self, tag: str) -> None:
-        """End a link or a cell."""
         if tag == "a" and self._href is not None:
             self.cells[-1].links.append((self._href, "".join(self._words)))
             self._href = None
@@ -317,7 +308,6 @@ class _Links(HTMLParser):
             self.cells.append(_Cell(None))
 
     def handle_data(self, data: str) -> None:
-        """Collect the text of a link."""
         if self._href is not None:
             self._words.append(data)
 
