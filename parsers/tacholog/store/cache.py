@@ -123,7 +123,7 @@ class Cache:
         """
         named = self._ask(lambda connection: {part for (part,) in connection.execute(f'SELECT DISTINCT part FROM "{Kind.RUN}"')})  # noqa: S608 - our own words
         if named is not None and self.parts:
-            _remove_parts(self.parts, named, time.time() - _YOUNG_S)
+            _remove_old_parts(self.parts, named, time.time() - _YOUNG_S)
 
     def clear(self) -> None:
         """Delete everything."""
@@ -155,12 +155,12 @@ class Cache:
             return False
 
     def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
-        """Change the database. If it is locked for too long, do not try again: the process that locked it may be stopped."""
+        """Change the database. After one long wait for a lock, never try again, because the process that locked it may be stopped."""
         if not self._is_busy:
             self._ask(change)
 
     def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
-        """Query the database; ``None`` if it cannot answer. A damaged file is replaced by an empty file."""
+        """Return the answer of the database. A damaged file is replaced by an empty file, and the answer is ``None``."""
         if self._connection is None:
             return None
         try:
@@ -172,7 +172,6 @@ class Cache:
             return None
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Open the file. If it is damaged or of another version, it is replaced by an empty file."""
         for _ in range(2):
             try:
                 return self._connected()
@@ -220,12 +219,12 @@ class Cache:
             with contextlib.suppress(OSError):
                 self.path.with_name(self.path.name + suffix).unlink()
         parts = self.path.parent / PARTS
-        _remove_parts(parts)
+        _remove_old_parts(parts)
         with contextlib.suppress(OSError):
             parts.rmdir()
 
 
-def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
+def _remove_old_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
     """Delete the files that `tacholog.store.parts` and the engine wrote before ``before_s``, except the parts in ``named``."""
     for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*"), *folder.glob(".spill-*")]:
         with contextlib.suppress(OSError):  # Another command may delete the same file.
@@ -269,10 +268,7 @@ class _OtherLayout(Exception):
 
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
-    """Whether an error shows that the file is damaged. For a text that is not valid UTF-8, Python raises an error without a code.
-
-    No value is a text, so this error also shows that the file is damaged.
-    """
+    """Python raises an error without a code for a text that is not valid UTF-8. No value is a text, so the file is damaged then, too."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in _BROKEN_FILE
 
