@@ -123,7 +123,7 @@ class Cache:
         """
         named = self._ask(lambda connection: {part for (part,) in connection.execute(f'SELECT DISTINCT part FROM "{Kind.RUN}"')})  # noqa: S608 - our own words
         if named is not None and self.parts:
-            _remove_old_parts(self.parts, named, time.time() - _YOUNG_S)
+            _remove_parts(self.parts, named, time.time() - _YOUNG_S)
 
     def clear(self) -> None:
         """Delete everything."""
@@ -160,7 +160,7 @@ class Cache:
             self._ask(change)
 
     def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
-        """Return the answer of the database. A damaged file is replaced by an empty file, and the answer is ``None``."""
+        """Return the answer of the database; ``None`` if it cannot answer. A damaged file is replaced by an empty file."""
         if self._connection is None:
             return None
         try:
@@ -219,12 +219,12 @@ class Cache:
             with contextlib.suppress(OSError):
                 self.path.with_name(self.path.name + suffix).unlink()
         parts = self.path.parent / PARTS
-        _remove_old_parts(parts)
+        _remove_parts(parts)
         with contextlib.suppress(OSError):
             parts.rmdir()
 
 
-def _remove_old_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
+def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
     """Delete the files that `tacholog.store.parts` and the engine wrote before ``before_s``, except the parts in ``named``."""
     for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*"), *folder.glob(".spill-*")]:
         with contextlib.suppress(OSError):  # Another command may delete the same file.
@@ -268,7 +268,7 @@ class _OtherLayout(Exception):
 
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
-    """Python raises an error without a code for a text that is not valid UTF-8. No value is a text, so the file is damaged then, too."""
+    """An error without a code counts too. Python raises it for a text that is not valid UTF-8, and no value is a text."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in _BROKEN_FILE
 

@@ -92,7 +92,6 @@ def open_runs(
 def _readable_runs(
     folders: Mapping[str, RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None
 ) -> Iterator[ListedRun]:
-    """Manifests are cached, because parsing TOML takes longer than reading a small log."""
     remaining, digests = list(folders.items()), digests_in(cache)
     for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
         identified: dict[str, tuple[bytes, bytes | None]] = {}
@@ -103,6 +102,7 @@ def _readable_runs(
                 identified[run] = _key_and_content(run, folder.path, stamp, digests)
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
+        # Parsing TOML takes longer than reading a small log, so manifests are cached.
         entries, fresh = cache.get(Kind.MANIFEST, [key for key, _ in identified.values()]), dict[bytes, bytes]()
         for run, (key, content) in identified.items():
             folder_path = folders[run].path
