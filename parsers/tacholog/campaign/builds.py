@@ -126,7 +126,7 @@ def _program_in(folder: Path, program: str) -> Path:
 
 
 def apply_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
-    """Return the campaign of one side, with ``pairs`` repetitions. If the side has a template, the commands of the campaign are replaced by it.
+    """Return the campaign of one side, with ``pairs`` repetitions. If the side has a template, it replaces the commands of the campaign.
 
     ``{arguments}`` in the template stands for the arguments of the campaign's command, without the program. If the commands have no arguments, the
     template needs no ``{arguments}``.

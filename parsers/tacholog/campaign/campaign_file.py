@@ -54,7 +54,7 @@ def fill(text: str, values: Mapping[str, Value | list[Value]]) -> str:
 
 
 def fill_value(value: Value, values: Mapping[str, Value | list[Value]]) -> Value | list[Value]:
-    """Return a value with its placeholders replaced. If the whole value is one placeholder, the type of its replacement is kept."""
+    """Return a value with its placeholders replaced. If the whole value is one placeholder, the result has the type of the replacement."""
     placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
     if placeholder and placeholder[1] in values:
         return values[placeholder[1]]

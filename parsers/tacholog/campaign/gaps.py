@@ -134,7 +134,7 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield each condition that rows of this test need and nothing states. A flag says whether this is certain. The last text names the rows."""
+    """Yield (condition, whether this is certain, rows) for each condition that rows of this test need and nothing states."""
     conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
     unstated = [

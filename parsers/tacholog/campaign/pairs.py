@@ -175,7 +175,7 @@ def _checksum(path: Path, builds: tuple[Build, Build]) -> str:
 
 
 def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
-    """Refuse a program of this machine whose process runs on another machine, where both sides would run the same installed program."""
+    """Refuse a program of this machine if the process runs on another machine. Both sides would run the program that is installed there."""
     remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
     for build in builds:
         wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)

@@ -161,7 +161,7 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
 
 
 def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
-    """Yield the block, the values of ``vary``, and the name that the program of ``only_if_listed`` must list, or else the variant is left out."""
+    """Yield the block, the values of ``vary``, and the name that the program of ``only_if_listed`` must list to keep the variant."""
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
     for block in campaign.runs:

@@ -156,10 +156,7 @@ class SustainSearch:
         return classify(both, plan.short_s, plan.exceed_ratio)
 
     def _bounds(self, *, is_full_length: bool) -> tuple[float | None, float | None]:
-        """Return the bounds of the sustained rate; ``None`` for an unknown bound.
-
-        The upper bound is the lowest rate that is an upper bound. The lower bound is the highest rate below it that is a lower bound.
-        """
+        """The upper bound is the lowest rate that is an upper bound. The lower bound is the highest rate below it that is a lower bound."""
         lower: float | None = None
         for rate, tried in sorted(self._rates.items()):
             bound = self._bound_of(tried, is_full_length=is_full_length)

@@ -313,7 +313,7 @@ def _shortened(cases: Sequence[str]) -> str:
 
 
 def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: bool = False) -> Table:
-    """Return the numbers: a row for each subject, a column for each point of the axis; without an axis, a column for each panel.
+    """Return the numbers, with a row for each subject and a column for each point of the axis. Without an axis, each panel has a column.
 
     A cell contains the median over the runs, with the range of the runs. Its link leads to the log line of the median run. With ``ranges_in_text``,
     the cell contains median and range as one text, for terminals, Markdown and notebooks.

@@ -38,7 +38,7 @@ def bencher(values: Iterable[RowValue]) -> bytes:
 
 
 def github_action_benchmark(values: Iterable[RowValue]) -> dict[str, bytes]:
-    """Return two files for github-action-benchmark, because it reads metrics for which smaller or bigger values are better from separate files."""
+    """Return two files for github-action-benchmark, which needs separate files for "smaller is better" and "bigger is better"."""
     files: dict[str, list[dict[str, Any]]] = {"smaller-is-better.json": [], "bigger-is-better.json": []}
     for name, row in _with_unique_names(values, with_metric=True):
         entry: dict[str, Any] = {"name": name, "unit": row.unit.replace("_per_", "/").replace("_", " "), "value": row.value}

@@ -268,7 +268,7 @@ class _OtherLayout(Exception):
 
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
-    """An error without a code counts too. Python raises it for a text that is not valid UTF-8, and no value is a text."""
+    """An error without a code counts as damage. Python raises it for a text that is not valid UTF-8, and no value is a text."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in _BROKEN_FILE
 

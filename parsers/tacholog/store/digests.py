@@ -116,7 +116,7 @@ def digests_in(cache: Cache) -> FileDigests:
 
 
 def read_sha256(path: str) -> str:
-    """Return the SHA-256 of a regular file. The file is read without a buffer: creating a buffer takes longer than reading a small file of a site."""
+    """Return the SHA-256 of a regular file. No buffer is used, because creating one takes longer than reading a small file of a site."""
     digest = hashlib.sha256()
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as this: to make a `Path` of each takes as long, too
         while piece := file.read(_READ_BYTES):

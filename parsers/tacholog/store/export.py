@@ -69,7 +69,7 @@ def results_table(data: Dataset) -> pd.DataFrame:
 
 
 def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKind) -> Iterator[str]:
-    """Yield an SQL expression for each column. It returns the values in the form in which the file contains them.
+    """Yield an SQL expression for each column. The expression returns the values in the form in which the file contains them.
 
     A spreadsheet may interpret a text as a formula. In CSV, such a text gets an apostrophe before it, as in the CSV that users copy from pages.
     Numbers are unchanged.

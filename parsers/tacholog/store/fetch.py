@@ -264,10 +264,7 @@ class RunFetcher:
             return None, records
 
     def _read_again(self, chunk: list[_PendingRun], error: BaseException, pool: Pool) -> None:
-        """Read runs again after their process ended: first each half of the runs, in the end each log alone.
-
-        Only a log that ended its process is lost.
-        """
+        """Read each half of the runs, and in the end each log alone, because only a log that ended its process may be lost."""
         if len(chunk) > 1:
             half = len(chunk) // 2
             for part in (chunk[:half], chunk[half:]):
@@ -363,7 +360,6 @@ def _key(run: _PendingRun) -> bytes:
 
 
 def _chunks(runs: Sequence[_PendingRun], processes: int) -> Iterator[list[_PendingRun]]:
-    """Divide runs into chunks for this number of processes. A process reads one chunk at a time."""
     fewest, most_runs = _CHUNK_RUNS
     chunks = _CHUNKS_OF_PROCESS * processes
     most = min(most_runs, max(fewest, len(runs) // chunks))

@@ -206,7 +206,7 @@ def mark_words(marks: pd.Series) -> pd.Categorical[str]:
 
 
 def _register_bins(connection: duckdb.DuckDBPyConnection, distributions: pd.Series, *, packed: bool) -> None:
-    """Create the table ``distributions``: the position of each distribution, and its bins as a list or as bytes."""
+    """Create the table ``distributions`` with the position and the bins of each distribution. The bins are a list or bytes."""
     import numpy as np
     import pandas as pd
 

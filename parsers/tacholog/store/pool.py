@@ -38,9 +38,9 @@ class Pool(Protocol):
         """Whether tasks are executed on machines that have other files."""
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
-        """Start a task, which is ended after the timeout. If a task is ended, or ends its process, its future has an exception.
+        """Start a task. After the timeout, the task is ended. Other tasks are not affected.
 
-        Other tasks are not affected.
+        The future of a task has an exception if the task is ended, or if the task ends its process.
         """
 
     def close(self) -> None:

@@ -253,7 +253,7 @@ def _clock(table: _RuleTable) -> None:
 
 
 def _near_resolution(table: _RuleTable) -> None:
-    """Mark each latency of fewer than ten steps of the clock, unless its resolution is finer than the step."""
+    """Mark each latency of fewer than ten steps of the clock, unless the latency has a finer resolution than the step."""
     step = table.of_contexts(lambda context: context.clock_resolution_ns or None, "float64")
     if np.isfinite(step).any():
         steps = step[table.numbers.record]

@@ -168,7 +168,7 @@ FIGURES = {
 
 
 def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quantity) -> str:
-    """Return the number of a cell in words, with its bound and unit and, for repeated runs, their range. ``written`` formats a value."""
+    """Return the number of a cell in words, with bound and unit. Repeated runs add their range. ``written`` formats a value."""
     if cell.value is None:
         return "not stated"
     text = with_bound(written(cell.value, unit), cell.result.bound)

@@ -94,18 +94,15 @@ class _Writer:
                     yield (index, payload, None), choice
 
     def has_size(self, payload: int) -> bool:
-        """Whether anything was measured at a size."""
         return any(of_size == payload and criterion for _, of_size, criterion in self._chosen)
 
     def head(self, column: ChoiceColumn) -> TableColumn:
-        """Return the heading of a column: the reach, and how its transports wait."""
         return TableColumn(join([self._reach(column), tag("span", _waiting_words(column), class_="tl-how")]))
 
     def _reach(self, column: ChoiceColumn) -> str:
         return _LOOPBACK if self._loopback and column.reach == "network" else _REACH_WORDS[column.reach]
 
     def rows(self, payload: int, use: str) -> Iterator[TableRow]:
-        """Yield the rows of a size: a heading, a row for each criterion, and a row for transports that use no messaging library."""
         yield TableRow([TableCell(use, scope="rowgroup", span=len(self._choices.columns) + 1, class_="tl-use stat-size")])
         measured = {criterion for _, of_size, criterion in self._chosen if of_size == payload}
         for criterion in (*CRITERIA, None):

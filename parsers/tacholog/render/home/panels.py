@@ -329,7 +329,7 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return a name for each line of a panel: its transport. If all have the same transport, the names of published lines state how they differ."""
+    """Name each line of a panel by its transport. If all transports are the same, the names of published lines state how they differ."""
     transports = list(dict.fromkeys(member.transport for member in members))
     if len(transports) > 1:
         short = _short_names(transports)

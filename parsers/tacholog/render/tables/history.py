@@ -278,7 +278,6 @@ class _Scale:
         self.last = max(releases - 1, 1)
 
     def x(self, release: int) -> float:
-        """Return the horizontal position of a release."""
         return round(_ROOM + (_WIDTH - 2 * _ROOM) * release / self.last, 1)
 
     def y(self, value: float) -> float:

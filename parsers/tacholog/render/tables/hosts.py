@@ -62,7 +62,6 @@ class _Machine(msgspec.Struct, frozen=True):
     runs: tuple[RunRow, ...]
 
     def properties(self, section: str) -> Mapping[str, str]:
-        """Return the properties of a section."""
         section_properties: Mapping[str, str] = getattr(self.host, section)
         return section_properties
 

@@ -44,7 +44,6 @@ class _SizeColumn(NamedTuple):
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The metric and the statistic."""
         return self.metric, self.statistic
 
 
