@@ -293,7 +293,7 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"]
 def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
     """Return a comparison that measures these variants and the controls again. If such a comparison was started before, it is continued.
 
-    Its folder is inside the folder of the first pairs, and it has a new session. So its pairs are never counted among the first pairs.
+    The new folder is inside the folder of the first pairs, and the session is new. So the new pairs are never counted among the first pairs.
     """
     started = sorted(first.folder.glob(f"{_CONFIRMATION}-[0-9]*Z"), reverse=True)
     for folder in (candidate for candidate in started if (candidate / RECORD_FILE).is_file()):

@@ -65,7 +65,7 @@ class TrialOrder(NamedTuple):
 class TrialTimes(NamedTuple):
     """The total durations of the trials at one rate, in seconds.
 
-    There are four sums: for full-length trials and for short trials, and each of these for passed trials and for trials that missed the goal.
+    There is a sum for each combination of length (full, short) and result (passed, goal missed).
     """
 
     full_passed_s: float = 0.0

@@ -179,7 +179,7 @@ _NOT_COMPARABLE = " Do not compare one row with another: they were measured in d
 def newest_results(view: View, everything: Sequence[SystemSeries], links: Links) -> Html:
     """Return a table of systems, the most recently measured first. Each row shows the transport with the most numbers.
 
-    Rows are sorted by time and not by their numbers, because they are not comparable with each other.
+    Rows are sorted by time, because their numbers are not comparable.
     """
     by_system: dict[str, list[SystemSeries]] = {}
     for member in everything:

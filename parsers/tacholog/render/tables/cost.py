@@ -94,7 +94,7 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 
 
 def rig_cost(rig: Sequence[Series], links: Links) -> Html:
-    """Return a sentence for each series of perftest's transport ``null``: how much of a round trip perftest itself takes.
+    """Return, for each series of perftest's transport ``null``, a sentence on how much of a round trip perftest itself takes.
 
     The sentence names the machine if there are several series.
     """

@@ -45,8 +45,8 @@ class FindLink(Protocol):
 def link_finder(view: View, links: Links) -> FindLink:
     """Return a function that finds the link from a value to the log line of the run that has this value.
 
-    If several runs have the value, runs of the row are preferred, and runs of a control come last. The search uses `Series`, because their
-    numbers are already sorted into rows. To sort all numbers of all releases again would take too long.
+    If several runs have the value, runs of the row are preferred, and runs of a control come last. The numbers of a `Series` are already sorted into
+    rows. To sort all numbers of all releases again would take too long.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
     for member in system_series(view, PageIndex()):
