@@ -103,11 +103,7 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path], ann
 
 
 def _replaced_program(campaign: Campaign, template: Sequence[str]) -> str:
-    """Return the name of the program that a template replaces.
-
-    If the campaign runs a program that the template names, this program is replaced. Otherwise the program of the main process is replaced: of the
-    first process that ends by itself and has results.
-    """
+    """Return the program that a template replaces. If the template names no program of the campaign, it is the program of the main process."""
     named = {PurePath(word).name for word in template}
     measuring = [block.command or main_process(block.processes).command for block in campaign.runs]
     return next((command[0] for command in (*measuring, *_commands(campaign)) if PurePath(command[0]).name in named), measuring[0][0])
@@ -130,7 +126,7 @@ def _program_in(folder: Path, program: str) -> Path:
 
 
 def apply_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
-    """Return the campaign of one side, with ``pairs`` repetitions. If the side has a template, the commands of the campaign are replaced by it.
+    """Return the campaign of one side, with ``pairs`` repetitions. If the side has a template, it replaces the commands of the campaign.
 
     ``{arguments}`` in the template stands for the arguments of the campaign's command, without the program. If the commands have no arguments, the
     template needs no ``{arguments}``.
@@ -158,14 +154,11 @@ def _filled_template(command: Sequence[str], template: Sequence[str]) -> tuple[s
 
 
 def _version_command(campaign: Campaign, program: str, template: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the command that prints the version. If this command starts the replaced program, it starts the program of the template instead.
-
-    All words of the template before ``{arguments}`` are kept, because the first word may be a wrapper such as ``env`` or ``taskset``.
-    """
     command = campaign.version_command
     replaced = {block.command[0] for block in campaign.runs if block.command} | {program}
     if not command or command[0] not in replaced:
         return command
+    # All words before the arguments are needed, because the first word may be a wrapper such as `env` or `taskset`.
     return (*itertools.takewhile(lambda word: word != ARGUMENTS, template), *command[1:])
 
 
@@ -200,7 +193,7 @@ def build_revision(commit: str, checkout: Path, work: Path, announce: Callable[[
 
 
 def _run_step(step: Sequence[str], output: int, log: Path) -> None:
-    """Run one step of a build. ``cmake`` and ``ninja`` in the folder of this Python are used first, then those on the PATH."""
+    # `pip install cmake ninja` puts both programs next to this Python.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     program = shutil.which(step[0], path=path)
     if program is None:

@@ -54,7 +54,7 @@ def fill(text: str, values: Mapping[str, Value | list[Value]]) -> str:
 
 
 def fill_value(value: Value, values: Mapping[str, Value | list[Value]]) -> Value | list[Value]:
-    """Return a value with its placeholders replaced. If the whole value is one placeholder, the type of its replacement is kept."""
+    """Return a value with its placeholders replaced. If the whole value is one placeholder, the result has the type of the replacement."""
     placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
     if placeholder and placeholder[1] in values:
         return values[placeholder[1]]
@@ -317,14 +317,10 @@ def read_campaign(path: Path) -> Campaign:
         for process in block.processes:
             _check_format(f"{path}: block {block.name!r}, process {process.name!r}: format", process.format)
     with path_in_errors(path):
-        return msgspec.structs.replace(campaign, runs=tuple(_complete(block, campaign) for block in campaign.runs))
+        return msgspec.structs.replace(campaign, runs=tuple(_with_values_of_campaign(block, campaign) for block in campaign.runs))
 
 
-def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
-    """Return the block, with the values that it takes from the campaign.
-
-    These values are the options of the campaign, and its command if the block has no command. The arguments of the block are appended to the command.
-    """
+def _with_values_of_campaign(block: RunBlock, campaign: Campaign) -> RunBlock:
     if block.processes and block.arguments:
         raise UnreadableInput(f"block {block.name!r}: arguments needs a command; add the words to the commands of its processes")
     command = block.command or (None if block.processes else campaign.command)
@@ -347,7 +343,6 @@ def path_in_errors(path: Path) -> Iterator[None]:
 
 
 def _check_format(key: str, name: str | None) -> None:
-    """Refuse an unknown format before the first run."""
     try:
         if name is not None:
             format_named(name)

@@ -118,7 +118,7 @@ def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools
 
 
 def _tool_version(campaign: Campaign, runs: Sequence[PlannedRun], tools: Mapping[str, Path], versions: Mapping[str, str]) -> str | None:
-    """Return the version of the tool. If it differs between hosts, return the first version."""
+    """Return the version of the tool. If the hosts have different versions, it is the first of them."""
     if campaign.tool_version is not None:
         return campaign.tool_version
     if any(run.command for run in runs):
@@ -164,12 +164,11 @@ def newest_unfinished(output: Path, name: str) -> Path | None:
 
 def campaign_folders(output: Path) -> list[Path]:
     """Return the folders with runs under ``output``, the newest last. Folders with a release label are left out, because the data folder has them."""
-    folders = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
+    folders = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _has_label(folder)]
     return sorted(folders, key=lambda folder: folder.stat().st_mtime)
 
 
-def _labelled(folder: Path) -> bool:
-    """Whether a campaign (or both sides of a comparison) has a release label."""
+def _has_label(folder: Path) -> bool:
     plan_files = [side / PLAN_FILE for side in (folder, folder / "old", folder / "new") if (side / PLAN_FILE).is_file()]
     return bool(plan_files) and all(read_plan(path).release is not None for path in plan_files)
 
@@ -194,7 +193,7 @@ def failure_reason(folder: Path, run: PlannedRun) -> str | None:
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     if manifest.status != "ok":
         empty = [process for process in run.processes if process.results and _is_empty(folder / run.folder / process.log_file)]
-        hint = _hint(run, empty[0].log_file) if manifest.status == "empty" and empty else ""
+        hint = _advice_on_results(run, empty[0].log_file) if manifest.status == "empty" and empty else ""
         return f"{manifest.reason or manifest.status}{hint}"
     logs = [entry for entry in manifest.logs if entry.results and entry.file != RESOURCES_FILE]
     return next((reason for entry in logs if (reason := _log_failure(folder / run.folder, entry, manifest, run))), None)
@@ -204,11 +203,8 @@ def _is_empty(log: Path) -> bool:
     return log.is_file() and not log.stat().st_size
 
 
-def _hint(run: PlannedRun, log: str) -> str:
-    """Return advice for a log without results: how to state that the log should have no results.
-
-    Return an empty text if no other log of the run can have results.
-    """
+def _advice_on_results(run: PlannedRun, log: str) -> str:
+    """Return advice for a log without results. It is empty if no other log of the run can have results."""
     if sum(process.results for process in run.processes) <= 1:
         return ""
     return f"; if {log} should have no results, add results = false to its process"
@@ -224,10 +220,10 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
     except UnreadableInput as error:
         if entry.format is not None and name_without_unit(entry.format) not in formats():
             return f"{name}its log cannot be read: {error}"
-        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse shows more){_hint(run, entry.file)}"
+        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse shows more){_advice_on_results(run, entry.file)}"
     if scan.account.status == "empty":
         quoted = quoted_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
-        return "; ".join(filter(None, (f"{name}{entry.file} holds no results{_hint(run, entry.file)}", quoted)))
+        return "; ".join(filter(None, (f"{name}{entry.file} holds no results{_advice_on_results(run, entry.file)}", quoted)))
     if scan.account.status not in ("ok", None):
         return f"{name}its log says {scan.account.status}: {scan.account.reason}"
     in_manifest, in_log = stated_conditions(manifest), scan.account.facts.conditions
@@ -294,9 +290,5 @@ def default_cpus(allowed: Collection[int] | None = None, root: Path = ROOT) -> t
 
 
 def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
-    """Return the SHA-256 of each measured program, by its name in the commands.
-
-    Only runs with a single command are considered.
-    """
     measured = {measured_program(run.command) for run in runs if run.command}
     return {program: sha256(find_program(program, tools)) for program in sorted(measured)}

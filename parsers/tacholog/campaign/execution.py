@@ -57,8 +57,7 @@ class _Failure(Exception):
     Attributes:
         name: the process that caused the failure.
         reason: the description of the failure.
-        quote: the words before the quoted line. The message about the failure quotes a line that the process printed. If ``quote`` is empty, no line
-            is quoted.
+        quote: the words before the output line that the message quotes; empty if it quotes no line.
     """
 
     def __init__(self, name: str, reason: str, quote: str = "") -> None:
@@ -85,8 +84,6 @@ def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> 
 
 
 class _Execution:
-    """A run in progress."""
-
     def __init__(self, steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> None:
         self._steps = {step.process.name: step for step in steps}
         self._folder = folder
@@ -118,16 +115,16 @@ class _Execution:
         """Stop the processes that still run, collect all logs, and return the result of the run."""
         line = ""
         if failure is not None:
-            line = self._quoted(failure)  # the line is read first, because many programs print another line when they are stopped
+            line = self._line_to_quote(failure)  # the line is read first, because many programs print another line when they are stopped
             self.stop_all()
         later_failure = self.collect_all() or self._late_end() or self._left_behind()
         failure = failure or later_failure
         if failure is not None:
-            return Outcome("failed", self._message(failure, line or self._quoted(failure)), self._ended)
+            return Outcome("failed", self._message(failure, line or self._line_to_quote(failure)), self._ended)
         for step in self._steps.values():
             if step.process.results and not (self._folder / step.log).stat().st_size:
                 failure = _Failure(step.process.name, "the program printed nothing", quote=" to standard output; ")
-                return Outcome("empty", self._message(failure, self._quoted(failure)), self._ended)
+                return Outcome("empty", self._message(failure, self._line_to_quote(failure)), self._ended)
         return Outcome("ok", None, self._ended)
 
     def _start(self, step: ProcessStep) -> None:
@@ -167,18 +164,14 @@ class _Execution:
             raise _Failure(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; ")
 
     def _unfinished(self) -> list[str]:
-        """Return the processes that still run and should end by themselves."""
         return [name for name, end in self._ends.items() if self._steps[name].process.ends == "itself" and not end]
 
     def _check_ends(self) -> None:
-        """Raise an error for the first process that failed.
-
-        A process has failed if it ended with an error, if it took too long, or if it is a server that ended long before its clients.
-        """
+        """A process has failed if it ended with an error, took too long, or is a server that ended long before its clients."""
         self._poll()
-        if self._first_bad():
+        if self._first_failed():
             self._sleep_until_all_ended(_SETTLE_S)
-        bad = self._first_bad()
+        bad = self._first_failed()
         if bad is not None:
             raise _Failure(bad, _end_words(self._ends[bad]), quote="; ")
         now = time.monotonic()
@@ -186,15 +179,11 @@ class _Execution:
             if now >= limit:
                 raise _Failure(name, reason)
 
-    def _first_bad(self) -> str | None:
-        """Return the first process, in the order of starting, that ended by itself with an error or was lost."""
+    def _first_failed(self) -> str | None:
         return next((name for name, end in self._ends.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
 
     def _limits(self) -> dict[str, tuple[float, str]]:
-        """Return the time limit of each process that may still fail, with the reason for the failure.
-
-        If a process still has the same state when its limit is reached, the run fails for this reason.
-        """
+        """Return the time limit of each process that may still fail, with the reason to report if the limit is reached."""
         limits = {}
         last_end = self._begin + self._deadline_s
         for name, end in self._ends.items():
@@ -202,24 +191,24 @@ class _Execution:
             if process.ends == "itself" and not end:
                 own_end = self._started[name] + process.deadline_s if process.deadline_s else last_end
                 seconds = process.deadline_s if process.deadline_s and own_end < last_end else self._deadline_s
-                limits[name] = (min(own_end, last_end), f"stopped by the harness: not done within its deadline of {seconds:g} s{self._hint(name)}")
+                limits[name] = (
+                    min(own_end, last_end),
+                    f"stopped by the harness: not done within its deadline of {seconds:g} s{self._hint(name)}",
+                )
             elif process.ends == "stopped" and end:
                 end_s = self._early.setdefault(name, time.monotonic())
                 limits[name] = (end_s + _EARLY_S, "ended by itself, with exit code 0, long before the processes that it serves")
         return limits
 
     def _hint(self, name: str) -> str:
-        """Return advice for a process that seems to be a server.
-
-        A process seems to be a server if it still runs, all other processes have ended, and another process was started after it.
-        """
+        """A process seems to be a server if it still runs after all others have ended, and was not started last."""
         is_last = next(reversed(self._running)) == name
         if is_last or not all(end for other, end in self._ends.items() if other != name):
             return ""
         return ', although all others had ended; if it serves them, add ends = "stopped" to its process'
 
     def _sleep(self, timeout_s: float | None = None) -> None:
-        """Sleep until the state of a process changes, or until a limit is reached. Polling would disturb the measurement."""
+        """Sleep until the state of a process changes or a limit is reached, because polling would disturb the measurement."""
         limits = [limit for limit, _ in self._limits().values()]
         left_s = max(0.0, min(limits, default=time.monotonic() + _POLL_S) - time.monotonic())
         select.select(self._left(), [], [], left_s if timeout_s is None else min(timeout_s, left_s))
@@ -259,8 +248,7 @@ class _Execution:
         left = ((name, end.left) for name, end in self._ended.items() if end.left)
         return next((_Failure(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
 
-    def _quoted(self, failure: _Failure) -> str:
-        """Return the output line that the message about a failure quotes; an empty text if it quotes no line."""
+    def _line_to_quote(self, failure: _Failure) -> str:
         step = self._steps[failure.name]
         return quoted_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
 

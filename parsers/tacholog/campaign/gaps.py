@@ -119,11 +119,11 @@ def expected_gaps(plan: Plan) -> ExpectedGaps:
             for gap in _missing(plan, run, test, states):
                 variants_of.setdefault(gap, {})[run.variant] = None
     gaps = [Gap(*gap, tuple(variants)) for gap, variants in variants_of.items()]
-    return ExpectedGaps(tuple(_in_order(_without_weaker(gaps))), unknown_logs)
+    return ExpectedGaps(tuple(_in_order(_without_uncertain_duplicates(gaps))), unknown_logs)
 
 
 def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
-    """Return the formats of those logs of a run that have results, or the reason why the formats are unknown."""
+    """Return the formats of the logs that have results, or the reason why these formats are unknown."""
     stated_formats = [process.format or plan.format for process in run.processes if process.results] or [plan.format]
     if None not in stated_formats:
         return sorted({name for name in stated_formats if name is not None}), None
@@ -134,10 +134,7 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
-    """Yield each condition that rows of this test need, and that nothing states.
-
-    Each condition comes with a flag and with the rows that need it. The flag says whether the gap is certain.
-    """
+    """Yield (condition, whether this is certain, rows) for each condition that rows of this test need and nothing states."""
     conditions = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
     unstated = [
@@ -155,10 +152,7 @@ def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator
 
 
 def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
-    """Whether rows of a test need a condition that is not stated.
-
-    The message size is always needed. If it were missing, results of several sizes would become one row.
-    """
+    # Without the message size, results of several sizes would become one row.
     if name == SIZE:
         return True
     row = {**conditions, name: None, "test": test, "metric": _MEASURED[test]}
@@ -167,8 +161,7 @@ def _is_needed(name: str, test: str, conditions: Mapping[str, Any]) -> bool:
     return comparable.CONDITIONS[name].needed(row, "diff")
 
 
-def _without_weaker(gaps: Sequence[Gap]) -> list[Gap]:
-    """Return all gaps, except uncertain gaps that are certain in another log."""
+def _without_uncertain_duplicates(gaps: Sequence[Gap]) -> list[Gap]:
     certain = {(gap.condition, gap.rows) for gap in gaps if gap.is_certain}
     return [gap for gap in gaps if gap.is_certain or (gap.condition, gap.rows) not in certain]
 
@@ -226,7 +219,7 @@ def _short(record: Record) -> Iterator[tuple[str, int]]:
 
 
 def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
-    """Read a log. Return the scan, one summary result of each kind, and the line number of the first unknown line."""
+    """Return the scan, one summary result of each kind, and the line number of the first unknown line."""
     records: dict[tuple[object, ...], Record] = {}
     first_unknown: int | None = None
     with open_log_in(folder, log.file) as text:

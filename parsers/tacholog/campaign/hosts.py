@@ -85,8 +85,8 @@ def find_campaign_programs(
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
         tools: the path of each program on this machine, by its name in commands.
-        version_command: a command that prints a version. Usually its program is also the program of a process, and has this version. If no process
-            runs it (such as a package manager), the program of the main process has this version, on each machine that runs that program.
+        version_command: a command that prints the version of the program that it starts. If no process runs this program (such as a package manager),
+            it is the version of the program of the main process, on each machine that runs the latter.
         system_version_command: the command that prints the version of the system, on the host of the first process.
 
     Raises:
@@ -151,8 +151,5 @@ def describe_hosts(hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) ->
 
 
 def _unused_id(name: str, described: Mapping[str, Host]) -> str:
-    """Return an id that no other machine has.
-
-    Machines with the same properties have the same id. So a number is appended to the id of the second machine, and of each further one.
-    """
+    """Machines with the same properties would have the same id, so a number is appended to the id of each further machine."""
     return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(described) + 2))) if candidate not in described)

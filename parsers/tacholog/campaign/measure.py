@@ -49,8 +49,6 @@ HEAD = "process resources log=resources/1"
 
 
 class _MeasuredRun(NamedTuple):
-    """A run that was measured: how it ended, and the state of its machines before and after it."""
-
     outcome: Outcome
     environment: Mapping[str, str]
     link_bit_per_s: float | None = None
@@ -97,7 +95,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
         order_index=run.order_index,
         campaign=plan.campaign,
         seed=plan.seed,
-        notes=(*plan.notes, *([_REPEATED] if was_interrupted else []), *_doubts(processes)),
+        notes=(*plan.notes, *([_REPEATED] if was_interrupted else []), *_warnings_of_unknown_programs(processes)),
         labels=run.labels,
         clocks="several" if has_several_clocks else None,
         conditions=_with_link(run.conditions, link_bit_per_s),
@@ -132,7 +130,7 @@ def with_rate(folder: Path, run: PlannedRun) -> PlannedRun:
 
 
 def _sustained_rate(folder: Path, payload_bytes: object) -> float | None:
-    """Return the rate that the search in this folder found for a size; ``None`` if even the lowest rate missed the goal."""
+    """Return the rate that the search found for a size; ``None`` if even the lowest rate missed the goal."""
     for entry in read_manifest(folder / RUN_FILE).logs if (folder / RUN_FILE).is_file() else ():
         with open_log_in(folder, entry.file) as text:
             records = [event.what for event in Scan(text, entry.format).batches() if isinstance(event, Event)]
@@ -144,8 +142,7 @@ def _sustained_rate(folder: Path, payload_bytes: object) -> float | None:
     return None
 
 
-def _doubts(processes: tuple[Process, ...]) -> list[str]:
-    """Return a warning for each command whose measured program is not known."""
+def _warnings_of_unknown_programs(processes: tuple[Process, ...]) -> list[str]:
     doubts = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
     return [
         f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
@@ -176,7 +173,7 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
         outcome = run_steps(steps, folder, run.deadline_s)
         after, end = read_moment(machines, "after")
         environment |= {**link.environment, **before, **after, **idle}
-        environment |= load_of_others(machines, (begin, end), _used(steps, outcome), "during")
+        environment |= load_of_others(machines, (begin, end), _processor_times(steps, outcome), "during")
         if plan.limits and run.order_index == max(planned.order_index for planned in plan.runs):
             environment |= load_while_idle(machines, "after")
         clocks.take("after")
@@ -189,7 +186,6 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
 
 
 def _with_link(conditions: StatedConditions, link_bit_per_s: float | None) -> StatedConditions:
-    """Return the conditions of a run, with the speed of its link. The campaign may state the speed; otherwise the kernel's value is used."""
     return conditions if conditions.link_bit_per_s is not None else msgspec.structs.replace(conditions, link_bit_per_s=link_bit_per_s)
 
 
@@ -203,11 +199,8 @@ def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -
     return ProcessStep(process, machine, machine.find(process.command[0]), process.log_file, _ERRORS if is_only else process.errors_file)
 
 
-def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
-    """Return the processor time that the processes used, by the name of their machine.
-
-    The time of a machine is ``None`` if the time of any of its processes is not known.
-    """
+def _processor_times(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
+    """Return the processor times in seconds, by machine. A time is ``None`` if the time of any process of the machine is unknown."""
     used: dict[str, float | None] = {}
     for step in steps:
         end = outcome.ended.get(step.process.name)
@@ -276,7 +269,7 @@ def _log(process: Process, folder: Path, file: str, plan: Plan, *, results: bool
 def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: Outcome, folder: Path) -> Manifest:
     """Write ``resources.log``, and return the manifest with this log.
 
-    If a run is one command whose log already states its resources (such as perftest), no ``resources.log`` is written: pages would show them twice.
+    If a run is one command whose log states its resources, no ``resources.log`` is written, because pages would show them twice.
     """
     logged = read_logged_test(folder, manifest)
     ended = ((process, outcome.ended.get(process.name)) for process in processes)

@@ -133,7 +133,7 @@ def start_pairs(
         releases: the labels of the two sides, for publication.
         asks: whether to run the commands of the campaign that print a version and a list; false for a plan that is only printed.
     """
-    campaign, name = read_campaign(builds[0].campaign or path), _name(path, builds)
+    campaign, name = read_campaign(builds[0].campaign or path), _comparison_name(path, builds)
     if builds[0].campaign is None:
         _check_reach(campaign, builds)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
@@ -155,11 +155,10 @@ def start_pairs(
         old=old,
         new=new,
     )
-    return _written(Pairs(folder, record, (old_plan, new_plan), builds))
+    return _write_comparison(Pairs(folder, record, (old_plan, new_plan), builds))
 
 
-def _written(begun: Pairs) -> Pairs:
-    """Write the plans of both sides and the record of a comparison into its folder, and return the comparison."""
+def _write_comparison(begun: Pairs) -> Pairs:
     for folder, plan in zip(begun.sides, begun.plans, strict=True):
         folder.mkdir()
         write_plan(folder, plan)
@@ -167,8 +166,7 @@ def _written(begun: Pairs) -> Pairs:
     return begun
 
 
-def _name(path: Path, builds: tuple[Build, Build]) -> str:
-    """Return the name of a comparison: the name of its campaign, or the names of both campaigns."""
+def _comparison_name(path: Path, builds: tuple[Build, Build]) -> str:
     return "-to-".join(build.campaign.stem for build in builds if build.campaign) or path.stem
 
 
@@ -177,10 +175,7 @@ def _checksum(path: Path, builds: tuple[Build, Build]) -> str:
 
 
 def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
-    """Refuse a build that is a program of this machine if its process runs on another machine.
-
-    Without this check, both sides would run the program that is installed on the other machine.
-    """
+    """Refuse a program of this machine if the process runs on another machine. Both sides would run the program that is installed there."""
     remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
     for build in builds:
         wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)
@@ -228,7 +223,7 @@ def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: i
     Raises:
         TachologError: there is no such comparison, it has other builds or another campaign, or no run is pending (unless ``may_be_done``).
     """
-    name = _name(path, builds)
+    name = _comparison_name(path, builds)
     started = sorted(output.glob(f"ab-{name}-[0-9]*Z"), reverse=True)
     folder = next((candidate for candidate in started if (candidate / RECORD_FILE).is_file()), None)
     if folder is None:
@@ -261,7 +256,7 @@ def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
     if pairs < record.pairs:
         raise TachologError(f"{begun.folder}: {record.pairs} pairs were planned; a plan can be extended, but not shortened")
     releases = begun.plans[0].release, begun.plans[1].release
-    longer = _plans(record.campaign, read_campaign(path), record.seed, _as_started(begun), pairs, releases)
+    longer = _plans(record.campaign, read_campaign(path), record.seed, _builds_as_started(begun), pairs, releases)
     old, new = (
         msgspec.structs.replace(plan, session=begun_plan.session, host=begun_plan.host, host_ids=begun_plan.host_ids)
         for begun_plan, plan in zip(begun.plans, longer, strict=True)
@@ -272,11 +267,8 @@ def _extended(begun: Pairs, path: Path, pairs: int) -> Pairs:
     return extended._replace(plans=(old, new))
 
 
-def _as_started(begun: Pairs) -> tuple[Build, Build]:
-    """Return both builds, without the program for floor runs if the comparison was started without floor runs.
-
-    So the added pairs measure the same variants as the earlier pairs.
-    """
+def _builds_as_started(begun: Pairs) -> tuple[Build, Build]:
+    """If the earlier pairs have no floor runs, the added pairs get none either, so that all pairs measure the same variants."""
     old, new = begun.builds
     if FLOOR in begun.plans[0].programs:
         return old, new
@@ -301,7 +293,7 @@ def with_event(begun: Pairs, what: Literal["interrupted", "resumed", "extended"]
 def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
     """Return a comparison that measures these variants and the controls again. If such a comparison was started before, it is continued.
 
-    Its folder is inside the folder of the first pairs, and it has a new session. So its pairs are never counted among the first pairs.
+    The new folder is inside the folder of the first pairs, and the session is new. So the new pairs are never counted among the first pairs.
     """
     started = sorted(first.folder.glob(f"{_CONFIRMATION}-[0-9]*Z"), reverse=True)
     for folder in (candidate for candidate in started if (candidate / RECORD_FILE).is_file()):
@@ -320,14 +312,13 @@ def pairs_to_confirm(first: Pairs, variants: Collection[str]) -> Pairs:
     )
     pairs = first.record.pairs
     record = msgspec.structs.replace(first.record, planned_pairs=pairs, pairs=pairs, runs=len(old.runs) + len(new.runs), events=())
-    return _written(Pairs(folder, record, (old, new), first.builds))
+    return _write_comparison(Pairs(folder, record, (old, new), first.builds))
 
 
 def _runs_again(first: Pairs, variants: Collection[str]) -> list[tuple[PlannedRun, ...]]:
-    """Return the runs that measure these variants and the controls again: first the runs of the old side, then the runs of the new side.
+    """Return the runs of the old side, and the runs of the new side. Each new pair has the opposite order of the first pair.
 
-    In each new pair, the sides have the opposite order of the first pair. If a rate depends on a search, the rate of the first pairs is used, because
-    another rate would give another row.
+    If a rate depends on a search, the rate of the first pairs is used, because another rate would give another row.
     """
     chosen = [[run for run in plan.runs if run.variant in variants or label_name(CONTROL) in run.labels] for plan in first.plans]
     order = sorted(run.order_index for runs in chosen for run in runs)  # in this order, the second run of a pair directly follows the first
@@ -356,7 +347,6 @@ def _set_halves_aside(begun: Pairs) -> None:
 
 
 def _unused_name(path: Path) -> Path:
-    """Return the path, with ``-2``, ``-3`` and so on appended if it exists."""
     candidates: Iterable[Path] = (path.with_name(f"{path.name}{suffix}") for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
     return next(candidate for candidate in candidates if not candidate.exists())
 

@@ -140,7 +140,7 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
         raise UnreadableInput(
             f"two runs are called {duplicates[0]}: put what varies into the name of the block, as in name = 'latency-{{transport}}'"
         )
-    _check_lengths(runs)
+    _check_folder_names(runs)
     folders = {run.folder for run in runs}
     for run in runs:
         if run.sustained and f"{run.sustained.run}/01" not in folders:
@@ -148,12 +148,7 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
     return tuple(runs)
 
 
-def _check_lengths(runs: Iterable[PlannedRun]) -> None:
-    """Refuse names that are too long for a folder, before anything is run. Names of processes are checked separately.
-
-    Raises:
-        UnreadableInput: the name of a run is too long.
-    """
+def _check_folder_names(runs: Iterable[PlannedRun]) -> None:
     for run in runs:
         for name in run.folder.split("/"):
             if len(name.encode()) > _LONGEST_NAME:
@@ -166,10 +161,7 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
 
 
 def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
-    """Yield each variant: its block, the values of its ``vary`` lists, and the name that the program of ``only_if_listed`` must list.
-
-    If the program does not list this name, the variant is left out. The name is ``None`` if the campaign has no ``only_if_listed``.
-    """
+    """Yield the block, the values of ``vary``, and the name that the program of ``only_if_listed`` must list to keep the variant."""
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
     for block in campaign.runs:
@@ -180,7 +172,6 @@ def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], 
 
 
 def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Random) -> Values:
-    """Return the options, with a new random order of the lists that have these names."""
     for name in names:
         values = options.get(name)
         if not isinstance(values, list):
@@ -200,7 +191,7 @@ def _folder(block: RunBlock, values: Values, repetition: int) -> str:
 
 def _planned(campaign: Campaign, block: RunBlock, position: tuple[str, int, int], options: Values, values: Values) -> PlannedRun:
     folder, repetition, order_index = position
-    expected_s, worst_s = _seconds(options)
+    expected_s, worst_s = _expected_and_longest_s(options)
     try:
         conditions = msgspec.convert({name: fill_value(value, values) for name, value in block.conditions.items()}, StatedConditions)
     except msgspec.ValidationError as error:
@@ -239,15 +230,11 @@ def _labels(labels: Mapping[str, str], values: Values) -> dict[str, str]:
         raise UnreadableInput(f"labels: {in_words(error, Campaign)}") from error
 
 
-def _seconds(options: Values) -> tuple[float, float]:
-    """Return the expected and the longest duration of a run with these options, in seconds.
-
-    Without the option ``warmup_s``, the longest duration contains a warm-up of 30 s. After this time, perftest ends its warm-up even if the results
-    are not steady.
-    """
+def _expected_and_longest_s(options: Values) -> tuple[float, float]:
     sizes = options.get("sizes_bytes")
     count = len(sizes) if isinstance(sizes, list) else 1
     duration_s = _number(options.get("duration_s"), 10)
+    # perftest ends its warm-up after 30 s, even if the results are not steady.
     warmup_s, longest_warmup_s = (_number(options.get("warmup_s"), otherwise) for otherwise in (5, 30))
     return 0.5 + count * (duration_s + warmup_s), count * (duration_s + longest_warmup_s)
 

@@ -93,7 +93,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
     Raises:
         UnreadableInput: the campaign cannot be planned, for example because a placeholder has no value.
     """
-    listed = _listed(campaign, tools)
+    listed = _listed_by_perftest(campaign, tools)
     plan = Plan(
         campaign=name,
         system=campaign.system,
@@ -135,18 +135,17 @@ def _unused(campaign: Campaign) -> Iterator[UnusedOption]:
                 yield UnusedOption(block.name, name, text)
 
 
-def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> ListedNames | None:
-    """Return the names that perftest lists; ``None`` if perftest is missing, or if the campaign does not need its list."""
+def _listed_by_perftest(campaign: Campaign, tools: Mapping[str, Path]) -> ListedNames | None:
     if campaign.only_if_listed is None or campaign.only_if_listed.by != _OWN_LIST or _OWN_LIST[0] not in tools:
         return None
     return list_names(campaign.only_if_listed.by, tools)
 
 
 def names_left_out(campaign: Campaign, listed: ListedNames | None) -> dict[str, str]:
-    """Return the names that variants need and that the program does not list. Each name comes with a line of the program's output.
+    """Return the names that variants need and that the program does not list, each with a line of the output of the program.
 
-    This line mentions the name. It is empty if no line mentions the name. A line about a library, such as zeromq, is also used for each transport of
-    this library, such as zeromq-tcp.
+    The line mentions the name, or is empty if no line does. A line about a library, such as zeromq, also counts for each transport of this library,
+    such as zeromq-tcp.
     """
     if listed is None:
         return {}

@@ -174,7 +174,7 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
             return MeasuredProgram(0, tuple(wrappers), f"{name} reads its commands from a text or a file")
         if name in _REMOTE_STARTERS:
             return MeasuredProgram(0, tuple(wrappers), f"{name} starts a program elsewhere, so its file cannot be read")
-        step = _after(name, command[position + 1 :])
+        step = _words_before_program(name, command[position + 1 :])
         if step is None:
             return MeasuredProgram(position, tuple(wrappers))
         wrappers.append(name)
@@ -185,11 +185,8 @@ def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
             return MeasuredProgram(0, tuple(wrappers), f"no program follows {name} and its options")
 
 
-def _after(name: str, words: Sequence[str]) -> int | str | None:
-    """Return the number of words between a wrapper and its program.
-
-    Return the reason, as a text, if this number is not known. Return ``None`` if ``name`` is not a wrapper.
-    """
+def _words_before_program(name: str, words: Sequence[str]) -> int | str | None:
+    """Return the number of words before the program, or the reason why it is unknown; ``None`` if ``name`` is not a wrapper."""
     special: Mapping[str, Callable[[Sequence[str]], int | str]] = {"ip": _after_ip, "perf": _after_perf, "valgrind": _after_valgrind}
     if name in special:
         return special[name](words)
@@ -203,7 +200,7 @@ def _arguments(name: str, wrapper: Wrapper, words: Sequence[str]) -> int | str:
         word = words[position]
         if word.partition("=")[0] in wrapper.stops:
             return f"with {word}, {name} runs no program that this command line names"
-        count = _option(wrapper, word)
+        count = _words_of_option(wrapper, word)
         if count is None:
             return f"the option {word} of {name} is not known here, so it may take a value or not"
         position += count
@@ -214,7 +211,7 @@ def _arguments(name: str, wrapper: Wrapper, words: Sequence[str]) -> int | str:
     return position + wrapper.words
 
 
-def _option(wrapper: Wrapper, word: str) -> int | None:
+def _words_of_option(wrapper: Wrapper, word: str) -> int | None:
     """Return the number of words of an option and its value; ``None`` if the option is not known."""
     if word.startswith("--"):
         name, is_attached, _ = word[2:].partition("=")
@@ -234,10 +231,7 @@ def _option(wrapper: Wrapper, word: str) -> int | None:
 
 
 def _after_ip(words: Sequence[str]) -> int | str:
-    """Return the result of `_after` for ``ip [OPTIONS] netns exec NAME PROGRAM``, also with ``vrf`` instead of ``netns``.
-
-    ``ip`` accepts abbreviations, such as ``ip net e``.
-    """
+    """Accept ``ip [OPTIONS] netns exec NAME PROGRAM`` and ``vrf`` instead of ``netns``. ``ip`` accepts abbreviations, such as ``ip net e``."""
     position, is_in_all = 0, False
     while position < len(words) and words[position].startswith("-"):
         is_in_all = is_in_all or words[position] in ("-a", "-all", "--all")
@@ -248,7 +242,6 @@ def _after_ip(words: Sequence[str]) -> int | str:
 
 
 def _after_perf(words: Sequence[str]) -> int | str:
-    """Return the result of `_after` for ``perf stat`` and ``perf record``. Other subcommands are not supported."""
     grammar = {"stat": _PERF_STAT, "record": _PERF_RECORD}.get(words[0] if words else "")
     if grammar is None:
         return "only 'perf stat' and 'perf record' are known to run a program"

@@ -65,7 +65,7 @@ class TrialOrder(NamedTuple):
 class TrialTimes(NamedTuple):
     """The total durations of the trials at one rate, in seconds.
 
-    There are four sums: for full-length trials and for short trials, and each of these for passed trials and for trials that missed the goal.
+    There is a sum for each combination of length (full, short) and result (passed, goal missed).
     """
 
     full_passed_s: float = 0.0
@@ -148,10 +148,7 @@ class SustainSearch:
         return SearchResult(outcome, lower, upper, self._trials, at_rate, passed_above)
 
     def _bound_of(self, tried: TrialTimes, *, is_full_length: bool) -> Bound:
-        """Return whether a rate is a lower bound of the sustained rate, an upper bound, or undecided.
-
-        If ``is_full_length`` is true, only full-length trials count. If it is false, all trials count, and the duration of one short trial is enough.
-        """
+        """Without ``is_full_length``, all trials count, and the duration of one short trial is enough for a decision."""
         plan = self._plan
         if is_full_length:
             return classify(tried, plan.full_s * plan.trials, plan.exceed_ratio)
@@ -159,10 +156,7 @@ class SustainSearch:
         return classify(both, plan.short_s, plan.exceed_ratio)
 
     def _bounds(self, *, is_full_length: bool) -> tuple[float | None, float | None]:
-        """Return a lower bound and an upper bound of the sustained rate. A bound is ``None`` if it is not known.
-
-        The upper bound is the lowest rate that is an upper bound. The lower bound is the highest rate below it that is a lower bound.
-        """
+        """The upper bound is the lowest rate that is an upper bound. The lower bound is the highest rate below it that is a lower bound."""
         lower: float | None = None
         for rate, tried in sorted(self._rates.items()):
             bound = self._bound_of(tried, is_full_length=is_full_length)
@@ -186,10 +180,7 @@ class SustainSearch:
         return middle if lower < middle < upper else None
 
     def _confirming(self, short_lower: float | None, short_upper: float | None) -> float | None:
-        """Return the rate of the next full-length trial; ``None`` if the search is over.
-
-        ``short_lower`` and ``short_upper`` are the bounds from short trials.
-        """
+        """Return the rate of the next full-length trial; ``None`` if the search is over."""
         plan, (lower, upper) = self._plan, self._bounds(is_full_length=True)
         if lower is not None and upper is not None:
             return self._narrower(lower, upper)
@@ -203,10 +194,7 @@ class SustainSearch:
         return plan.least_per_s if short_lower is None else short_lower
 
     def _step(self, bound: Bound) -> float:
-        """Return the factor from the last rate to the next rate. It is used if the next rate is above or below all known rates.
-
-        The first step has the width ``width_ratio``. Each further step is twice as wide.
-        """
+        """Return the factor from an outermost known rate to the next rate. Each step is twice as wide as the step before."""
         step = 1 / (1 - self._plan.width_ratio)
         for _ in range(sum(self._bound_of(tried, is_full_length=True) == bound for tried in self._rates.values()) - 1):
             step = min(step * step, _LARGEST_STEP)
@@ -262,7 +250,7 @@ def search(command: TrialCommand, goal: Goal, plan: SearchPlan, head: Mapping[st
     rate_search, index, trial = SustainSearch(plan), 0, None
     while order := rate_search.next():
         output = _run_tool(command, order)
-        trial = _judge(_read(output, command, order), order, goal)
+        trial = _judge(_read_log(output, command, order), order, goal)
         digest = hashlib.sha256(output.text.encode()).hexdigest()
         if command.log_folder is not None:
             (command.log_folder / f"trial-{index:03}.log").write_text(output.text, encoding="utf-8")
@@ -310,12 +298,12 @@ class ToolOutput(NamedTuple):
         return " | ".join(lines) or "nothing"
 
 
-def _read(output: ToolOutput, command: TrialCommand, order: TrialOrder) -> Log:
-    """Read the log of a trial. A log without a result is an error, because many tools end with status 0 after an error."""
+def _read_log(output: ToolOutput, command: TrialCommand, order: TrialOrder) -> Log:
     try:
         log = read_text(output.text, command.format)
     except UnreadableInput as error:
         raise TachologError(f"{_trial_name(command, order)}: its output is not a readable log ({error}). It printed: {output.excerpt}") from error
+    # Many tools end with status 0 after an error, and such a log has no result.
     if not any(record.scope == "summary" for record in log.records):
         raise TachologError(f"{_trial_name(command, order)}: its log has no result. It printed: {output.excerpt}")
     return log
@@ -340,19 +328,18 @@ def _run_tool(command: TrialCommand, order: TrialOrder) -> ToolOutput:
 
 
 def _judge(log: Log, order: TrialOrder, goal: Goal) -> Trial:
-    """Judge a trial by the results in its log. The log must state the values that the goal needs."""
     results = [record for record in log.records if record.scope == "summary"]
     log_name = f"the log of the trial at {order.rate_per_s:.0f} messages per second"
     latency = next((record for record in results if goal.statistic and _value(record, "latency", goal.statistic) is not None), None)
     if goal.statistic and latency is None:
         raise TachologError(f"{log_name} states no latency {goal.statistic}")
-    if latency and _too_few(latency, goal.statistic or ""):
+    if latency and _has_too_few_samples(latency, goal.statistic or ""):
         advice = "Raise the lowest rate or --trial-duration, or let the tool measure more of its messages"
         raise TachologError(f"{log_name} has only {latency.samples} samples: too few for {goal.statistic}. {advice}")
-    losses = [loss for record in results if (loss := _loss(record)) is not None]
+    losses = [loss for record in results if (loss := _loss_ratio(record)) is not None]
     if not losses:
         raise TachologError(f"{log_name} does not state how many messages were lost")
-    sent = next((rate for record in results if (rate := _sent_rate(record)) is not None), None)
+    sent = next((rate for record in results if (rate := _sent_rate_and_duration(record)) is not None), None)
     latency_ns = _value(latency, "latency", goal.statistic) if latency and goal.statistic else None
     is_rate_kept = sent is None or sent[0] >= _LEAST_SENT_SHARE * order.rate_per_s - _COUNT_ERROR / sent[1]
     passed = is_rate_kept and max(losses) <= goal.loss_ratio and (latency_ns is None or latency_ns <= goal.latency_ns)
@@ -371,7 +358,7 @@ def _judge(log: Log, order: TrialOrder, goal: Goal) -> Trial:
     )
 
 
-def _too_few(record: Record, statistic: str) -> bool:
+def _has_too_few_samples(record: Record, statistic: str) -> bool:
     """Whether less than one sample is above a percentile. Such a percentile is almost the maximum."""
     beyond = 1 - float(statistic[1:]) / 100 if statistic.startswith("p") else 1.0
     return record.samples is not None and record.samples * beyond < 1 - 1e-9
@@ -382,8 +369,7 @@ def _value(record: Record, metric: str, statistic: str) -> float | None:
     return number.value if number else None
 
 
-def _loss(record: Record) -> float | None:
-    """Return the share of lost messages; ``None`` if the record does not state it."""
+def _loss_ratio(record: Record) -> float | None:
     if (loss := _value(record, "loss", "total")) is not None:
         return loss
     lost = _value(record, "messages_lost", "total")
@@ -394,8 +380,8 @@ def _loss(record: Record) -> float | None:
     return lost / (lost + arrived) if arrived is not None else 1.0
 
 
-def _sent_rate(record: Record) -> tuple[float, float] | None:
-    """Return the sent rate, and the duration in seconds; ``None`` if the record does not state both."""
+def _sent_rate_and_duration(record: Record) -> tuple[float, float] | None:
+    """Return the sent messages per second, and the duration in seconds; ``None`` if the record does not state both."""
     sent, duration = _value(record, "messages_sent", "total"), _value(record, "duration", "total")
     if sent is None or not duration:
         return None

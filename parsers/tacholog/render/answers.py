@@ -69,7 +69,6 @@ def sentences(answer: Answer) -> list[Sentence]:
 
 
 def _scope(answer: Answer) -> Iterator[Sentence]:
-    """Yield a sentence that names the chosen values, because the answer is about runs with these values only."""
     values = [choice.field.words(choice.value) for choice in answer.choices if choice.value is not None]
     if values:
         yield Sentence(f"This is about {_listed(values)} only.")
@@ -85,16 +84,15 @@ def _ranking(answer: Answer) -> list[Sentence]:
     wins = {case: answer.ranked(*case)[0] for case in cases if not answer.is_tie(*case)}
     if cases and not wins:
         return [Sentence(f"In {'the only case' if len(cases) == 1 else f'all {len(cases)} cases'}, the best two have the same {name}.")]
-    if cases and not answer.shown_best and (largest := max(_leads(answer, wins))) <= _NO_CLEAR_LEAD:
+    if cases and not answer.shown_best and (largest := max(_ratios_of_best_two(answer, wins))) <= _NO_CLEAR_LEAD:
         share = f"{rounded(100 * (largest - 1), 2)}\N{NO-BREAK SPACE}%"
         return [Sentence(f"There is no clear difference: the best is at most {share} ahead of the next."), _how_sure(answer, wins)]
     if not wins:
         return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.")]
-    return [Sentence(_winners(answer, wins)), *_by_how_much(answer, wins), _how_sure(answer, wins), *_turns(answer)]
+    return [Sentence(_winners(answer, wins)), *_by_how_much(answer, wins), _how_sure(answer, wins), *_warning_about_order(answer)]
 
 
-def _turns(answer: Answer) -> Iterator[Sentence]:
-    """Yield a warning if the runs of two compared subjects did not take turns. Then their difference may have another cause."""
+def _warning_about_order(answer: Answer) -> Iterator[Sentence]:
     in_a_row = [test for test in answer.tests if test.is_shown and test.took_turns is False]
     unknown = [test for test in answer.tests if test.is_shown and test.took_turns is None]
     if in_a_row:
@@ -106,8 +104,7 @@ def _turns(answer: Answer) -> Iterator[Sentence]:
         yield Sentence("The runs do not state when they were made, so their order may be part of the difference.", is_sure=False)
 
 
-def _leads(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[float]:
-    """Return a ratio for each case: the larger of the best two values, divided by the smaller."""
+def _ratios_of_best_two(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[float]:
     pairs = [[answer.cells[Case(panel, subject, point)].value for subject in answer.ranked(panel, point)[:2]] for panel, point in wins]
     return [max(pair) / min(pair) if min(pair) > 0 else math.inf for pair in pairs]
 
@@ -125,7 +122,7 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
     if stretches is not None:
         return f"{_joined_stretches(stretches, best)}."
     tested = {(test.panel, test.point) for test in answer.tests if test.is_shown}
-    clear = Counter(wins[case] for case, lead in zip(wins, _leads(answer, wins), strict=True) if lead > _NO_CLEAR_LEAD or case in tested)
+    clear = Counter(wins[case] for case, lead in zip(wins, _ratios_of_best_two(answer, wins), strict=True) if lead > _NO_CLEAR_LEAD or case in tested)
     parts = [f"{answer.subject.named(subject)} in {count}" for subject, count in clear.most_common()]
     total = sum(len(answer.ranked(*case)) >= _SEVERAL for case in _cases(answer))
     alike = f"; in {total - clear.total()} the best two are at most 5\N{NO-BREAK SPACE}% apart" if total > clear.total() else ""
@@ -133,7 +130,7 @@ def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value])
 
 
 def _sentence(text: str, answer: Answer) -> str:
-    """Return the text of a sentence. A capital letter begins it, unless its first word is a name from the data, such as ``cilium``."""
+    """Begin the sentence with a capital letter, unless its first word is a name from the data, such as ``cilium``."""
     return f"{text[:1].upper()}{text[1:]}" if text.startswith(f"{answer.subject.title} ") else text
 
 
@@ -146,7 +143,7 @@ def _everywhere(answer: Answer, cases: int) -> str:
 
 
 def _stretches(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[tuple[str, str]] | None:
-    """Divide the axis into ranges with one best subject each; ``None`` if panels have different best subjects, or if there are many ranges."""
+    """Return ranges of the axis with the best subject of each; ``None`` if panels have different best subjects, or if there are many ranges."""
     if answer.over is None:
         return None
     by_point: list[tuple[Value, Value]] = []
@@ -180,7 +177,7 @@ def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
 
 
 def _by_how_much(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Iterator[Sentence]:
-    """Yield a sentence that compares the numbers of the best two subjects. It takes the first panel, at its last point with two subjects."""
+    """Compare the best two subjects of the first panel, at its last point with two subjects."""
     for panel in answer.panels:
         for point in reversed(answer.points):
             ranked = answer.ranked(panel, point)
@@ -217,7 +214,6 @@ def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]
 
 
 def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
-    """Yield sentences on how the numbers of a single subject change over the axis."""
     (subject,) = answer.subject.values
     for panel in answer.panels:
         cells = [(point, cell) for point in answer.points if (cell := answer.cells.get(Case(panel, subject, point)))]
@@ -311,13 +307,13 @@ def missing_sentences(answer: Answer) -> list[str]:
 
 
 def _shortened(cases: Sequence[str]) -> str:
-    """Return cases as a list. If it is long, its end is replaced by a count, because the table shows all cases."""
+    """The end of a long list is replaced by a count, because the table shows all cases."""
     more = f"; and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES + 1 else ""
     return f"{'; '.join(cases[: _MOST_CASES if more else None])}{more}"
 
 
 def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: bool = False) -> Table:
-    """Return the numbers: a row for each subject, a column for each point of the axis; without an axis, a column for each panel.
+    """Return the numbers, with a row for each subject and a column for each point of the axis. Without an axis, each panel has a column.
 
     A cell contains the median over the runs, with the range of the runs. Its link leads to the log line of the median run. With ``ranges_in_text``,
     the cell contains median and range as one text, for terminals, Markdown and notebooks.
@@ -399,7 +395,7 @@ def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure
 
 
 def _without_axis(answer: Answer) -> Figure:
-    """Return the figure of an answer without an axis. Its panels stand side by side; if there is only one panel, its subjects do."""
+    """The panels stand side by side. If there is only one panel, its subjects do."""
     traces: list[Trace] = []
     is_divided = len(answer.panels) > 1
     for slot, subject in enumerate(answer.subject.values):
@@ -453,7 +449,7 @@ def _figure(title: str, answer: Answer, traces: Sequence[Trace], x: Axis) -> Fig
 
 
 def _values_axis(answer: Answer, words: str) -> Axis:
-    """Return the axis of the values. All panels have the same axis, so that readers can compare them."""
+    """All panels have the same axis, so that readers can compare them."""
     least = -1.0 if answer.unit == "ratio" else 0.0  # a logarithmic axis cannot show zero
     values = [result.value for cell in answer.cells.values() for result in cell.results if result.value is not None and result.value > least]
     bases = {cell.median.conditions.basis for cell in answer.cells.values()}
@@ -463,7 +459,6 @@ def _values_axis(answer: Answer, words: str) -> Axis:
 
 
 def _measured_axis(measured: Sequence[tuple[float, str]], axis: Factor) -> Axis:
-    """Return an axis with ticks at the measured values. A value has no tick if its label would overlap with another one."""
     values = [value for value, _ in measured]
     low, high = min(values), max(values)
     title = axis.title[:1].upper() + axis.title[1:]
@@ -527,5 +522,5 @@ def tests_table(answer: Answer) -> Table:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return words as an enumeration: ``a, b and c``."""
+    """Return ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

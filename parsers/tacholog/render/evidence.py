@@ -53,15 +53,14 @@ def _parts(evidence: Evidence, view: View, documents: Collection[str]) -> Iterat
     yield _machine(evidence, view.hosts.get(evidence.host or ""), documents)
     if evidence.last_day:
         yield evidence.last_day if evidence.first_day == evidence.last_day else f"{evidence.first_day} to {evidence.last_day}"
-    yield f"{_runs(evidence)} of {evidence.duration_s:g} s" if evidence.duration_s else _runs(evidence)
+    yield f"{_runs_of_each_number(evidence)} of {evidence.duration_s:g} s" if evidence.duration_s else _runs_of_each_number(evidence)
     if evidence.is_quick and evidence.runs_each:
         yield "a quick look"
     if evidence.limits in _LIMITS:
         yield _LIMITS[evidence.limits]
 
 
-def _runs(evidence: Evidence) -> str:
-    """Return the number of runs from which each number was computed, in words. If this number differs between series or sizes, return a range."""
+def _runs_of_each_number(evidence: Evidence) -> str:
     if evidence.fewest_runs_each < evidence.most_runs_each:
         return f"{evidence.fewest_runs_each} to {evidence.most_runs_each} runs"
     return ("no results", "one run")[evidence.most_runs_each] if evidence.most_runs_each < _SEVERAL else f"{evidence.most_runs_each} runs"
@@ -78,7 +77,7 @@ def _machine(evidence: Evidence, host: Host | None, documents: Collection[str]) 
 
 
 def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
-    """Return each remark once, with the names of its runs if it does not apply to all. Remarks in ``but`` are left out: the page has them."""
+    """Return each remark once, with the names of its runs if it does not apply to all. Remarks in ``but`` are left out, because the page has them."""
     remarks_to_show = [remark for remark in remarks_on(runs) if remark.note not in but]
     if not remarks_to_show:
         return NOTHING

@@ -29,7 +29,7 @@ def bencher(values: Iterable[RowValue]) -> bytes:
     The measures ``latency-p50`` and so on are in ns, ``goodput`` in bit/s, ``message-rate`` in messages/s, ``loss`` is a share.
     """
     benchmarks: dict[str, dict[str, dict[str, float]]] = {}
-    for name, row in _named(values, with_metric=False):
+    for name, row in _with_unique_names(values, with_metric=False):
         metric = {"value": row.value}
         if row.low is not None and row.high is not None:
             metric |= {"lower_value": row.low, "upper_value": row.high}
@@ -38,9 +38,9 @@ def bencher(values: Iterable[RowValue]) -> bytes:
 
 
 def github_action_benchmark(values: Iterable[RowValue]) -> dict[str, bytes]:
-    """Return two files for github-action-benchmark, because it reads metrics for which smaller or bigger values are better from separate files."""
+    """Return two files for github-action-benchmark, which needs separate files for "smaller is better" and "bigger is better"."""
     files: dict[str, list[dict[str, Any]]] = {"smaller-is-better.json": [], "bigger-is-better.json": []}
-    for name, row in _named(values, with_metric=True):
+    for name, row in _with_unique_names(values, with_metric=True):
         entry: dict[str, Any] = {"name": name, "unit": row.unit.replace("_per_", "/").replace("_", " "), "value": row.value}
         if row.low is not None and row.high is not None:
             entry["range"] = f"{row.low:g} to {row.high:g}"
@@ -53,8 +53,7 @@ def _measure(row: RowValue) -> str:
     return _MEASURES.get(row.key.metric, f"{row.key.metric}-{row.key.statistic}".replace("_", "-"))
 
 
-def _named(values: Iterable[RowValue], *, with_metric: bool) -> Iterator[tuple[str, RowValue]]:
-    """Yield each row with a unique name. If several rows have the same name, the machine is appended, then a number."""
+def _with_unique_names(values: Iterable[RowValue], *, with_metric: bool) -> Iterator[tuple[str, RowValue]]:
     used_names: set[tuple[str, str]] = set()
     for row in values:
         name = row_name(row.key, with_system=True)

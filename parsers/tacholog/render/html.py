@@ -73,7 +73,6 @@ def linked(text: object, link: str | None) -> Html:
 
 @functools.cache
 def _attribute(key: str) -> str:
-    """Return a blank and the HTML name of an attribute."""
     return f" {key.rstrip('_').replace('_', '-')}"
 
 

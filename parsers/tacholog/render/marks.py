@@ -52,7 +52,10 @@ def add_shared_marks(used: UsedMarks, shared: Iterable[str]) -> None:
 
 
 def add_marks(used: UsedMarks, cell: Cell) -> None:
-    """Add the marks of a number, and whether only some of its runs have them. No single run has the mark of two groups, so it counts for all runs."""
+    """Add the marks of a number, and whether only some of its runs have them.
+
+    No single run has the mark of two groups, so this mark counts for all runs.
+    """
     for mark in cell.marks:
         used[mark] = used.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))
 

@@ -62,12 +62,13 @@ def spans_of(text: str, numbers: Mapping[str, ResultRow], format_spans: Mapping[
     """Return the position of each number on a line, by anchor; ``None`` if the position is not certain."""
     stated_spans = {anchor: span for anchor in numbers if (span := format_spans.get(anchor)) and span[1] <= len(text)}
     others = {anchor: printed_at(text, result) for anchor, result in numbers.items() if anchor not in stated_spans}
-    found_spans = {anchor: span for anchor, span in others.items() if span and all(_is_apart(span, other) for other in stated_spans.values())}
+    found_spans = {
+        anchor: span for anchor, span in others.items() if span and all(_is_equal_or_apart(span, other) for other in stated_spans.values())
+    }
     return {anchor: stated_spans.get(anchor) or found_spans.get(anchor) for anchor in numbers}
 
 
-def _is_apart(span: Span, other: Span) -> bool:
-    """Whether two spans are equal or do not overlap."""
+def _is_equal_or_apart(span: Span, other: Span) -> bool:
     return span == other or span[1] <= other[0] or other[1] <= span[0]
 
 
@@ -87,7 +88,7 @@ def printed_at(text: str, result: ResultRow) -> Span | None:
     """Return the position of a number on a line; ``None`` if it is not certain."""
     if result.value is None:
         return None
-    candidates = sorted(_found_in(text, result, result.value))
+    candidates = sorted(_positions_of_value(text, result, result.value))
     if len(candidates) > 1:
         names = _names(result)
         candidates = [span for span in candidates if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
@@ -95,12 +96,11 @@ def printed_at(text: str, result: ResultRow) -> Span | None:
 
 
 def _scales(result: ResultRow) -> tuple[float, ...]:
-    """Return the factors by which a log may have converted the value to the printed unit. A number without a resolution is not converted."""
+    """A log may have divided the value by one of these factors. A number without a resolution is not converted."""
     return _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
 
 
-def _found_in(text: str, result: ResultRow, value: float) -> set[Span]:
-    """Return all positions on a line where the value of a result is printed."""
+def _positions_of_value(text: str, result: ResultRow, value: float) -> set[Span]:
     values, printed = _printed_in(text)
     near, resolution = _NEAR * abs(value), result.resolution
     spans: set[Span] = set()
@@ -116,13 +116,13 @@ def _found_in(text: str, result: ResultRow, value: float) -> set[Span]:
 
 @lru_cache(maxsize=64)
 def _printed_in(text: str) -> tuple[list[float], list[tuple[float, float, Span]]]:
-    """Return the numbers on a line in ascending order: a list of values, and a list of (value, unit of the last digit, span)."""
+    """Return the numbers on a line in ascending order, as a list of values, and as a list of (value, unit of the last digit, span)."""
     printed = sorted((float(match[0]), 10.0 ** -len(match[0].partition(".")[2]), match.span()) for match in _PRINTED.finditer(text))
     return [value for value, _, _ in printed], printed
 
 
 def _names(result: ResultRow) -> tuple[str, ...]:
-    """Return the words that a log may print before a number: its statistic, or the last word of its metric (``lost`` for messages_lost)."""
+    """A log may print the statistic before a number, or the last word of the metric (``lost`` for messages_lost)."""
     return (result.statistic, result.metric.rpartition("_")[2])
 
 

@@ -60,8 +60,6 @@ def portion_html(
 
 
 class _TestContext:
-    """The context of one test on the page: its links, and the parts of its ids."""
-
     def __init__(self, test: str, selection: Selection, links: Links, suffix: str, move_out: MoveTableOut | None, number: int) -> None:
         self.test, self.suffix, self.move_out, self._number = test, suffix, move_out, number
         self.numbers = numbers_anchor(test, selection, number)
@@ -91,10 +89,7 @@ def _test(part: View, portion: Portion, series: Sequence[Series], context: _Test
 
 
 def _costs(results: Sequence[ResultRow], series: Sequence[Series], context: _TestContext) -> Html:
-    """Return the section on the cost of a message, collapsed; nothing if the cost was not measured.
-
-    ``results`` must hold only the results of the portion: to search the results of all releases for each portion would take too long.
-    """
+    """``results`` must hold only the results of the portion. To search the results of all releases for each portion would take too long."""
     if not has_cost(series, results):
         return NOTHING
     drawn = latency_over_cost(series, results)

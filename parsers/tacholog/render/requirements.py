@@ -343,7 +343,7 @@ def _shortened(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the approximate width of a text at 11 px. With ``textLength``, any font has exactly this width."""
+    """Return the approximate width of a text at 11 px. ``textLength`` gives exactly this width to any font."""
     return round(sum(4.0 if char in _NARROW else 10.0 if char in _WIDE else 7.0 for char in text))
 
 
@@ -374,7 +374,6 @@ def requirements_html(judged: Iterable[JudgedRelease], find: FindLink) -> Html:
 
 
 def _requirement_counts(report: RequirementReport) -> str:
-    """Return, in words, how many requirements have each verdict. Also state the number of their rows, if it is not the same."""
     count, total = sum(len(result.rows) for result in report.results), len(report.results)
     counted = f"{'Both' if total == _TWO else f'All {total}'} requirements passed" if report.counts["passed"] == total > 1 else headline(report)
     return counted if count in (0, total) else f"{counted} ({count} measurements)"
@@ -393,20 +392,18 @@ def _page_rows(judged: JudgedRelease, find: FindLink) -> Html:
 
 
 def _history(releases: Sequence[JudgedRelease], label: str) -> Html:
-    """Return a row for each requirement, in the order of the file, and a column for each release."""
     by_place = [{result.place: result for result in release.report.results} for release in releases]
     entry_names = sorted(by_place[-1], key=lambda entry_name: (len(entry_name), entry_name))
     rows = []
     for entry_name in entry_names:
         result = by_place[-1][entry_name]
         first = [head(result.name, "stat-label"), TableCell(result.stated, class_="stat-evidence")]
-        rows.append(TableRow([*first, *(_cell(results[entry_name]) for results in by_place)]))
+        rows.append(TableRow([*first, *(_verdict_cell(results[entry_name]) for results in by_place)]))
     heads = [TableColumn("Requirement"), TableColumn("Limit"), *(TableColumn(release.release, class_="n") for release in releases)]
     return scroller(Table(label, heads, [rows], "required"), "scroll", tools=False)
 
 
-def _cell(result: RequirementResult) -> TableCell:
-    """Return the verdict of a requirement in a release, with its value if it has only one row."""
+def _verdict_cell(result: RequirementResult) -> TableCell:
     requirement_lines = lines_of(result)
     parts: list[object] = [TITLES[result.verdict].lower()]
     if len(result.rows) == 1 and requirement_lines[0].value:

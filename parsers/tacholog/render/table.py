@@ -141,8 +141,6 @@ def scroller(table: Table, frame: str = "tl-scroll", *, tools: bool = True) -> H
 
 
 class _Signs(dict[str, Html]):
-    """The sign of each mark, linked to its note."""
-
     def __init__(self, anchor: str) -> None:
         self._anchor = anchor
 

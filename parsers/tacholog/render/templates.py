@@ -97,5 +97,5 @@ def _as_html(value: object) -> str:
 
 
 def _as_piece(value: object) -> str:
-    """Return the escaped value as plain `str`. Jinja's own escaping is off, so nothing escapes it a second time."""
+    """Jinja's own escaping is off, so nothing escapes the returned value a second time."""
     return escaped(value) if type(value) is str else _as_html(value)

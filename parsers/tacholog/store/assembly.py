@@ -126,8 +126,6 @@ def read_runs(
 
 
 class _Assembly:
-    """Collects the numbers of runs, and writes them as one part."""
-
     def __init__(self) -> None:
         self._shapes: dict[Shape, int] = {}
         self._names: dict[Name, int] = {}
@@ -147,15 +145,15 @@ class _Assembly:
         has_results = any(shape.scope != "resources" for log in logs for shape in log.columns.shapes)
         ending = run_ending(manifest, [log.head for log in logs], has_results=has_results)
         of_results = [log for log in logs if log.head.format != _RESOURCES]
-        options = distinguishing_options(manifest, _measured(logs) if manifest.options else ())
+        options = distinguishing_options(manifest, _sizes_and_conditions(logs) if manifest.options else ())
         for log in logs:
             if log.head.format == _RESOURCES:
-                shared = _shared({shape.conditions for other in of_results for shape in other.columns.shapes})
+                shared = _shared_conditions({shape.conditions for other in of_results for shape in other.columns.shapes})
                 log.columns.shapes = _under(shared, log.columns.shapes)
             elif (line := apply_clocks(clocks, log.columns)) is not None:
                 problems.append(problem("", log.entry.file, line, CLOCKS, "", clocks.refusal or ""))
             self._add_columns(log.entry.file, log.columns)
-            self._contexts.append(_context(log.head.facts, manifest, task.processors, failed=ending[0] == "failed"))
+            self._contexts.append(_run_context(log.head.facts, manifest, task.processors, failed=ending[0] == "failed"))
         problems += manifest_problems(manifest)
         self._runs += 1
         facts = [log.head.facts for log in logs]
@@ -193,7 +191,7 @@ class _Assembly:
         return write_part(folder, columns, self._logs, log_of)
 
     def _add_columns(self, log: str, columns: Columns) -> None:
-        """Add the columns of a log. Its shapes and names are added to the lists of all logs, and its indexes refer to these lists."""
+        """The indexes in the columns of a log are changed, so that they refer to the lists of all logs."""
         import numpy as np
 
         records, numbers = columns.record_words, columns.number_words
@@ -231,8 +229,7 @@ def _histograms(log: LogEntry, clocks: Clocks) -> Iterator[tuple[str, int, int |
             yield log.entry.file, histogram.line, histogram.payload_bytes, histogram.basis, histogram.packed
 
 
-def _shared(several: Collection[Conditions]) -> Conditions:
-    """Return the conditions that have the same value in all results of a run. The basis and the definition of latencies are never included."""
+def _shared_conditions(several: Collection[Conditions]) -> Conditions:
     names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
     values: Mapping[str, set[Any]] = {name: {getattr(conditions, name) for conditions in several} for name in names}
     return StatedConditions(**{name: next(iter(different)) for name, different in values.items() if len(different) == 1})
@@ -242,8 +239,7 @@ def _under(conditions: Conditions, shapes: Iterable[Shape]) -> list[Shape]:
     return [msgspec.structs.replace(shape, conditions=conditions.over(shape.conditions)) for shape in shapes]
 
 
-def _measured(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]:
-    """Return the sizes and conditions of the results of a run."""
+def _sizes_and_conditions(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]:
     settings: set[tuple[int | None, Conditions]] = set()
     for entry in entries:
         records, shapes = entry.columns.records, entry.columns.shapes
@@ -252,11 +248,8 @@ def _measured(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]
     return settings
 
 
-def _context(facts: Facts, manifest: Manifest, processors: float | None, *, failed: bool) -> RunContext:
-    """Return the facts that the quality rules need.
-
-    Load and processors are those that the log states. If it does not state them, they are taken from the manifest and the host file.
-    """
+def _run_context(facts: Facts, manifest: Manifest, processors: float | None, *, failed: bool) -> RunContext:
+    """Values for load and processors in the log have priority over those in the manifest and the host file."""
     from tacholog.store.quality import RunContext
 
     load, processors_in_log = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
@@ -276,8 +269,8 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
 def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | None, str | None], options: str | None) -> Row:
     """Return the row of a run. If the manifest does not state a value, it is taken from the first log that states it.
 
-    The system is an exception: the system in a log has priority over the system in the manifest. One campaign of perftest may measure many systems,
-    and each log names the library that was measured.
+    The system in a log has priority over the system in the manifest: one campaign of perftest may measure many systems, and each log names the
+    library that was measured.
     """
     measured = next((f for f in facts if f.system), None)
     stated_version = next((f.system_version for f in facts if f.system_version), None)
@@ -322,7 +315,7 @@ def log_row(log: LogEntry) -> Row:
 
 
 def apply_clocks(clocks: Clocks, columns: Columns) -> int | None:
-    """Add the error of the clocks to each one-way latency of a log, or remove the latencies.
+    """Add the error of the clocks to each one-way latency of a log. Remove the latencies if the clocks may differ too much.
 
     Returns:
         The line of the first latency that was removed; ``None`` if no latency was removed.
@@ -345,13 +338,10 @@ def apply_clocks(clocks: Clocks, columns: Columns) -> int | None:
 
 
 def _add_clock_error(error_ns: float, columns: Columns, latency: NDArray[np.bool_]) -> None:
-    """Add the error of the clocks to each record with one-way latencies. If the error is a large share of a latency, mark this latency.
-
-    A standard deviation is not marked, because it does not depend on the offset between the clocks.
-    """
     import numpy as np
 
     numbers = columns.numbers
+    # A standard deviation does not depend on the offset between the clocks, so it is not marked.
     spread = _flags(statistic == "std" for _, statistic in columns.names)[numbers.name]
     is_large = error_ns > _LARGE_CLOCK_ERROR * np.abs(numbers.value)
     columns.add_marks(latency & ~spread & is_large, ("clock_error",))

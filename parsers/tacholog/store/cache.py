@@ -155,12 +155,12 @@ class Cache:
             return False
 
     def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
-        """Change the database. If it is locked for too long, do not try again: the process that locked it may be stopped."""
+        """Change the database. After one long wait for a lock, never try again, because the process that locked it may be stopped."""
         if not self._is_busy:
             self._ask(change)
 
     def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
-        """Query the database; ``None`` if it cannot answer. A damaged file is replaced by an empty file."""
+        """Return the answer of the database; ``None`` if it cannot answer. A damaged file is replaced by an empty file."""
         if self._connection is None:
             return None
         try:
@@ -172,7 +172,6 @@ class Cache:
             return None
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Open the file. If it is damaged or of another version, it is replaced by an empty file."""
         for _ in range(2):
             try:
                 return self._connected()
@@ -269,10 +268,7 @@ class _OtherLayout(Exception):
 
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
-    """Whether an error shows that the file is damaged. For a text that is not valid UTF-8, Python raises an error without a code.
-
-    No value is a text, so this error also shows that the file is damaged.
-    """
+    """An error without a code counts as damage. Python raises it for a text that is not valid UTF-8, and no value is a text."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is None or code & 0xFF in _BROKEN_FILE
 

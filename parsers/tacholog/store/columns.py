@@ -136,10 +136,7 @@ _HELD_NUMBERS = 50_000  # The builder collects this number of numbers as objects
 
 
 class ShapeInLog(NamedTuple):
-    """The shape of records as their log states it. ``run`` is the index of their run in the log.
-
-    The conditions of this run apply to the records too.
-    """
+    """The shape of records as their log states it. ``run`` is the index of a run in the log. The conditions of this run apply to the records too."""
 
     scope: Scope
     test: Test
@@ -231,7 +228,7 @@ class ColumnBuilder:
         return self._names.setdefault(name, len(self._names))
 
     def _add(self, records: Words, numbers: Words) -> None:
-        """Add the arrays of some records and of their numbers. In these arrays, the first of the records has index 0."""
+        """Add arrays of records and of their numbers. The first record of the arrays has index 0."""
         numbers[_RECORD] += self._record_count
         self._record_count += records.shape[1]
         self._record_parts.append(records)
@@ -257,9 +254,9 @@ class ColumnBuilder:
 
 
 def _sorted_by_lines(records: Words, numbers: Words) -> tuple[Words, Words]:
-    """Sort the records by their first lines. If several records are on one line, they keep their order."""
     import numpy as np
 
+    # A stable sort: several records on one line keep their order.
     order = np.argsort(records[0], kind="stable")
     position: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
     position[order] = np.arange(len(order))

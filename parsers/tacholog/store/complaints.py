@@ -65,7 +65,7 @@ def _unique(rows: Iterable[Mapping[Any, Any]], folders: Mapping[str, Path], *, u
 
 
 def with_copies(data: Dataset) -> Dataset:
-    """Return the dataset with a problem for each copied log: a log of an own run with the same text as a log of an earlier run.
+    """Return the dataset with a problem for each copied log. A log of an own run is a copy if an earlier run has a log with the same text.
 
     The problem names the earlier run, so the dataset must contain only runs whose names may be shown. Logs with one or two numbers are ignored,
     because they may be equal by chance.

@@ -105,7 +105,7 @@ class FileDigests:
 
 
 def _digest_in(entry: bytes, state: bytes) -> str | None:
-    """Return the SHA-256 in an entry of the cache if the entry has the state of the file; otherwise ``None``."""
+    """Return the SHA-256 in an entry of the cache; ``None`` if the file has changed since the entry was written."""
     return entry[_STATE.size :].hex() if state and entry[: _STATE.size] == state else None
 
 
@@ -116,7 +116,7 @@ def digests_in(cache: Cache) -> FileDigests:
 
 
 def read_sha256(path: str) -> str:
-    """Return the SHA-256 of a regular file. The file is read without a buffer: creating a buffer takes longer than reading a small file of a site."""
+    """Return the SHA-256 of a regular file. No buffer is used, because creating one takes longer than reading a small file of a site."""
     digest = hashlib.sha256()
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as this: to make a `Path` of each takes as long, too
         while piece := file.read(_READ_BYTES):
@@ -168,7 +168,7 @@ def code_digest(*names: str) -> str:
     """Return the SHA-256 of the sources of these modules and packages, in hexadecimal."""
     digest = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
     for name in names:
-        for path in _files(name):
+        for path in _source_files(name):
             _READ_FILES[path] = _state(path)
             digest.update(f"{name}/{path.name}\0{path.stat().st_size}\0".encode())
             digest.update(path.read_bytes())
@@ -191,8 +191,7 @@ def _state(path: Path) -> tuple[int, ...]:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
-def _files(name: str) -> list[Path]:
-    """Return the source files of a module, or of a package and all its modules."""
+def _source_files(name: str) -> list[Path]:
     spec = importlib.util.find_spec(name)
     if spec is None:
         return []

@@ -51,7 +51,7 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, 
 
 
 def why_not_written(error: Exception) -> str:
-    """Return the message of the operating system that an error of DuckDB about a file contains. Such an error may contain another error, as JSON."""
+    """Return the message of the operating system from an error of DuckDB about a file. The message may be inside JSON."""
     return str(error).rpartition(": ")[2].partition('"')[0]
 
 

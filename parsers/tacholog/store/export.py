@@ -46,11 +46,7 @@ def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str
 
 
 def with_ordinal(name: str, ordinal: int) -> str:
-    """Return the name of a number.
-
-    If several numbers of a line would have the same name, the first number gets this name. Each other number gets this name with its ordinal:
-    ``name~2``.
-    """
+    """Return the name itself for the first number of a line with this name, ``name~2`` for the second, and so on."""
     return name if ordinal == 1 else f"{name}~{ordinal}"
 
 
@@ -73,7 +69,7 @@ def results_table(data: Dataset) -> pd.DataFrame:
 
 
 def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKind) -> Iterator[str]:
-    """Yield an SQL expression for each column. It returns the values in the form in which the file contains them.
+    """Yield an SQL expression for each column. The expression returns the values in the form in which the file contains them.
 
     A spreadsheet may interpret a text as a formula. In CSV, such a text gets an apostrophe before it, as in the CSV that users copy from pages.
     Numbers are unchanged.
@@ -185,7 +181,7 @@ def _hdr_line(payload_bytes: object, line: int, bins: Bins) -> str:
 
 
 def _hdr_encoded(bins: Bins) -> str:
-    """Return the bins in HdrHistogram's own compressed form. Samples are counted at the upper end of their bin, as in the percentiles on pages."""
+    """Return the bins in HdrHistogram's own compressed form. Samples count at the upper end of their bin, as in the percentiles on pages."""
     from hdrh.histogram import HdrHistogram
 
     histogram = HdrHistogram(1, max(2, round(bins[-1][1])), _HDR_DIGITS)

@@ -132,7 +132,7 @@ class RunFetcher:
         runs = [_PendingRun(run, []) for run in listed]
         for run in runs:
             for log in run.listed.manifest.logs:
-                sha256, size_bytes = self._identified(run.listed, log.file, FileStamp() if run.listed.named_by_user else next(stamps))
+                sha256, size_bytes = self._sha256_and_size(run.listed, log.file, FileStamp() if run.listed.named_by_user else next(stamps))
                 run.logs.append(sha256)
                 run.size_bytes += size_bytes
             run.key = _key(run)
@@ -160,8 +160,7 @@ class RunFetcher:
     def _stored(self, run: _PendingRun, parts: Parts, part: str, record: RunRecord) -> StoredRun:
         return StoredRun(run.listed, str(parts.path(part)) if part else "", record)
 
-    def _identified(self, run: ListedRun, name: str, stamp: FileStamp) -> tuple[str | None, int]:
-        """Return the SHA-256 and the size of a log. The SHA-256 is ``None`` if the log cannot be read. A problem states the reason later."""
+    def _sha256_and_size(self, run: ListedRun, name: str, stamp: FileStamp) -> tuple[str | None, int]:
         if stamp.sha256 is not None:
             return stamp.sha256, stamp.size_bytes
         try:
@@ -169,12 +168,12 @@ class RunFetcher:
                 size_bytes = os.fstat(stream.fileno()).st_size
                 sha256 = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # every open file has readinto
         except (UnreadableInput, OSError):
+            # A problem states the reason later, when the log is read.
             return None, 0
         self._digests.remember(stamp, sha256)
         return sha256, size_bytes
 
-    def _take(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
-        """Store the results of reading these runs, in memory and in the index."""
+    def _store_answer(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
         part, records = answer
         if part is None:  # The disk is full, or the folder was changed. The runs are read again, and the cache does not store them.
             self.used.append(Parts(None))
@@ -185,7 +184,7 @@ class RunFetcher:
             run.stored = self._stored(run, self.used[-1], part, record)
         # If the code has changed, processes may have read the runs with the new code, but the keys are made from the old code. So nothing is stored.
         if len(self.used) == 1 and not is_code_changed():
-            entries = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
+            entries = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_unchanged(run, record)]
             self._cache.put(Kind.RUN, {run.key: _encode(_IndexEntry(part, record)) for run, record in entries}, part)
 
     def _tasks(self, runs: Sequence[_PendingRun]) -> list[RunTask]:
@@ -230,7 +229,7 @@ class RunFetcher:
         tasks = self._tasks(chunk)
         timeout_s = _patience_s(chunk)
         if pool.is_remote:
-            sent = [msgspec.structs.replace(task, contents=_contents(run.listed)) for task, run in zip(tasks, chunk, strict=True)]
+            sent = [msgspec.structs.replace(task, contents=_contents_of_logs(run.listed)) for task, run in zip(tasks, chunk, strict=True)]
             future: Future[_Answer] = pool.submit(partial(read_elsewhere, sent), timeout_s)  # type: ignore[arg-type]
         else:
             future = pool.submit(partial(read_runs, tasks, self._folder), timeout_s)
@@ -245,9 +244,9 @@ class RunFetcher:
         except (PoolLost, CancelledError):
             self._begin(chunk, self._pool_for(chunk, is_local=True))
         except Exception as error:  # noqa: BLE001 - whatever ended the process: this is what the pool is for
-            self._again(chunk, error, pool)
+            self._read_again(chunk, error, pool)
         else:
-            self._take(chunk, answer)
+            self._store_answer(chunk, answer)
             progress = self._progress_of(chunk)
             for index, (run, record) in enumerate(zip(chunk, answer[1], strict=True)):
                 for log, (text_bytes, _) in zip(run.listed.manifest.logs, record.sizes, strict=True):
@@ -264,11 +263,8 @@ class RunFetcher:
         except OSError:
             return None, records
 
-    def _again(self, chunk: list[_PendingRun], error: BaseException, pool: Pool) -> None:
-        """Read runs again after their process ended: first each half of the runs, in the end each log alone.
-
-        Only a log that ended its process is lost.
-        """
+    def _read_again(self, chunk: list[_PendingRun], error: BaseException, pool: Pool) -> None:
+        """Read each half of the runs, and in the end each log alone, because only a log that ended its process may be lost."""
         if len(chunk) > 1:
             half = len(chunk) // 2
             for part in (chunk[:half], chunk[half:]):
@@ -288,10 +284,9 @@ class RunFetcher:
             self._read_here(chunk)
 
     def _why_lost(self, run: _PendingRun, index: int, pool: Pool) -> str | None:
-        """Return the reason why a process ends when it reads only this log; ``None`` if it can read the log."""
         (task,) = self._tasks([run])
         others = {other: "not read now" for other in range(len(run.logs)) if other != index}
-        trial = msgspec.structs.replace(task, lost=others, contents=_contents(run.listed) if pool.is_remote else None)
+        trial = msgspec.structs.replace(task, lost=others, contents=_contents_of_logs(run.listed) if pool.is_remote else None)
         do: Callable[[], object] = partial(read_elsewhere, [trial]) if pool.is_remote else partial(read_runs, [trial], self._folder)
         try:
             pool.submit(do, _patience_s([run])).result()
@@ -301,7 +296,7 @@ class RunFetcher:
 
     def _read_here(self, chunk: Sequence[_PendingRun]) -> None:
         """Read runs in this process. There is no timeout, so reading may hang."""
-        self._take(chunk, read_runs(self._tasks(chunk), self._folder, self._progress_of(chunk)))
+        self._store_answer(chunk, read_runs(self._tasks(chunk), self._folder, self._progress_of(chunk)))
         self._tell(chunk)
 
     def _tell(self, chunk: Sequence[_PendingRun]) -> None:
@@ -318,8 +313,7 @@ def read_elsewhere(tasks: Sequence[RunTask]) -> tuple[str, bytes, list[RunRecord
     return detection_digest(), parts.path(part).read_bytes() if part else b"", records
 
 
-def _contents(run: ListedRun) -> dict[str, bytes]:
-    """Return the content of the files that the manifest of a run lists. Files that cannot be read are left out."""
+def _contents_of_logs(run: ListedRun) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     for log in run.manifest.logs:
         try:
@@ -347,18 +341,15 @@ def _why(error: BaseException) -> str:
         return f"the process that read it ended (signal {-code})"
 
 
-def _is_as_seen(run: _PendingRun, record: RunRecord) -> bool:
-    """Whether every log could be read, and still had the content from which the key of the run was made."""
+def _is_unchanged(run: _PendingRun, record: RunRecord) -> bool:
     return not record.is_lost and [log["sha256"] for log in record.logs] == run.logs
 
 
 def _key(run: _PendingRun) -> bytes:
-    """Return the key of a run. It is empty if a log cannot be read, or if its format does not exist; the reason is reported later, as a problem.
-
-    If the manifest does not name the format of a log, the format is detected. Then the key depends on the code of all formats.
-    """
+    """Return the key of a run. It is empty if a log cannot be read or its format does not exist; a problem reports this later."""
     listed = run.listed
     try:
+        # A format that the manifest does not name is detected. Then the key depends on the code of all formats.
         digests = [detection_digest() if log.format is None else reader_digest(log.format) for log in listed.manifest.logs]
     except UnreadableInput:
         return b""
@@ -369,7 +360,6 @@ def _key(run: _PendingRun) -> bytes:
 
 
 def _chunks(runs: Sequence[_PendingRun], processes: int) -> Iterator[list[_PendingRun]]:
-    """Divide runs into chunks for this number of processes. A process reads one chunk at a time."""
     fewest, most_runs = _CHUNK_RUNS
     chunks = _CHUNKS_OF_PROCESS * processes
     most = min(most_runs, max(fewest, len(runs) // chunks))

@@ -135,12 +135,7 @@ def array_of(kind: Kind, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN
 
 
 def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categorical:
-    """Return a column of words as categories. Words that no row uses are removed.
-
-    Args:
-        words: all words.
-        codes: for each row the position of its word in ``words``; -1 for ``<NA>``.
-    """
+    """Return a column of words as categories, without unused words. A code is the position of a word in ``words``; -1 means ``<NA>``."""
     import numpy as np
     import pandas as pd
 
@@ -155,7 +150,7 @@ def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categori
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:
-    """Return a column of marks. Rows with the same marks share one tuple. Only rows with marks are grouped, because most rows have no marks."""
+    """Rows with the same marks share one tuple. Only rows with marks are grouped, because most rows have no marks."""
     import numpy as np
     import pandas as pd
 
@@ -197,7 +192,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
 
 
 def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without unused categories. They would also be saved, and they may be words of private rows that were removed."""
+    """Remove unused categories. They would be saved too, and may be words of private rows that were removed."""
     columns = {name: column.cat.remove_unused_categories() for name, column in frame.items() if column.dtype == "category"}
     return frame.assign(**{str(name): column for name, column in columns.items()})
 
@@ -211,7 +206,7 @@ def mark_words(marks: pd.Series) -> pd.Categorical[str]:
 
 
 def _register_bins(connection: duckdb.DuckDBPyConnection, distributions: pd.Series, *, packed: bool) -> None:
-    """Create the table ``distributions``: the position of each distribution, and its bins as a list or as bytes."""
+    """Create the table ``distributions`` with the position and the bins of each distribution. The bins are a list or bytes."""
     import numpy as np
     import pandas as pd
 
@@ -307,7 +302,7 @@ def _read_column(name: str, type_: str | None, words: Mapping[str, list[str]]) -
 
 
 def _text(name: str) -> str:
-    """Return the SQL expression that reads a column as texts. The marks of a number are a list in the file, and are joined to one text."""
+    """Return the SQL expression that reads a column as texts. The marks of a number are a list in the file; they become one text."""
     return f"coalesce(array_to_string({quoted(name)}, ' '), '')" if name == "marks" else quoted(name)
 
 

@@ -76,7 +76,7 @@ def open_runs(
     folders = list_runs(roots, hosts, problems)
     listed = [
         run._replace(processors=number_in(host.cpu, "threads") if (host := hosts.get(run.manifest.host or "")) else None)
-        for run in _listed(folders, work.cache, problems, wanted)
+        for run in _readable_runs(folders, work.cache, problems, wanted)
     ]
     with fetching(work, limits) as fetch:
         runs = fetch.runs(listed, lambda done: work.tell(done, len(folders)))
@@ -89,8 +89,9 @@ def open_runs(
     return store
 
 
-def _listed(folders: Mapping[str, RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
-    """Yield the runs whose manifests can be read. Manifests are cached, because parsing TOML takes longer than reading a small log."""
+def _readable_runs(
+    folders: Mapping[str, RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None
+) -> Iterator[ListedRun]:
     remaining, digests = list(folders.items()), digests_in(cache)
     for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
         identified: dict[str, tuple[bytes, bytes | None]] = {}
@@ -98,9 +99,10 @@ def _listed(folders: Mapping[str, RunFolder], cache: Cache, problems: list[Row],
         stamps = digests.look_up([f"{folder.path}/{RUN_FILE}" for _, folder in batch])
         for (run, folder), stamp in zip(batch, stamps, strict=True):
             try:
-                identified[run] = _identified(run, folder.path, stamp, digests)
+                identified[run] = _key_and_content(run, folder.path, stamp, digests)
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
+        # Parsing TOML takes longer than reading a small log, so manifests are cached.
         entries, fresh = cache.get(Kind.MANIFEST, [key for key, _ in identified.values()]), dict[bytes, bytes]()
         for run, (key, content) in identified.items():
             folder_path = folders[run].path
@@ -120,7 +122,7 @@ def _listed(folders: Mapping[str, RunFolder], cache: Cache, problems: list[Row],
         cache.put(Kind.MANIFEST, fresh)
 
 
-def _identified(run: str, folder: Path, stamp: FileStamp, digests: FileDigests) -> tuple[bytes, bytes | None]:
+def _key_and_content(run: str, folder: Path, stamp: FileStamp, digests: FileDigests) -> tuple[bytes, bytes | None]:
     """Return the key of a manifest in the cache, and its content if the file had to be read.
 
     Raises:
@@ -193,15 +195,11 @@ def _assumed(paths: Iterable[Path], skipped: list[Row], *, skip_unreadable: bool
 
 
 def _assumed_manifest(path: Path) -> Manifest:
-    """Return a manifest for a log that has no manifest. Its system is the system that the format of the log measures.
-
-    Raises:
-        UnreadableInput: the log cannot be opened, or its format is not known.
-    """
     try:
         check_name(path.as_posix())
         with open_log(path) as text, path.open("rb") as raw:
             scan = Scan(text)
+            # Without a manifest, the system is the one that the format of the log measures.
             module, system = scan.format, scan.system or f"system {NOT_STATED}"
             entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
     except UnreadableInput as error:
@@ -295,10 +293,10 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
 
 
 def _joined_results(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return several frames of results as one. Columns of categories stay columns of categories, even if their words differ."""
     import pandas as pd
     from pandas.api.types import union_categoricals
 
+    # `pd.concat` alone would turn columns of categories with different words into columns of texts.
     is_text = {name: all(isinstance(frame[name].dtype, pd.CategoricalDtype) for frame in frames) for name in frames[0].columns}
     others = pd.concat([frame[[name for name in frame.columns if not is_text[name]]] for frame in frames], ignore_index=True)
     made = {name: union_categoricals([frame[name].array for frame in frames]) if is_text[name] else others[name] for name in frames[0].columns}

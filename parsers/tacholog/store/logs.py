@@ -80,10 +80,7 @@ def _no_columns() -> Columns:
 
 
 class _LogColumns(ColumnBuilder):
-    """Makes the columns of a log, and adds the values that only the manifest states.
-
-    ``columns`` exists only after the whole log was read.
-    """
+    """``columns`` exists only after `complete` was called."""
 
     columns: Columns
 
@@ -125,7 +122,7 @@ class _LogColumns(ColumnBuilder):
             histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def _complete_from_manifest(self, shapes: list[ShapeInLog], columns: Columns, account: Account) -> Iterator[Row]:
-        """If only the manifest states the message size, add it. Mark each contradiction, and yield its problem."""
+        """Add the message size if only the manifest states it. Mark each contradiction, and yield its problem."""
         records, record_of = columns.records, columns.numbers.record
         conflicts: list[tuple[int, list[Contradiction]]] = []
         for code, shape in enumerate(shapes):
@@ -149,7 +146,6 @@ class _LogColumns(ColumnBuilder):
 
 
 def _completed(shape: ShapeInLog, entry: LogFile, account: Account, manifest: StatedConditions) -> Shape:
-    """Return a shape with all its conditions: those of the record, of its run in the log, and of the manifest."""
     record = with_stated_side(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
     complete = shape.conditions.over(account.conditions(shape.run).over(manifest))
     conditions = Conditions(**{name: value for name in Conditions.__struct_fields__ if (value := getattr(complete, name)) is not None})

@@ -126,14 +126,14 @@ def write_part(folder: Path, columns: Columns, logs: Sequence[tuple[int, str]], 
     def write(path: Path) -> None:
         with connected(folder) as connection:
             try:
-                _copy(connection, columns, logs, log_of, path)
+                _write_table(connection, columns, logs, log_of, path)
             except duckdb.IOException as error:
                 raise OSError(why_not_written(error)) from error
 
     return put_part(folder, write)
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequence[tuple[int, str]], log_of: Integers, path: Path) -> None:
+def _write_table(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequence[tuple[int, str]], log_of: Integers, path: Path) -> None:
     """Write the table of a part, with one row for each number. A column without any value is left out."""
     records, numbers, shapes, names = columns.records, columns.numbers, columns.shapes, columns.names
     record = numbers.record
@@ -162,8 +162,6 @@ def _setting(shape: Shape) -> int:
 
 
 class _PartTable:
-    """The table of a part. Columns are added one by one, then the table is written."""
-
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -225,7 +223,7 @@ def _kind(name: str) -> Kind:
 class _About(msgspec.Struct, array_like=True):
     """The metadata of a part: the number of its runs, its columns, and the words of each column.
 
-    Each word occurs once. The list of a column contains ``None`` if any row has no word in this column.
+    Each word occurs once. A list contains ``None`` if a row has no word in this column.
     """
 
     runs: int

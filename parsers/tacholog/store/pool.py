@@ -38,9 +38,9 @@ class Pool(Protocol):
         """Whether tasks are executed on machines that have other files."""
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
-        """Start a task, which is ended after the timeout. If a task is ended, or ends its process, its future has an exception.
+        """Start a task. After the timeout, the task is ended. Other tasks are not affected.
 
-        Other tasks are not affected.
+        The future of a task has an exception if the task is ended, or if the task ends its process.
         """
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Processes:
         if start == "forkserver":
             multiprocessing.set_forkserver_preload(["tacholog.store.preloaded"])
         self.processes = count
-        self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context(start))
+        self._pool = ProcessPool(max_workers=count, initializer=_redirect_output, context=multiprocessing.get_context(start))
         self.is_lost = False  #: whether the system failed to start a process
         try:
             self._pool.schedule(os.getpid).result(_START_S)
@@ -95,7 +95,7 @@ class Processes:
         self._pool.join()
 
 
-def _begin() -> None:
+def _redirect_output() -> None:
     """Redirect the output of formats to standard error, because standard output is for the output of the command."""
     os.dup2(2, 1)
 
@@ -132,14 +132,14 @@ class Cluster:
         self._why_lost: str | None = None
         self._is_closed = threading.Event()
         self.processes: int = sum(self._client.nthreads().values())
-        threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._give_up_without_workers, daemon=True).start()
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
         """Execute a task on one of the workers."""
         answer: Future[_Result] = Future()
         why_lost, sent = self._why_lost, None
         try:
-            sent = None if why_lost else self._client.submit(_within, task, timeout_s, pure=False)
+            sent = None if why_lost else self._client.submit(_execute_within, task, timeout_s, pure=False)
         except Exception as error:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
             why_lost = str(error)
         with self._lock:
@@ -175,8 +175,7 @@ class Cluster:
         except Exception:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
             return False
 
-    def _watch(self) -> None:
-        """Stop using the cluster after it has had no workers for too long."""
+    def _give_up_without_workers(self) -> None:
         seen_s = time.monotonic()
         while not self._is_closed.wait(_LOOK_S):
             if self._has_workers():
@@ -196,13 +195,13 @@ class Cluster:
     def close(self) -> None:
         """Disconnect from the cluster."""
         self._is_closed.set()
-        self._client.close()  # The thread of `_watch` is not joined, because it may wait for a lost scheduler.
+        self._client.close()  # The thread of `_give_up_without_workers` is not joined, because it may wait for a lost scheduler.
 
 
 _one_at_a_time = threading.Lock()
 
 
-def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
+def _execute_within(task: Callable[[], _Result], timeout_s: float) -> _Result:
     """Execute a task on a worker of a cluster. If the task takes too long, a signal ends the worker, and Dask starts a new worker."""
     with _one_at_a_time:
         signal.alarm(max(1, round(timeout_s)))

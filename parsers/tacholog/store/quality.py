@@ -90,7 +90,7 @@ def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers
 
 
 class _RuleTable:
-    """The columns, and the values that rules need: an array with one value for each record; NaN if the record does not have the value."""
+    """The columns, and the values that rules need. Each array has one value for each record; NaN means that the record has no such value."""
 
     def __init__(self, columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
         self.columns, self.records, self.numbers = columns, columns.records, columns.numbers
@@ -186,13 +186,11 @@ class _RuleTable:
 
 
 def samples_at_most(table: _RuleTable) -> Floats:
-    """Return the number of samples of each latency record.
-
-    If the record does not state it, return the largest possible number; NaN if this is unknown too.
+    """Return the number of samples of each latency record. If the record does not state it, return its upper limit; NaN if there is none.
 
     In a closed loop, a message is only sent after the previous message was answered. So the number of samples is at most ``planned_duration_s``
-    divided by the mean round trip. If the latency of only each nth message is measured, there is a second limit, which follows from the number of
-    messages of this size in the run. Another log of the run may state this number.
+    divided by the mean round trip. If the latency of only each nth message is measured, a second limit follows from the number of messages of this
+    size in the run. Another log of the run may state this number.
     """
     of_closed_loops = [conditions.planned_duration_s if conditions.load_mode == "closed" else None for conditions in table.conditions]
     planned = table.of_shapes(of_closed_loops, "float64")
@@ -230,7 +228,7 @@ def _timeouts(table: _RuleTable) -> None:
     table.mark_numbers("timeout_artefact", here[table.numbers.record] & is_latency & spoiled)
 
 
-def _order(table: _RuleTable) -> None:
+def _out_of_order(table: _RuleTable) -> None:
     """Mark each pair of statistics in the wrong order, such as a median above the 99th percentile. Rounding alone is not marked."""
     values = {name: value for name in ORDERED if ("latency", name) in table.codes and not np.isnan(value := table.exact("latency", name)).all()}
     if not values:
@@ -255,10 +253,7 @@ def _clock(table: _RuleTable) -> None:
 
 
 def _near_resolution(table: _RuleTable) -> None:
-    """Mark each latency that is shorter than ten steps of the clock.
-
-    A latency with a finer resolution than the step of the clock is not marked.
-    """
+    """Mark each latency of fewer than ten steps of the clock, unless the latency has a finer resolution than the step."""
     step = table.of_contexts(lambda context: context.clock_resolution_ns or None, "float64")
     if np.isfinite(step).any():
         steps = step[table.numbers.record]
@@ -278,7 +273,6 @@ def _by_reference(conditions: Conditions) -> bool:
 
 
 def _losses(table: _RuleTable) -> None:
-    """If the share of lost messages is too large, mark this share and all rates of its record."""
     lost = table.value("loss", "total") > LOSS_LIMIT
     table.mark("loss", lost, (("loss", "total"),))
     table.mark_metrics("loss", lost, ("goodput", "message_rate"))
@@ -292,9 +286,9 @@ def _overload(table: _RuleTable) -> None:
 
 
 def _offered_bit_per_s(table: _RuleTable, lost: Floats) -> Floats:
-    """Return the offered rate in bit/s. It is the goodput that would have been measured if no message had been lost."""
     received = table.value("messages_received", "total")
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The goodput that would have been measured without loss.
         offered = table.value("goodput", "mean") * (received + lost) / received
     return np.where(received == 0, np.nan, offered)
 
@@ -319,8 +313,8 @@ def _failed(table: _RuleTable) -> None:
 def _growing(table: _RuleTable) -> None:
     """Replace the mark ``reference_only`` by ``grows_with_size`` if a latency grows with the size.
 
-    It takes the same time to hand over a reference, whatever the size is. If the latency grows with the size, the bytes were written, read or copied.
-    To see this, all sizes of a series are compared.
+    Handing over a reference takes the same time for all sizes. If the latency grows, the bytes were written, read or copied. So all sizes of a series
+    are compared.
     """
     numbers, reference, grows = table.numbers, MARK_BITS["reference_only"], MARK_BITS["grows_with_size"]
     positions = np.flatnonzero(numbers.marks & reference)
@@ -336,7 +330,6 @@ def _growing(table: _RuleTable) -> None:
 
 
 def _grows(table: _RuleTable, positions: Integers) -> bool:
-    """Return whether the middle of the distribution is much higher at the largest size than at the smallest size."""
     numbers = table.numbers
     statistics = [table.columns.names[code][1] for code in numbers.name[positions].tolist()]
     middle = next((name for name in MIDDLES if name in statistics), None)
@@ -349,6 +342,6 @@ def _grows(table: _RuleTable, positions: Integers) -> bool:
 
 
 _RULES = (
-    *(_undersampled, _timeouts, _order, _clock, _near_resolution, _moved_nothing, _losses, _overload),
+    *(_undersampled, _timeouts, _out_of_order, _clock, _near_resolution, _moved_nothing, _losses, _overload),
     *(_warmup, _circumstances, _failed, _growing),
 )

@@ -79,7 +79,7 @@ class StoredNumbers:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]], str]]:
-        """Open a database with the view ``results``. Yield the database, the words of its columns, and the clause that sorts its rows."""
+        """Yield a database with the view ``results``, the words of its columns, and the clause that sorts its rows."""
         with connected(self._folder, threads=2) as connection:
             contents = contents_of(connection, list(dict.fromkeys(run.part for run in self._runs)))
             scan = _Scan(self._runs, contents)
@@ -103,13 +103,13 @@ class StoredNumbers:
             part = f"SELECT *, file_row_number AS row, {starts}[file_index::BIGINT + 1] + {RUN} AS number FROM {source}"  # noqa: S608 - our own words
             wanted = "" if None not in scan.positions else "WHERE place IS NOT NULL"
             ask(connection, f"CREATE TEMP VIEW numbers AS SELECT {', '.join((*facts, *columns))}, row FROM ({part}) {wanted}")  # noqa: S608 - our own words
-            if _are_several(releases):
+            if _has_several_releases(releases):
                 ask(connection, f"CREATE TEMP TABLE repeated AS {_REPEATED}")
                 ask(connection, f"CREATE TEMP VIEW results AS {_WITH_REPEATED}")
             else:
                 ask(connection, "CREATE TEMP VIEW results AS FROM numbers")
             # A query without a join returns rows in the order of the files.
-            yield connection, words, "" if scan.is_in_order and not _are_several(releases) else _ORDER
+            yield connection, words, "" if scan.is_in_order and not _has_several_releases(releases) else _ORDER
 
 
 class _Scan:
@@ -142,7 +142,7 @@ class _Scan:
         return [None if position is None else values[position] for position in self.positions]
 
 
-def _are_several(releases: Sequence[tuple[str | None, str | None]]) -> bool:
+def _has_several_releases(releases: Sequence[tuple[str | None, str | None]]) -> bool:
     """Whether some system has several published releases. If not, no release can repeat the numbers of another release."""
     systems = [system for system, _ in {*releases} if system is not None]
     return len(systems) > len({*systems})

@@ -33,8 +33,6 @@ _KILL_S = 5.0
 
 
 class _Usage:
-    """The resources of several processes in total."""
-
     def __init__(self) -> None:
         self.user_s = self.system_s = 0.0
         self.peak_kib = self.voluntary = self.involuntary = 0
@@ -75,10 +73,7 @@ def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) ->
 
 
 def _children() -> list[int]:
-    """Return the child processes of this process.
-
-    They include orphans. This process is a subreaper: if a child ends before its own children, these become children of this process.
-    """
+    """Return the child processes and the orphans. This process is a subreaper, so orphans become its children."""
     children, own_pid = [], os.getpid()
     for name in os.listdir("/proc"):  # noqa: PTH208 - as below
         if name.isdigit():
@@ -108,10 +103,7 @@ def _send_to_group(group: int, number: int) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether the process has ended.
-
-    The process is not reaped: it stays a zombie. So the kernel cannot give its number to another process group.
-    """
+    """The process is not reaped but stays a zombie, so that the kernel cannot give its number to another process group."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

@@ -68,10 +68,7 @@ class LocalMachine:
             self._check_prefix()
 
     def _check_prefix(self) -> None:
-        """Refuse a prefix that runs commands on another machine.
-
-        The run would be recorded with the description and the clock of this machine, and both would be wrong.
-        """
+        """Refuse a prefix that leads to another machine, because the run would be recorded with the description and the clock of this machine."""
         boot_id = self.ask(["cat", _BOOT_ID])
         words = " ".join(self._prefix)
         if boot_id is None:
@@ -208,26 +205,24 @@ class LocalProcess:
             StartError: the program cannot be executed.
         """
         give_up = time.monotonic() + _START_TIMEOUT_S
-        while self._report()[:1] not in (["running"], ["failed"], ["ended"]) and not self._is_closed:
+        while self._last_complete_report()[:1] not in (["running"], ["failed"], ["ended"]) and not self._is_closed:
             self._read_reports(max(0.0, give_up - time.monotonic()))
             if time.monotonic() > give_up:
                 self.release()
                 raise StartError("its launcher does not answer")
-        words = self._report()
+        words = self._last_complete_report()
         if words[:1] == ["failed"]:
             self.release()
             raise StartError(os.strerror(int(words[1])))
 
     def _read_reports(self, timeout_s: float) -> None:
-        """Read the reports of the launcher. Wait at most ``timeout_s`` for a report."""
         if self._is_closed or not select.select([self._reports], [], [], timeout_s)[0]:
             return
         part = os.read(self._reports, _READ_BYTES)
         self._text += part
         self._is_closed = not part
 
-    def _report(self) -> list[str]:
-        """Return the last line that the launcher reported completely, as a list of words."""
+    def _last_complete_report(self) -> list[str]:
         return (self._text.decode("ascii", "replace").rpartition("\n")[0].splitlines() or [""])[-1].split()
 
     def fileno(self) -> int:
@@ -237,9 +232,9 @@ class LocalProcess:
     def poll(self) -> ProcessEnd | None:
         """Return how the process ended; ``None`` while it runs."""
         self._read_reports(0)
-        words = self._report()
+        words = self._last_complete_report()
         if words[:1] == ["ended"] or self._is_closed:
-            return _ended(words, by="harness" if self._asked_to_end else "itself")
+            return _end_in_report(words, by="harness" if self._asked_to_end else "itself")
         return None
 
     def is_ready(self, ready: ReadyCondition) -> bool:
@@ -288,8 +283,7 @@ class LocalProcess:
             self._reports, self._is_closed = -1, True
 
 
-def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
-    """Return how the process ended, from the last report of the launcher. If this report does not state an end, the process is ``lost``."""
+def _end_in_report(words: Sequence[str], by: EndCause) -> ProcessEnd:
     if words[:1] != ["ended"]:
         return ProcessEnd(exit_status=None, by="lost")
     status = words[1]
@@ -307,7 +301,7 @@ def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
 
 
 class _OutputFile:
-    """A file that a process writes. Each call reads only the new part."""
+    """A file that a process writes. `has` reads only the part that is new since the last call."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -315,10 +309,7 @@ class _OutputFile:
         self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the process has written this text completely since the last call.
-
-        The beginning of the text may have been written before the last call.
-        """
+        """Whether the text has become complete since the last call. Its beginning may have been written before."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()

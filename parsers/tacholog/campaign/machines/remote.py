@@ -205,16 +205,15 @@ class RemoteProcess:
         for file in (job.log, job.errors):
             (job.folder / file).touch()
         ended = self.wait_until_ended()
-        self._copy("out", job.folder / job.log)
-        self._copy("err", job.folder / job.errors)
+        self._copy_and_check("out", job.folder / job.log)
+        self._copy_and_check("err", job.folder / job.errors)
         self._check_room()
         answer = self._connection.request("used", self.number, self._pid)
         duration_ns = self._end_ns - self._begin_ns if self._end_ns is not None else None
         self._collected = ProcessEnd(exit_status=ended.exit_status, by=ended.by, resources=resources_from(answer[1:], duration_ns))
         return self._collected
 
-    def _copy(self, kind: str, target: Path) -> None:
-        """Copy a file of the process to this machine, and check that it is complete."""
+    def _copy_and_check(self, kind: str, target: Path) -> None:
         name = f"{self.number}.{kind}"
         total = self._size(name, _LARGEST_LOG_BYTES)
         digest = hashlib.sha256()
@@ -251,7 +250,7 @@ class RemoteProcess:
         return size_bytes
 
     def _check_room(self) -> None:
-        """Raise an error if the disk is full: the log may be cut off, and many programs do not notice a full disk."""
+        """Raise an error if the disk is full, because many programs do not notice this, and the log may be cut off."""
         code = self._machine.exit_code(["dd", "if=/dev/zero", "of=room", "bs=65536", "count=1"])
         self._connection.send("rm", "-f", "room")
         if code != 0:
@@ -267,7 +266,7 @@ class RemoteProcess:
 
 
 def _exit_status(code: str) -> int | None:
-    """Return the exit status for the manifest. A shell reports signal 9 as exit code 137. Such a code is read as a signal: the status is -9."""
+    """Return the exit status for the manifest. A shell reports signal 9 as exit code 137, or as 265. Then the status is -9."""
     number = whole_number(code)
     if number is None:
         return None
@@ -407,7 +406,7 @@ class RemoteMachine:
         return running
 
     def _run(self, argv: Sequence[str], timeout_s: float) -> tuple[int | None, bytes]:
-        """Run a command that is not a process of the run. Return its exit code (``None`` after a timeout) and its output."""
+        """Return the exit code and the output of a command that is not a process of the run. The code is ``None`` after a timeout."""
         running = self._start(None, argv)
         if not running.wait(timeout_s):
             running.stop()
@@ -430,7 +429,7 @@ class RemoteMachine:
         return str(self._next_number)
 
     def _take_event(self, words: list[str]) -> None:
-        """Handle an event that the host reports. This runs in the thread of the connection."""
+        """This runs in the thread of the connection."""
         match words:
             case ["started", number, pid] if number in self._running:
                 self._running[number].note_start(pid)

@@ -120,7 +120,7 @@ def facts_from(text: str) -> HostFacts:
 
 
 def _single_numbers(ranges: str) -> str | None:
-    """Return a list of processors, such as ``0-2,5``, with each number written out: ``0,1,2,5``. Return ``None`` if the text is no such list."""
+    """Return ``0,1,2,5`` for the list of processors ``0-2,5``; ``None`` if the text is no such list."""
     numbers: list[int] = []
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part)

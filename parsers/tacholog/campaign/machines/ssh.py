@@ -152,7 +152,7 @@ class Connection:
         self._write(self._script())  # not sent before "connected" arrives, because a start file of the login shell might read a part of it
         self._expect("watching")
         self.beat_soon()
-        self._thread(self._watch)
+        self._thread(self._send_beats_and_check_timeouts)
 
     def beat_soon(self) -> None:
         """Send the next beat in about a second.
@@ -232,7 +232,6 @@ class Connection:
             self._stdin.close()
 
     def _write(self, text: bytes) -> None:
-        """Write the whole text. If the connection ends meanwhile, the rest of the text is not written."""
         with self._writing, contextlib.suppress(BrokenPipeError):  # ssh has ended; its error output states the reason
             while text and not self._stdin.closed:
                 select.select([], [self._stdin], [])
@@ -240,8 +239,7 @@ class Connection:
 
     # The methods below run in the other threads.
 
-    def _watch(self) -> None:
-        """Send beats until the connection ends. Close the connection if the host does not answer beats or a request in time."""
+    def _send_beats_and_check_timeouts(self) -> None:
         while not self._has_ended.wait(min(max(0.0, self._beats_at - time.monotonic()), 1.0)):
             now = time.monotonic()
             if now >= self._beats_at and not self._is_closing:
@@ -253,7 +251,7 @@ class Connection:
                 self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
 
     def _beat(self) -> None:
-        """Send a beat, unless a request is being written or the pipe is full: this thread must never wait for the host."""
+        """This thread must never wait for the host, so no beat is sent while a request is written or the pipe is full."""
         if self._writing.acquire(blocking=False):
             try:
                 if not self._stdin.closed:
@@ -264,7 +262,6 @@ class Connection:
                 self._writing.release()
 
     def _read_answers(self) -> None:
-        """Read answers until the connection ends. Lines without the mark are ignored, such as the banner of a login shell."""
         while self._reason is None and (line := self._stdout.readline(_LONGEST_LINE)):
             if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
                 self._lose("it sent a line without an end")
@@ -292,10 +289,10 @@ class Connection:
                 self._answers.put(words)
 
     def _read_chunk(self) -> None:
-        """Read the requested chunk in small parts. Each received part shows that the host still answers, even over a slow network."""
         chunk = b""
         while len(chunk) < self._expected_bytes and (part := self._stdout.read(min(_READ_BYTES, self._expected_bytes - len(chunk)))):
             chunk += part
+            # Each part of the chunk shows that the host still answers, even over a slow network.
             self._last_answer = self._progress = time.monotonic()
         if len(chunk) == self._expected_bytes:  # otherwise the connection has ended before the chunk was complete
             self._expected_bytes = 0
@@ -306,7 +303,6 @@ class Connection:
             self._errors = (self._errors + part)[-_LAST_ERROR_BYTES:]
 
     def _end_reason(self) -> str:
-        """Return the last line of ssh's error output, or its exit code."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._ssh.wait(1.0)
         self._error_reader.join(1.0)
@@ -316,7 +312,7 @@ class Connection:
         return f"ssh ended with exit code {self._ssh.returncode} and without a message"
 
     def _lose(self, reason: str) -> None:
-        """Store the reason why the connection ended (only the first reason), end ssh, and wake the thread that waits for an answer."""
+        """Store the first reason why the connection ended, end ssh, and wake the thread that waits for an answer."""
         if self._reason is None:
             self._reason = reason
             self._has_ended.set()

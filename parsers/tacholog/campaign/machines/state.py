@@ -82,7 +82,7 @@ def read_link(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -
         machines: the machines of the run, by their names.
         hosts: the hosts of the campaign.
     """
-    ends = list(_ends(machines, hosts))
+    ends = list(_link_ends(machines, hosts))
     mtus = list(dict.fromkeys(end.mtu for end in ends if end.mtu))
     cards = list(dict.fromkeys(end.card for end in ends))
     environment = {"link_mtu": ", ".join(mtus)} if mtus else {}
@@ -91,21 +91,21 @@ def read_link(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -
     return HostLink(environment, min(speeds) * 1e6 if speeds and len(speeds) == len(ends) else None)
 
 
-def _ends(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> Iterator[LinkEnd]:
+def _link_ends(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> Iterator[LinkEnd]:
     for name, machine in machines.items():
         for other in machines:
             address = hosts[other].address if other in hosts else None
-            if other != name and address is not None and (end := _end(machine, address)):
+            if other != name and address is not None and (end := _link_end(machine, address)):
                 yield end
 
 
-def _end(machine: Machine, address: str) -> LinkEnd | None:
+def _link_end(machine: Machine, address: str) -> LinkEnd | None:
     """Return the interface by which a machine reaches an address; ``None`` if it is unknown, or if the address is a name."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
         return None
-    device = _device(machine, str(number))
+    device = _interface_to(machine, str(number))
     answer = machine.ask(["sh", "-c", _INTERFACE, "sh", device]) if device else None
     properties = dict(line.partition(" ")[::2] for line in (answer or "").splitlines())
     mtu, speed, driver = (properties.get(name, "") for name in ("mtu", "speed", "driver"))
@@ -120,8 +120,7 @@ def _end(machine: Machine, address: str) -> LinkEnd | None:
     return LinkEnd(mtu, speed_mbit_per_s, ", ".join(words))
 
 
-def _device(machine: Machine, address: str) -> str | None:
-    """Return the name of the interface by which a machine reaches an address."""
+def _interface_to(machine: Machine, address: str) -> str | None:
     route = machine.ask(["ip", "-o", "route", "get", address])
     if route is not None:
         match = _DEVICE.search(route)
@@ -141,10 +140,7 @@ def device_in_table(table: str, address: str) -> str | None:
 
 
 def _may_be_reference(address: str) -> bool:
-    """Whether an address can be the address of another host's clock reference.
-
-    It cannot if the address is only valid on one machine or link.
-    """
+    """An address that is valid only on one machine or link cannot be the clock reference of another host."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -195,10 +191,7 @@ class ClockReports:
 
 
 def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
-    """Return each machine once, with a prefix such as ``b.`` for its keys in the environment.
-
-    The first machine is the host of the run. Its prefix is empty.
-    """
+    """Return each machine once, with a prefix for its keys in the environment, such as ``b.``. The first machine has an empty prefix."""
     distinct: dict[str, tuple[str, Machine]] = {}
     for name, machine in machines.items():
         distinct.setdefault(machine.boot_id or f"unknown {name}", (f"{name or 'harness'}." if distinct else "", machine))

@@ -50,17 +50,16 @@ def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
     low, high = _ends(values)
     measured = sorted({float(value) for value in values})
     room = math.log2(high / low) / _MOST_SIZES
-    if len(measured) > 1 and all(map(_is_readable, measured)) and all(math.log2(after / before) >= room for before, after in pairwise(measured)):
+    if len(measured) > 1 and all(map(_has_short_text, measured)) and all(math.log2(after / before) >= room for before, after in pairwise(measured)):
         return _log(title, low, high, measured, size, "bytes")
     powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
     step = next((step for step in _STEPS_OF_POWERS if len(powers) / step <= _MANY), _STEPS_OF_POWERS[-1])
-    ends = [end for end in (measured[0], measured[-1]) if _is_readable(end)]
+    ends = [end for end in (measured[0], measured[-1]) if _has_short_text(end)]
     between = [2.0**power for power in powers if power % step == 0 and all(abs(math.log2(2.0**power / end)) >= step * 0.75 for end in ends)]
     return _log(title, low, high, sorted({*between, *ends}), size, "bytes")
 
 
-def _is_readable(payload_bytes: float) -> bool:
-    """Whether the text of a size is short: a number of bytes with few digits, or a whole number of KiB."""
+def _has_short_text(payload_bytes: float) -> bool:
     return payload_bytes < _KIB or payload_bytes % _KIB == 0
 
 
@@ -119,7 +118,7 @@ def _round_step(least: float) -> float:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis, with a margin around the points. They span at least a factor of 10, so that noise does not look like a change."""
+    """Return the ends of an axis, with a margin. They span at least a factor of 10, so that noise does not look like a change."""
     low, high = min(values), max(values)
     middle = math.sqrt(low * high)
     low, high = min(low, middle / math.sqrt(10)), max(high, middle * math.sqrt(10))

@@ -108,7 +108,9 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
         for dash, statistic in zip(_DASHES, styles, strict=False)
         for trace in _traces(curve, "latency", statistic, "ns", dash)
     ]
-    ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # the last trace is on top
+    ranges = sorted(
+        (trace for curve in series for trace in _ranges_of_sizes(curve)), key=lambda trace: trace.shape != "area"
+    )  # the last trace is on top
     dots = _dots(traces, series)
     traces = [_without_ranges(trace) if any(trace.slot == dot_trace.slot for dot_trace in dots) else trace for trace in traces]
     shades = tuple(shade for curve in series if (shade := _shade(curve)))
@@ -166,7 +168,7 @@ FIGURES = {
 
 
 def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quantity) -> str:
-    """Return the number of a cell in words, with its bound and unit and, for repeated runs, their range. ``written`` formats a value."""
+    """Return the number of a cell in words, with bound and unit. Repeated runs add their range. ``written`` formats a value."""
     if cell.value is None:
         return "not stated"
     text = with_bound(written(cell.value, unit), cell.result.bound)
@@ -191,7 +193,7 @@ def latency_words(series: Sequence[Series]) -> str:
 
 
 def _percentiles_of(series: Sequence[Series]) -> list[str]:
-    """Return the statistics to draw: two percentiles, or mean, min and max if no series has a median."""
+    """Return two percentiles, or mean, min and max if no series has a median."""
     present = {statistic for curve in series for metric, statistic in curve.statistics() if metric == "latency"}
     chosen = [statistic for statistic in _PERCENTILES if statistic in present]
     if "p50" in present:
@@ -210,7 +212,7 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a statistic. If the runs of some sizes form two groups, also yield the points of the other group."""
+    """Yield the line of a statistic, and the points of the other group if the runs of some sizes form two groups."""
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return
@@ -227,7 +229,7 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
 
 
 def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
-    """Return a dot for each run of the lines, in place of the range; nothing if no run was repeated, or if there would be too many dots."""
+    """Return a dot for each run of the lines; nothing if no run was repeated, or if there would be too many dots."""
     by_slot = {curve.slot: curve for curve in series}
     dots: list[Trace] = []
     for trace in traces:
@@ -244,7 +246,7 @@ def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
 
 
 def _without_ranges(trace: Trace) -> Trace:
-    """Return a line without its ranges, because its runs are drawn as dots."""
+    """The runs of the line are drawn as dots instead."""
     return msgspec.structs.replace(trace, points=tuple(point._replace(low=None, high=None) for point in trace.points))
 
 
@@ -254,7 +256,7 @@ def log_line(result: ResultRow) -> str:
 
 
 def _shade(series: Series) -> Trace | None:
-    """Return the area between the median and the 99th percentile, if at least two sizes have both."""
+    """Return the area between the median and the 99th percentile; ``None`` if fewer than two sizes have both."""
     low, high = (_trace(series, "latency", statistic, "ns", "solid") for statistic in _SHADED)
     both = {point.x for point in low.points} & {point.x for point in high.points} if low and high else set()
     if low is None or high is None or len(both) < len(_SHADED):
@@ -263,8 +265,8 @@ def _shade(series: Series) -> Trace | None:
     return msgspec.structs.replace(low, points=tuple(edge), shape="area")
 
 
-def _ranges(series: Series) -> Iterator[Trace]:
-    """Yield the numbers that a source states for a range of sizes: an area between two values, or a line for an upper bound."""
+def _ranges_of_sizes(series: Series) -> Iterator[Trace]:
+    """A source may state numbers for a range of sizes. Two values become an area, and a single value or upper bound becomes a line."""
     highs = series.cells("latency", "range-high")
     for payload, low in series.cells("latency", "range-low").items():
         high = highs.get(payload)
@@ -284,7 +286,6 @@ def _ranges(series: Series) -> Iterator[Trace]:
 
 
 def _cross_note(traces: Sequence[Trace], series: Sequence[Series]) -> str:
-    """Return a note that explains the crosses in a figure: too few samples, in all runs or only in some. It is empty if there are no crosses."""
     by_slot = {curve.slot: curve for curve in series}
     crossed = [
         (trace.style, by_slot[trace.slot].cells("latency", trace.style)[int(point.x)])
@@ -325,7 +326,6 @@ def _figure(title: str, y_title: str, unit: str, traces: Sequence[Trace], note: 
 
 
 def _description(title: str, traces: Sequence[Trace]) -> str:
-    """Return a description of the figure: the first and the last point of each line."""
     lines = []
     for trace in traces:
         if trace.shape in ("points", "runs"):
@@ -370,7 +370,6 @@ def point_details(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...
 
 
 def _samples_words(counts: Sequence[int | None]) -> str:
-    """Return the number of samples of the runs in words, as a range if it differs."""
     stated_counts = sorted({count for count in counts if count is not None})
     if not stated_counts:
         return f"samples {NOT_STATED}"

@@ -79,14 +79,14 @@ def spec(figure: Figure, target_of: TargetOf) -> dict[str, object]:
     """
     return {
         "title": figure.title,
-        "columns": [_column(figure.x), _column(figure.y)],
+        "columns": [_heading_in_file(figure.x), _heading_in_file(figure.y)],
         **({"names": figure.x.labels} if figure.x.is_of_names else {}),
         "shades": MOST_SHADED,
         "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, dense=figure.dense, target_of=target_of) for trace in figure.traces)],
         "layout": {
             "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
             "yaxis": _axis(figure.y),
-            "annotations": [_horizontal_title(figure.y.title)],
+            "annotations": [_title_above_axis(figure.y.title)],
             "hovermode": "closest",
             "showlegend": False,
         },
@@ -114,24 +114,23 @@ def _trace(trace: Trace, target_of: TargetOf, *, dense: bool) -> dict[str, objec
         "line": {"dash": trace.dash, "width": 2},
         **({"customdata": targets} if any(targets) else {}),
         **_error_bars(trace),
-        "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), **_size(trace, dense=dense)},
-        "meta": {**_meta(trace), "details": "<br>".join(map(esc, trace.details)), **_number(trace)},
+        "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), **_point_size(trace, dense=dense)},
+        "meta": {**_meta(trace), "details": "<br>".join(map(esc, trace.details)), **_end_of_addresses(trace)},
     }
 
 
-def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
-    """Return the size of the points in pixels. The points of single runs are small and translucent, so that the line remains visible."""
+def _point_size(trace: Trace, *, dense: bool) -> dict[str, object]:
+    """The points of single runs are small and translucent, so that the line remains visible."""
     return {"size": _SMALL_PX, "opacity": 0.55} if trace.shape == "runs" else {"size": _SMALL_PX if dense else _LARGE_PX}
 
 
-def _number(trace: Trace) -> dict[str, object]:
-    """Return the end of the addresses of a trace's points: metric and statistic. It follows the line number, and is the same for all points."""
+def _end_of_addresses(trace: Trace) -> dict[str, object]:
+    """The addresses of all points end with the same metric and statistic, after the line number."""
     result = trace.points[0].result
     return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 
 
 def _symbols(trace: Trace, symbol: str) -> object:
-    """Return one symbol for all points, or a list if some points have too few samples."""
     symbols = [_CROSS if point.undersampled else symbol for point in trace.points]
     return symbols if _CROSS in symbols else symbol
 
@@ -141,7 +140,7 @@ def _meta(trace: Trace) -> dict[str, object]:
 
 
 def _shade(shade: Trace) -> dict[str, object]:
-    """Return a shaded area. Its edges are separate traces, so that a reader can hover over their points."""
+    """The edges of the area are separate traces, so that a reader can hover over their points."""
     return {
         "type": "scatter",
         "mode": "lines",
@@ -154,19 +153,16 @@ def _shade(shade: Trace) -> dict[str, object]:
     }
 
 
-def _column(axis: Axis) -> str:
-    """Return the heading of a column in the exported file, with its unit. The file has the schema's units."""
+def _heading_in_file(axis: Axis) -> str:
     return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
 
 
-def _horizontal_title(title: str) -> dict[str, object]:
-    """Return the title of the vertical axis as horizontal text above the axis."""
+def _title_above_axis(title: str) -> dict[str, object]:
     position = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
     return {"text": esc(title), "showarrow": False, **position}
 
 
 def _error_bars(trace: Trace) -> dict[str, object]:
-    """Return error bars from the lowest to the highest run, if there are repeated runs."""
     if all(point.low is None for point in trace.points):
         return {}
     above = [(point.high or point.y) - point.y for point in trace.points]

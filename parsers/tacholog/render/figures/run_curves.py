@@ -43,7 +43,7 @@ def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow
     if len(series) == 1:
         return distribution_of(series[0], histograms)
     by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
-    sizes = _ends_of(series)
+    sizes = _smallest_and_largest_size(series)
     traces = [
         msgspec.structs.replace(trace, name=member.label, slot=member.slot, style=size(payload), dash=dash)
         for member in series[:_MOST_LINES]
@@ -58,8 +58,8 @@ def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow
     return Figure("Percentile curves", f"Percentile curves. {ends}", x, y, tuple(traces), _CURVE_NOTE, dense=True)
 
 
-def _ends_of(series: Sequence[Series]) -> list[int | None]:
-    """Return the smallest and the largest size that all series have. If no size is in all series, sizes of any series are used."""
+def _smallest_and_largest_size(series: Sequence[Series]) -> list[int | None]:
+    """Only sizes that all series have are used, unless there are none."""
     sizes = [set(member.sizes()) for member in series]
     candidates = sorted(set.intersection(*sizes) or set.union(*sizes), key=lambda payload: -1 if payload is None else payload)
     return list(dict.fromkeys((candidates[0], candidates[-1])))
@@ -89,7 +89,7 @@ def _percentile_curve(series: Series, payload: int | None, slot: int, by_record:
 
 
 def _percentile_points(histogram: HistogramRow) -> Iterator[PlotPoint]:
-    """Yield points at even steps along the axis of percentiles. The value of a point is the upper edge of the bin that contains the percentile."""
+    """Yield points at even steps along the axis of percentiles. The value is the upper edge of the bin that contains the percentile."""
     total = sum(count for _, _, count in histogram.bins())
     step, next_x, cumulated = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
     for _, upper, count in histogram.bins():
@@ -121,14 +121,14 @@ def _interval_figure(series: Series) -> Figure | None:
     for metric, styles in _DRAWN:
         statistic = styles[0][0]
         sizes = enumerate(spread(series.sizes()))
-        runs = [(slot, payload, results) for slot, payload in sizes if (results := _longest(series, payload, metric, statistic))]
+        runs = [(slot, payload, results) for slot, payload in sizes if (results := _longest_run(series, payload, metric, statistic))]
         if runs:
             return _over_time(series, metric, styles, runs)
     return None
 
 
-def _longest(series: Series, payload: int | None, metric: str, statistic: str) -> list[ResultRow]:
-    """Return the results of the run with the most intervals at a size; an empty list if it has too few. Of several such runs, the first is used."""
+def _longest_run(series: Series, payload: int | None, metric: str, statistic: str) -> list[ResultRow]:
+    """Return the results of the first run with the most intervals at a size; an empty list if it has too few."""
     named = (payload, metric, statistic)
     wanted = [result for result in series.results if (result.payload_bytes, result.metric, result.statistic) == named and result.value]
     if not wanted:
@@ -165,7 +165,7 @@ def _log_of(results: Sequence[ResultRow]) -> list[str]:
 
 
 def _by_interval(results: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """Return the results of each interval. A new log line begins a new interval. So does a second number of the same kind on one line, as in JSON."""
+    """A new log line begins a new interval. So does a second number of the same kind on one line, as in JSON."""
     intervals: list[list[ResultRow]] = []
     for result in sorted(results, key=lambda result: result.line or 0):
         latest = intervals[-1] if intervals else []
@@ -185,7 +185,7 @@ def _is_timed(results: Sequence[ResultRow]) -> bool:
 
 
 def _interval_points(results: Sequence[ResultRow], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
-    """Yield a point at the end of each interval. An interval without a message is left out, because a logarithmic axis cannot show zero."""
+    """Yield a point at the end of each interval. Without a message there is none, because a logarithmic axis cannot show zero."""
     end = 0.0
     for interval in _by_interval(results):
         end += (_value_of(interval, "duration", "total") or 0.0) / 1e9 if timed else 1.0

@@ -100,7 +100,6 @@ def _line(figure: Figure, trace: Trace) -> Html:
 
 
 def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
-    """Yield one element with vertical lines. Each line goes from the lowest to the highest run of a point with several runs."""
     whiskers = [
         f"M{_x(figure.x, point.x):g} {_y(figure.y, point.low):g}V{_y(figure.y, point.high):g}"
         for point in points
@@ -111,7 +110,7 @@ def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
 
 
 def _dots(coordinates: Sequence[tuple[float, float]], trace: Trace) -> Iterator[Html]:
-    """Yield all points of a dense line as one element with one title, because an element for each point would be a fifth of the page."""
+    """Yield one element for all points, because an element for each point would be a fifth of the page."""
     yield tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in coordinates), class_="tl-dots")
     yield tag("title", f"{trace.name}: {', '.join(point.words for point in trace.points)}")
 
@@ -128,7 +127,7 @@ def _path(path: str, dash: str) -> Html:
 
 
 def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
-    """Return the marker of a point. With ``cross``, the point has too few samples. Series that have the same colour get different shapes."""
+    """A cross means too few samples. Series that have the same colour get different shapes."""
     if cross:
         return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
     class_ = "tl-point tl-hollow" if hollow else "tl-point"

@@ -60,7 +60,7 @@ def choices_table(choices: Choices, links: Links, anchor: str, used_marks: UsedM
 
 
 def _size_switch(sizes: Sequence[int], machine: str) -> Html:
-    """Return a switch between the sizes. Only phones show it, because the table of all sizes would be eight screens high there."""
+    """Only phones show the switch, because the table of all sizes would be eight screens high there."""
     if len(sizes) == 1:
         return NOTHING
     buttons = (
@@ -75,8 +75,6 @@ def _size_switch(sizes: Sequence[int], machine: str) -> Html:
 
 
 class _Writer:
-    """Writes the cells and notes of a table. Marks that most numbers have are stated only once."""
-
     def __init__(self, choices: Choices, links: Links, anchor: str, used_marks: UsedMarks, *, loopback: bool) -> None:
         self._choices, self._links, self._anchor, self._used_marks, self._loopback = choices, links, anchor, used_marks, loopback
         self._labels = differing_labels_of(member for column in choices.columns for member in column.members)
@@ -96,18 +94,15 @@ class _Writer:
                     yield (index, payload, None), choice
 
     def has_size(self, payload: int) -> bool:
-        """Whether anything was measured at a size."""
         return any(of_size == payload and criterion for _, of_size, criterion in self._chosen)
 
     def head(self, column: ChoiceColumn) -> TableColumn:
-        """Return the heading of a column: the reach, and how its transports wait."""
         return TableColumn(join([self._reach(column), tag("span", _waiting_words(column), class_="tl-how")]))
 
     def _reach(self, column: ChoiceColumn) -> str:
         return _LOOPBACK if self._loopback and column.reach == "network" else _REACH_WORDS[column.reach]
 
     def rows(self, payload: int, use: str) -> Iterator[TableRow]:
-        """Yield the rows of a size: a heading, a row for each criterion, and a row for transports that use no messaging library."""
         yield TableRow([TableCell(use, scope="rowgroup", span=len(self._choices.columns) + 1, class_="tl-use stat-size")])
         measured = {criterion for _, of_size, criterion in self._chosen if of_size == payload}
         for criterion in (*CRITERIA, None):
@@ -117,7 +112,6 @@ class _Writer:
                 yield TableRow([head(join([name, tag("span", more, class_="tl-how")])), *cells])
 
     def _cell(self, index: int, payload: int, criterion: Criterion | None) -> TableCell:
-        """Return a cell: the name of the transport, its number, and the certainty that it leads."""
         column = self._choices.columns[index]
         column_words = f"{self._reach(column)}, {_waiting_words(column)}"
         choice = self._chosen.get((index, payload, criterion))
@@ -138,7 +132,7 @@ class _Writer:
         return TableCell(join(parts), class_="tl-text", head=column_words)
 
     def _sureness(self, choice: Choice, criterion: Criterion, *, is_beside_bare: bool) -> Html | str:
-        """Return, in words, how sure it is that the chosen transport is the best. What applies to all cells is stated above the table instead."""
+        """What applies to all cells is left out, because it is stated above the table."""
         if choice.doubts:
             return f"no winner: {' or '.join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)}"
         plural = "s" if choice.cell.run_count > 1 else ""
@@ -207,7 +201,6 @@ class _Writer:
 
 
 def _waiting_words(column: ChoiceColumn) -> str:
-    """Return how the transports of a column wait. A cell states this only if its transport waits in another way."""
     return _POLLS if column.is_polling else ", ".join(dict.fromkeys(filter(None, map(waits, column.members)))) or "waiting not stated"
 
 

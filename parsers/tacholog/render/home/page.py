@@ -58,16 +58,15 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
         sections[index] = _folded(view, machine, sections[index]) if index >= _OPEN else join([_heading(view, machine, documents), sections[index]])
     newest = _newest_line(view, own_machines, listed, anchor, documents)
     notes = tag("details", tag("summary", "What the marks mean"), mark_notes(used_marks, anchor), class_="tl-release") if used_marks else NOTHING
-    published = _published(view, everything, {machine.host for machine in listed}, documents)
+    published = _machines_without_section(view, everything, {machine.host for machine in listed}, documents)
     return join([newest, *sections, _others(len(own_machines) - len(listed), documents), notes, published])
 
 
 def _section(view: View, machine: HomeMachine, links: Links, anchor: str, marks: tuple[UsedMarks, str]) -> Html:
-    """Return the content of a machine's section, below its name. What applies to all runs is stated above the figures."""
     table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks)
     headings = [tag("h3", words, id=f"{anchor}-{name}") for words, name in ((_WHICH, "which"), (_ALL, "panels"))] if table else [NOTHING, NOTHING]
     own_cost = NOTHING if machine.published else rig_cost(rig_series(view, [run for run in view.runs.values() if run.host == machine.host]), links)
-    parts = [_remark(_runs(machine)), headings[0], table, own_cost, headings[1], panels(machine, anchor)]
+    parts = [_common_remarks(_runs(machine)), headings[0], table, own_cost, headings[1], panels(machine, anchor)]
     return tag("section", *parts, class_="tl-at-home", id=anchor)
 
 
@@ -76,7 +75,7 @@ def _heading(view: View, machine: HomeMachine, documents: Collection[str]) -> Ht
 
 
 def _newest_line(view: View, machines: Sequence[HomeMachine], listed: Sequence[HomeMachine], anchor: str, documents: Collection[str]) -> Html:
-    """Return a line with a link to the newest measurement, unless the page begins with it."""
+    """Return a line with a link to the newest measurement; nothing if the page begins with it."""
     newest = max(machines, key=lambda machine: machine.newest)
     if newest is listed[0] or newest.published:
         return NOTHING
@@ -93,7 +92,6 @@ def _newest_line(view: View, machines: Sequence[HomeMachine], listed: Sequence[H
 
 
 def _folded(view: View, machine: HomeMachine, section: Html) -> Html:
-    """Return the section of a machine, folded under its name."""
     host = view.hosts.get(machine.host)
     caveat = caveats(host, _runs(machine))
     about = tag("span", caveat, class_="tl-caveat") if caveat else NOTHING
@@ -106,7 +104,7 @@ def _runs(machine: HomeMachine) -> list[RunRow]:
     return list({run.run: run for member in machine.series for run in member.series.runs}.values())
 
 
-def _remark(runs: Sequence[RunRow]) -> Html:
+def _common_remarks(runs: Sequence[RunRow]) -> Html:
     """Return the remarks that apply to all runs. Other remarks are on the pages of single runs."""
     notes = [remark.note for remark in remarks_on(runs) if not remark.runs and not remark.is_folded]
     return tag("div", *(tag("p", note) for note in notes), class_="tl-remarks", role="note") if notes else NOTHING
@@ -127,8 +125,7 @@ def _others(count: int, documents: Collection[str]) -> Html:
     return tag("p", count_of(count), words, " measured transports in the same way: see the ", _page_of_machines(documents), ".", class_="tl-note")
 
 
-def _published(view: View, everything: Iterable[SystemSeries], listed: Collection[str], documents: Collection[str]) -> Html:
-    """Return a list of the machines of documents that have no section, with links to the published results."""
+def _machines_without_section(view: View, everything: Iterable[SystemSeries], listed: Collection[str], documents: Collection[str]) -> Html:
     by_host: dict[str | None, dict[str, dict[str, str | None]]] = {}
     for member in everything:
         host = member.series.runs[0].host
@@ -182,7 +179,7 @@ _NOT_COMPARABLE = " Do not compare one row with another: they were measured in d
 def newest_results(view: View, everything: Sequence[SystemSeries], links: Links) -> Html:
     """Return a table of systems, the most recently measured first. Each row shows the transport with the most numbers.
 
-    Rows are sorted by time and not by their numbers, because they are not comparable with each other.
+    Rows are sorted by time, because their numbers are not comparable.
     """
     by_system: dict[str, list[SystemSeries]] = {}
     for member in everything:
@@ -223,7 +220,6 @@ def _system_row(view: View, system: str, members: Sequence[SystemSeries], links:
 
 
 def _other_transports(documents: dict[str, str | None]) -> Html | str:
-    """Return links to the other transports of a system, and the number of transports that are left out."""
     if not documents:
         return ""
     by_name = sorted(documents.items(), key=_by_name)

@@ -91,7 +91,7 @@ def panels(machine: HomeMachine, anchor: str) -> Html:
     """Return the panels of a machine. ``anchor`` is the start of every id."""
     plots = list(_plots(machine))
     bare = floors(machine.series)
-    ordered = sorted(_panels(machine.series), key=lambda panel: _speed(panel, plots[0]))
+    ordered = sorted(_panels(machine.series), key=lambda panel: _sort_key(panel, plots[0]))
     ghosts = f"{anchor}-all"
     all_lines = "".join(_outline(plot, plot.cells(member)) for plot in plots for member in plot.members.members)
     hidden = tag("svg", tag("path", d=all_lines, id=ghosts), class_="tl-hidden", width=0, height=0, aria_hidden="true")
@@ -103,7 +103,7 @@ def panels(machine: HomeMachine, anchor: str) -> Html:
 
 
 def _rows(drawn: Sequence[Html]) -> Html:
-    """Return the panels. On phones, a script folds some of them, because a dozen panels are three screens high there."""
+    """On phones, a script folds some panels, because a dozen panels are three screens high there."""
     first, others = (drawn[:_FIRST], drawn[_FIRST:]) if len(drawn) > _FIRST + 1 else (drawn, ())
     visible_panels = tag("div", *first, class_="tl-panels")
     if not others:
@@ -113,22 +113,21 @@ def _rows(drawn: Sequence[Html]) -> Html:
     return join([visible_panels, tag("details", words, hidden_panels, class_="tl-more-panels tl-folds-on-phone", open=True)])
 
 
-def _name(member: SystemSeries, series: Sequence[SystemSeries]) -> str:
-    """Return the name of the panel for a series: its system, or its transport if all series belong to one system."""
+def _panel_name(member: SystemSeries, series: Sequence[SystemSeries]) -> str:
     return member.system if len({each.system for each in series}) > 1 else member.transport
 
 
 def _panels(series: Sequence[SystemSeries]) -> Iterator[Panel]:
     by_name: dict[str, list[SystemSeries]] = {}
     for member in series:
-        by_name.setdefault(_name(member, series), []).append(member)
+        by_name.setdefault(_panel_name(member, series), []).append(member)
     for name, members in by_name.items():
         names = line_names(members)
         yield Panel(name, tuple(members), {id(member): line_name for member, line_name in zip(members, names, strict=True)})
 
 
-def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
-    """Return the sort key of a panel: its best number, then its name. Only the number of each series at its smallest size is considered."""
+def _sort_key(panel: Panel, plot: Plot) -> tuple[float, str]:
+    """Return the sort key of a panel. It is the best number at the smallest size of each series, and then the name."""
     cells = [panel_cells[min(panel_cells)] for member in panel.members_in(plot) if (panel_cells := plot.cells(member))]
     sign = 1 if plot.members.group.metric == "latency" else -1
     return min((sign * (standing(cell).value or math.inf) for cell in cells), default=math.inf), panel.name
@@ -143,11 +142,11 @@ def _plots(machine: HomeMachine) -> Iterator[Plot]:
         cells = [members.group.cells(member) for member in members.members]
         values = [value for series_cells in cells for cell in series_cells.values() for value in (cell.low, cell.high) if value]
         sizes = sorted({payload for series_cells in cells for payload in series_cells})
-        low, high = _decades(values)
+        low, high = _enclosing_powers_of_ten(values)
         x = Scale(sizes[0], max(sizes[-1], 2 * sizes[0]), left, right)
         latency = members.group.metric == "latency"
         ticks = tuple((tick, quantity(tick, "ns") if latency else f"{tick / 1e9:g}") for tick in _powers(low, high))
-        yield Plot(members, _title(members), x, Scale(low, high, _BOTTOM, _TOP), _sizes_labelled(sizes, x), ticks)
+        yield Plot(members, _title(members), x, Scale(low, high, _BOTTOM, _TOP), _sizes_with_room_for_label(sizes, x), ticks)
 
 
 def _title(members: GroupMembers) -> str:
@@ -157,8 +156,7 @@ def _title(members: GroupMembers) -> str:
     return ", ".join(filter(None, (BASIS_WORDS.get(str(group["basis"] or ""), "latency"), {"p50": "median"}.get(group.statistic, group.statistic))))
 
 
-def _decades(values: Sequence[float]) -> tuple[float, float]:
-    """Return the powers of ten around all values."""
+def _enclosing_powers_of_ten(values: Sequence[float]) -> tuple[float, float]:
     low, high = math.floor(math.log10(min(values)) + 1e-9), math.ceil(math.log10(max(values)) - 1e-9)
     return 10.0**low, 10.0 ** max(high, low + 1)
 
@@ -169,8 +167,7 @@ def _powers(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(first, last + 1, step)]
 
 
-def _sizes_labelled(sizes: Sequence[int], x: Scale) -> tuple[int, ...]:
-    """Return the sizes that have room for a label: the largest, then, from the smallest on, each size that is not too close to the previous ones."""
+def _sizes_with_room_for_label(sizes: Sequence[int], x: Scale) -> tuple[int, ...]:
     labelled = [sizes[-1]]
     for payload in sizes[:-1]:
         if all(abs(x(payload) - x(other)) >= _NEAR for other in labelled):
@@ -179,7 +176,7 @@ def _sizes_labelled(sizes: Sequence[int], x: Scale) -> tuple[int, ...]:
 
 
 def _floors_of(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> dict[int, list[SystemSeries]]:
-    """Return the floor lines of each plot: the best series without a library, for each reach and way of waiting in the panel."""
+    """Return, for each plot, the best series without a library for each reach and way of waiting in the panel."""
     floors: dict[int, list[SystemSeries]] = {}
     for index, plot in enumerate(plots):
         wanted = {_reach_and_waiting(member) for member in panel.members_in(plot) if member not in bare}
@@ -206,7 +203,6 @@ def _worth(plot: Plot, member: SystemSeries) -> float:
 
 
 def _head(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> Html:
-    """Return the name of a panel with its letters, and with links to the pages of its transports."""
     pages = {member.transport: member.document for plot in plots for member in panel.members_in(plot)}
     if list(pages) == [panel.name] and not panel.letters:
         return tag("p", _linked(panel.name, pages[panel.name], strong=True), class_="tl-panel-name")
@@ -228,7 +224,7 @@ def _linked(text: str, document: str | None, *, strong: bool = False) -> Html:
 
 
 def _short_names(transports: Sequence[str]) -> dict[str, str]:
-    """Return the names of transports without their common first word: ``ipc`` and ``udp`` for ``aeron-ipc`` and ``aeron-udp``."""
+    """Return ``ipc`` and ``udp`` for ``aeron-ipc`` and ``aeron-udp``, if all names have the same first word."""
     heads = {transport.partition("-")[0] for transport in transports}
     shared = len(heads) == 1 and len(transports) > 1 and all("-" in transport for transport in transports)
     return {transport: transport.partition("-")[2] if shared else transport for transport in transports}
@@ -287,7 +283,6 @@ def _axes(plot: Plot) -> Iterator[Html]:
 
 
 def _line(plot: Plot, member: SystemSeries) -> Iterator[Html]:
-    """Yield the line through the medians of a series, and a dot for each of its runs."""
     cells = plot.cells(member)
     yield _path(_outline(plot, cells), member, "tl-path")
     dots = [(plot.x(payload), plot.y(result.value)) for payload, cell in cells.items() for result in cell.results if result.value]
@@ -304,7 +299,7 @@ def _outline(plot: Plot, cells: _Cells) -> str:
 
 
 def _letters(panel: Panel, plot: Plot) -> Iterator[Html]:
-    """Yield the letter of each line next to its end, joined to it by a thin line. Lines with the same letter that end together share the letter."""
+    """Lines with the same letter that end together share the letter."""
     ends: dict[str, tuple[str, float, float]] = {}
     for member in panel.members_in(plot):
         letter, cells = panel.letters.get(panel.line_names[id(member)]), plot.cells(member)
@@ -334,7 +329,7 @@ def _values(panel: Panel, plot: Plot, member: SystemSeries) -> Iterator[Html]:
 
 
 def line_names(members: Sequence[SystemSeries]) -> list[str]:
-    """Return a name for each line of a panel: its transport. If all have the same transport, the names of published lines state how they differ."""
+    """Name each line of a panel by its transport. If all transports are the same, the names of published lines state how they differ."""
     transports = list(dict.fromkeys(member.transport for member in members))
     if len(transports) > 1:
         short = _short_names(transports)

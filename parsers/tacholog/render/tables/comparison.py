@@ -44,12 +44,12 @@ def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     targets = ScriptLinks()
     data = _data(compared, links, targets) | {"hosts": {name: host.name for name, host in view.hosts.items()}}
     chooser = tag("div", class_="tl-choose", id=anchor)
-    static = _static([offered.system_series for offered in compared.series], links, anchor)
+    static = _static_tables([offered.system_series for offered in compared.series], links, anchor)
     return join([chooser, targets.html(), data_block(data, "tl-compare"), static])
 
 
 def _data(compared: SeriesComparison, links: Links, targets: ScriptLinks) -> dict[str, Any]:
-    """Return the data of the script. They contain all verdicts and words, so that the script computes none."""
+    """The data contain all verdicts and words, so that the script computes none."""
     entries = [_entry(offered, links, targets) for offered in compared.series]
     cells = [cell for offered in compared.series for each in offered.cells.values() for cell in each]
     used = dict.fromkeys(mark for _, cell in cells for mark in cell.marks)
@@ -100,7 +100,7 @@ def _entry(offered: OfferedSeries, links: Links, targets: ScriptLinks) -> dict[s
         "basis": key["basis"],
         "labels": [NOT_STATED if value is None else value for _, value in member.labels],
         "conditions": dict(other_conditions(key)),
-        "cells": {name: [_numbers(payload, cell, name, links, targets) for payload, cell in cells] for name, cells in offered.cells.items()},
+        "cells": {name: [_number_items(payload, cell, name, links, targets) for payload, cell in cells] for name, cells in offered.cells.items()},
         "absent": {name: reasons for name in offered.cells if (reasons := offered.absent(*name.split(".", 1)))},
         "page": targets.number(f"doc:{member.document}" if member.document else None),
         "newest": offered.is_newest,
@@ -108,8 +108,8 @@ def _entry(offered: OfferedSeries, links: Links, targets: ScriptLinks) -> dict[s
     }
 
 
-def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: ScriptLinks) -> list[object]:
-    """Return a list that describes a number to the script. Its last two items are the two groups of runs, if any, and the use (`use_of`)."""
+def _number_items(payload: int, cell: Cell, name: str, links: Links, targets: ScriptLinks) -> list[object]:
+    """The last two items are the two groups of runs, if there are any, and the use (`use_of`)."""
     repeated = len(cell.results) > 1
     return [
         payload,
@@ -125,8 +125,7 @@ def _numbers(payload: int, cell: Cell, name: str, links: Links, targets: ScriptL
     ]
 
 
-def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Html:
-    """Return a table for each group of comparable series (same machine, same definition), within the limits of a page."""
+def _static_tables(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Html:
     used_marks: UsedMarks = {}
     tables, left = list[Html](), _MOST_CELLS
     ranked_groups = groups(everything)
@@ -135,14 +134,14 @@ def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Ht
         rows = min(len(members), _MOST_ROWS, left // len(sizes))
         if rows:
             table = group_table(group, ordered(group, members, sizes), sizes, links, anchor, used_marks, rows)
-            more = _more(len(members) - rows, "series") if rows < len(members) else NOTHING
+            more = _note_on_omissions(len(members) - rows, "series") if rows < len(members) else NOTHING
             tables.append(join([_caption(group, members), table, more]))
             left -= rows * len(sizes)
     intro = (
         f"Each table: one machine, one definition. Yellow: best, or its range overlaps with that of the best (at least {MIN_RUNS} runs). "
         "With JavaScript, you can choose series here, and see their ratios."
     )
-    more = _more(len(ranked_groups) - len(tables), "tables") if len(tables) < len(ranked_groups) else NOTHING
+    more = _note_on_omissions(len(ranked_groups) - len(tables), "tables") if len(tables) < len(ranked_groups) else NOTHING
     return tag("div", tag("p", intro, class_="tl-note"), *tables, more, mark_notes(used_marks, anchor), class_="tl-static")
 
 
@@ -152,6 +151,5 @@ def _caption(group: Group, members: Sequence[SystemSeries]) -> Html:
     return tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked")
 
 
-def _more(count: int, what: str) -> Html:
-    """Return a sentence on what the static tables leave out, and where these numbers are."""
+def _note_on_omissions(count: int, what: str) -> Html:
     return tag("p", count_of(count), f" more {what} are shown only with JavaScript. The pages of the transports have all numbers.", class_="tl-note")

@@ -94,7 +94,7 @@ def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
 
 
 def rig_cost(rig: Sequence[Series], links: Links) -> Html:
-    """Return a sentence for each series of perftest's transport ``null``: how much of a round trip perftest itself takes.
+    """Return, for each series of perftest's transport ``null``, a sentence on how much of a round trip perftest itself takes.
 
     The sentence names the machine if there are several series.
     """
@@ -113,7 +113,7 @@ def _rig_words(member: Series, links: Links, count: int) -> list[Html | str]:
 
 
 def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
-    """Return each series with its costs. If several series have the same costs, because they are from the same runs, return only the first one."""
+    """Series of the same runs have the same costs, so only the first of them is returned."""
     resources = resources_of(results)
     measured: list[tuple[Series, Mapping[int | None, Cost]]] = []
     for member in filter(_is_measured, series):
@@ -124,7 +124,7 @@ def _costs_of(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tu
 
 
 def _is_measured(series: Series) -> bool:
-    """Whether a series has latencies or a received rate. Other series are from the other side of the same runs, so their cost is the same."""
+    """Series without latencies and without a received rate are the other side of the same runs, so they have the same cost."""
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 

@@ -54,7 +54,7 @@ def doubts_table(view: View, pages: PageIndex) -> Html:
     if not counts_by_mark:
         return tag("p", "No number has a mark.")
     rows = [
-        [_mark_words(name), count_of(counts.total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _where(counts)]
+        [_mark_words(name), count_of(counts.total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _pages_with_counts(counts)]
         for name in in_order(counts_by_mark)
         for counts in [counts_by_mark[name]]
     ]
@@ -62,13 +62,13 @@ def doubts_table(view: View, pages: PageIndex) -> Html:
 
 
 def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart:
-    """Return the part of a page with the numbers of a run over a transport. If no page shows them, the part has no document."""
+    """Return the part of a page with the numbers of a run over a transport. Without such a page, the part has no document."""
     pair = (run.system or NOT_STATED, transport or NOT_STATED)
     return pages.part_with(*pair, run) or PagePart(Selection(system=pair[0], transport=pair[1]), "")
 
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
-    """Return how many numbers have the mark of two groups, for each part of a page. They are counted here, because no single run has this mark."""
+    """Return how many numbers have the mark of two groups. They are counted here, because no single run has this mark."""
     counts: Counter[PagePart] = Counter()
     for member in system_series(view, pages):
         first = member.series.results[0]
@@ -82,8 +82,7 @@ def _mark_words(name: str) -> Html:
     return join([tag("span", mark_of(name).sign, class_="tl-sign"), " ", mark_of(name).title])
 
 
-def _where(counts: Counter[PagePart]) -> Html:
-    """Return the systems with their transports, each with its count and a link to its page."""
+def _pages_with_counts(counts: Counter[PagePart]) -> Html:
     by_system: dict[str, list[Html]] = {}
     for part, count in sorted(counts.items(), key=lambda item: (item[0].system, item[0].transport, item[0].others)):
         name = joined([("transport", part.transport), *part.others])
@@ -139,7 +138,6 @@ def shared_conditions(view: View) -> Html:
 
 
 def _labels_of_all(view: View) -> Iterator[tuple[str, object]]:
-    """Yield each label of the runs with its value. If the runs differ in a label, yield all its values."""
     texts = dict.fromkeys(run.labels for run in view.runs.values())
     for field in label_fields(texts):
         values = {labels_of(text).get(field) for text in texts}
@@ -159,12 +157,11 @@ def schema_table() -> Html:
 
 
 def _folded_on_a_phone(name: str, table: Html, count: int) -> Html:
-    """Return a table that phones fold, because it is several screens high there."""
+    """Phones fold the table, because it is several screens high there."""
     return tag("details", tag("summary", count_of(count), f" {name}"), table, class_="tl-long tl-folds-on-phone", open=True)
 
 
 def _with_code(text: str) -> Html:
-    """Return text in which the pieces between backticks are code."""
     return join(tag("code", piece) if index % 2 else piece for index, piece in enumerate(text.split("`")))
 
 

@@ -45,8 +45,8 @@ class FindLink(Protocol):
 def link_finder(view: View, links: Links) -> FindLink:
     """Return a function that finds the link from a value to the log line of the run that has this value.
 
-    If several runs have the value, runs of the row are preferred, and runs of a control come last. The search uses `Series`, because their
-    numbers are already sorted into rows. To sort all numbers of all releases again would take too long.
+    If several runs have the value, runs of the row are preferred, and runs of a control come last. The numbers of a `Series` are already sorted into
+    rows. To sort all numbers of all releases again would take too long.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
     for member in system_series(view, PageIndex()):
@@ -65,13 +65,13 @@ def link_finder(view: View, links: Links) -> FindLink:
         ]
         matches = of_these_runs(candidates, value, runs)
         matches = [member for member in matches if not is_of_control(member)] or matches
-        return links.to_line(_first(matches, run_order, view)) if matches else None
+        return links.to_line(_first_in_view(matches, run_order, view)) if matches else None
 
     return find
 
 
-def _first(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
-    """Return the match that comes first in the view. The matches are sorted by series, so their order is not that of the view."""
+def _first_in_view(matches: Sequence[ResultRow], run_order: Mapping[str, int], view: View) -> ResultRow:
+    """The matches are sorted by series, so their order is not that of the view."""
     run = min((result.run.run for result in matches), key=run_order.__getitem__)
     of_run = {id(result): result for result in matches if result.run.run == run}
     return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)
@@ -119,7 +119,6 @@ _LEGEND = (
 
 
 def _tables(system: str, history: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: FindLink) -> Iterator[Html]:
-    """Yield the table of the lines with several releases. Below it, folded, yield the table of the lines with only one release."""
     long = [line for line in history.lines if len(line.points) > 1]
     short = [line for line in history.lines if len(line.points) <= 1]
     if long:
@@ -156,10 +155,7 @@ def _bodies(
     changes: Sequence[HistoryChange],
     find: Callable[[RowKey, str, HistoryPoint], str | None],
 ) -> Iterator[list[TableRow]]:
-    """Yield the rows in groups, those of the newest releases first.
-
-    Lines that begin for the same reason form a group. The reason is the heading of the group.
-    """
+    """Lines that begin for the same reason form a group, with the reason as its heading. Groups with the newest releases come first."""
     by_reason: dict[str | None, list[HistoryLine]] = {}
     for line in sorted(lines, key=lambda line: line.points[-1].release, reverse=True):
         by_reason.setdefault(why_it_begins(line), []).append(line)
@@ -199,10 +195,7 @@ def _marker(row: ComparisonRow) -> Html:
 
 
 def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = ()) -> Html:
-    """Return a drawing of a line over the releases, with the sign of each verdict. A thin vertical line shows the range of a release's runs.
-
-    If the line has steps, a dashed line shows the levels between them.
-    """
+    """A thin vertical line shows the range of a release's runs. If the line has steps, a dashed line shows the levels between them."""
     if len(line.points) < 2 or min(point.value for point in line.points) <= 0:  # noqa: PLR2004 - a line takes two
         return NOTHING
     scale = _Scale(line, releases)
@@ -219,7 +212,7 @@ def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = 
 
 
 def _levels(line: HistoryLine, coordinates: Sequence[tuple[float, float]], changes: Sequence[HistoryChange]) -> str:
-    """Return the path of the levels between steps, each at the mean height of its points. For a drift, it is one straight line."""
+    """Each level is at the mean height of its points. A drift is a straight line between two levels."""
     step_releases = {change.release for change in changes if change.kind == "step"}
     starts = [index for index, point in enumerate(line.points) if point.release in step_releases]
     drift = next((change for change in changes if change.kind == "drift"), None)
@@ -252,17 +245,16 @@ def change_words(change: HistoryChange) -> str:
     how = f"{words.percent(ends[0])} to {words.percent(ends[1])}" if (change.low > 1) == (change.high > 1) else "or none"
     sure = f"at most {change.p:.1%}" if change.p >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN:.1%}"
     name = row_name(change.line.key).partition(", ")[2]  # without the metric, which the page already states
-    what = f"{name} {_size_of(change)} ({how}){_judged(change)}"
+    what = f"{name} {_size_in_percent(change)} ({how}){_judged(change)}"
     return f"{what}. Possible cause: {change.reason}. A page without any change shows such a {change.kind} in {sure.replace('%', ' %')} of cases."
 
 
 def change_title(change: HistoryChange) -> str:
     """Return a step or a drift in a few words: the full name of the row, and the size of the change."""
-    return f"{row_name(change.line.key)} {_size_of(change)}{_judged(change)}"
+    return f"{row_name(change.line.key)} {_size_in_percent(change)}{_judged(change)}"
 
 
-def _size_of(change: HistoryChange) -> str:
-    """Return the size of a change, such as ``rose by 4.1 %``."""
+def _size_in_percent(change: HistoryChange) -> str:
     return f"{'rose' if change.ratio > 1 else 'fell'} by {words.percent(abs(change.ratio - 1))}"
 
 
@@ -272,7 +264,6 @@ def _judged(change: HistoryChange) -> str:
 
 
 def _dot(x: float, y: float, verdict: Verdict | None) -> Html:
-    """Return the marker of a release: the sign of its verdict if a test found a change, otherwise a dot."""
     path = path_of(verdict, x, y) if verdict in ("worse", "better") else None
     return tag("path", d=path, class_=f"sign {verdict}") if path else tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=2.5, class_="dot")
 
@@ -287,7 +278,6 @@ class _Scale:
         self.last = max(releases - 1, 1)
 
     def x(self, release: int) -> float:
-        """Return the horizontal position of a release."""
         return round(_ROOM + (_WIDTH - 2 * _ROOM) * release / self.last, 1)
 
     def y(self, value: float) -> float:

@@ -57,14 +57,11 @@ def missing(section: str, properties: dict[str, str]) -> list[str]:
 
 
 class _Machine(msgspec.Struct, frozen=True):
-    """A machine with its runs: a column of the table."""
-
     id: str
     host: Host
     runs: tuple[RunRow, ...]
 
     def properties(self, section: str) -> Mapping[str, str]:
-        """Return the properties of a section."""
         section_properties: Mapping[str, str] = getattr(self.host, section)
         return section_properties
 
@@ -100,7 +97,6 @@ def _side_by_side(title: str, machines: Sequence[_Machine], *, alone: bool) -> H
 
 
 def _head(machine: _Machine) -> TableColumn:
-    """Return the heading of a column: the name of the machine with its warnings, its kind, and the source of its properties."""
     host = machine.host
     warning = caveats(host, machine.runs)
     parts = [tag("span", host.name, class_="tl-name"), tag("code", machine.id)]
@@ -111,7 +107,6 @@ def _head(machine: _Machine) -> TableColumn:
 
 
 def _body(section: str, machines: Sequence[_Machine]) -> list[TableRow]:
-    """Return the rows of a section: the properties that any machine states, then the expected properties that no machine states."""
     names = dict.fromkeys(name for machine in machines for name in machine.properties(section))
     if not names:
         return []
@@ -122,8 +117,8 @@ def _body(section: str, machines: Sequence[_Machine]) -> list[TableRow]:
 
 
 def _row(name: str, values: Sequence[str | None]) -> TableRow:
-    """Return the row of a property. A sign, not only a colour, shows that the machines differ."""
     differs = len(set(values)) > 1
+    # A sign, not only a colour, shows that the machines differ.
     sign = tag("span", _DIFFERS, class_="tl-differs-sign", title="The machines differ") if differs else NOTHING
     cells = [TableCell(null() if value is None else visible(value)) for value in values]
     return TableRow([head(join([name, sign])), *cells], "" if differs or len(values) == 1 else "tl-alike")

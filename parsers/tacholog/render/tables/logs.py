@@ -56,7 +56,8 @@ def runs_table(view: View, links: Links, find_log: FindOfferedLog, move_rows_out
         logs = view.logs_of.get(run.run, ())
         processes = {entry.file: entry.process for entry in manifest.logs} if (manifest := manifest_of(run)) else {}
         files = [
-            tag("div", _log_link(run.run, log.log, links), *_process(processes.get(log.log)), *_checksums(log, find_log(run, log))) for log in logs
+            tag("div", _log_link(run.run, log.log, links), *_process_note(processes.get(log.log)), *_checksums(log, find_log(run, log)))
+            for log in logs
         ]
         run_name = tag("code", _manifest_link(run.run, links), class_="tl-run")
         built = [build_words(run.build) if run.build else null()] if builds else []
@@ -73,15 +74,14 @@ def runs_table(view: View, links: Links, find_log: FindOfferedLog, move_rows_out
     return plain_table("Runs", heads, rows[:first]) + move_rows_out(f"{len(rows) - first} more runs", plain_table("More runs", heads, listed) + more)
 
 
-def _process(name: str | None) -> Iterator[Html]:
-    """Yield the name of the process that wrote a log, if the run has several processes."""
+def _process_note(name: str | None) -> Iterator[Html]:
     if name:
         yield tag("span", f" of {name} ", class_="tl-muted")
 
 
 def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
-    """Yield the SHA-256 of a log and, if the log is redacted, of the offered file, because readers can check only the offered file."""
     yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was read: {log.sha256}")
+    # Readers can check only the offered file.
     if log.sha256 and offered.sha256 != log.sha256:
         title = f"SHA-256 of the redacted file that is offered: {offered.sha256}"
         yield tag("span", "offered: ", tag("code", offered.sha256[:_SHA_SHOWN], title=title))
@@ -111,7 +111,7 @@ def log_facts(view: View, run: str, log: str, find_log: FindOfferedLog, document
     pairs = [
         ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
         ("machine", _machine(view, run, documents)),
-        *_written_by(view.runs[run], log),
+        *_facts_in_manifest(view.runs[run], log),
         ("format", log_row.format or null()),
         ("size", size(log_row.bytes) if log_row.bytes is not None else null()),
         ("lines", str(log_row.lines) if log_row.lines is not None else null()),
@@ -132,8 +132,7 @@ def _download(log: str, offered: OfferedLog) -> Html:
     return tag("a", name, href=f"root:{raw_log_name(offered.sha256)}", download=name)
 
 
-def _written_by(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
-    """Yield the facts that the manifest states about a log: the process that wrote it, and whether it contains results."""
+def _facts_in_manifest(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
     manifest = manifest_of(run)
     entry = next((entry for entry in manifest.logs if entry.file == log), None) if manifest else None
     if manifest is None or entry is None:
@@ -190,7 +189,6 @@ def _log_link(run: str, log: str, links: Links) -> Html:
 
 
 def _problem_link(problem: ProblemRow, links: Links) -> Html:
-    """Return the position of a problem as ``log:line``, linked if the log has a page."""
     name = problem.log or NOT_STATED
     link = links.to_log(problem.run, name)
     line = f"#L{problem.line}" if problem.line else ""

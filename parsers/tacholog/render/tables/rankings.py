@@ -72,7 +72,6 @@ def link_to_each_run(member: SystemSeries) -> str | None:
 
 
 def _table_id(part: PagePart, member: SystemSeries) -> str:
-    """Return the id of the table with all numbers of a series on its page."""
     return f"{numbers_anchor(member.series.results[0].test, part.selection, part.number)}-{member.slot}"
 
 
@@ -111,7 +110,6 @@ def group_table(
 
 
 def _runs_below(member: SystemSeries, cell: Cell, links: Links) -> Html:
-    """Return the number of runs, linked to the numbers of each run."""
     series, text = member.series, runs_words(member, cell)
     if not text:
         return NOTHING
@@ -145,11 +143,7 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
 
 
 def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], members: Sequence[SystemSeries], links: Links) -> list[object]:
-    """Return a row of the overview: the best numbers of the series ``members``, which are one part of a page.
-
-    Each best number comes from the newest release that has such numbers, and this release is stated. Series of a control are used only if nothing
-    else was measured.
-    """
+    """Each best number comes from the newest release that has such numbers. A control is used only if nothing else was measured."""
     part = view.only(page_part.selection)
     members = [member for member in members if not member.is_control] or members
     kinds = sorted({run.published for run in part.runs.values()})
@@ -168,7 +162,7 @@ def _overview_row(view: View, page_part: PagePart, columns: Sequence[str], membe
 
 
 def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: Links) -> Html:
-    """Return the best number of the newest release, with its size: the lowest latency, or the highest goodput. Rates of references do not count."""
+    """Return the lowest latency or the highest goodput of the newest release, with its size. Rates of references do not count."""
     measured = [member for member in members if _candidates(member.series, metric)]
     candidates = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not candidates:
@@ -199,7 +193,7 @@ def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: 
 
 
 def _released(key: Mapping[str, object]) -> str | None:
-    """Return the release, with the version if the name of the release does not contain it: ``5.2 (version 6.0.0)``."""
+    """Return ``5.2 (version 6.0.0)``, or only the release if its name contains the version."""
     release, version = (str(key[name]) if key[name] else "" for name in ("release", "system_version"))
     if release and version and not re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", release):
         return f"{release} (version {version})"
@@ -219,7 +213,7 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
 
 
 def _latency_details(series: Series, metric: str, statistic: str) -> str:
-    """Return the statistic and the basis of a latency, so that readers do not compare a round trip with half of one, or a mean with a median."""
+    """Name statistic and basis, so that readers do not compare a round trip with half of one, or a mean with a median."""
     if metric != "latency":
         return ""
     basis = dict(series.key).get("basis")

@@ -59,14 +59,13 @@ def releases_table(view: View, links: Links, compare: Compare | None = None, pag
         elif compare and old is not None:
             report = compare(release.system, old, release.name)
             pair = (release.system, old, release.name)
-            row += [_changes(report, pages.get(pair)), _largest_changes(report, pages.get(pair), anchor_of(*pair))]
+            row += [_verdict_counts(report, pages.get(pair)), _largest_changes(report, pages.get(pair), anchor_of(*pair))]
         rows.append(row)
     table = plain_table("Releases", heads, rows) if rows else NOTHING
-    return join([table, *(_without_release(release, view, links) for release in all_releases if not release.name)])
+    return join([table, *(_runs_without_release(release, view, links) for release in all_releases if not release.name)])
 
 
-def _without_release(release: Release, view: View, links: Links) -> Html:
-    """Return a line on the runs without a release: their systems, their number, and, folded, a list of them."""
+def _runs_without_release(release: Release, view: View, links: Links) -> Html:
     systems = _listed(run.system or NOT_STATED for run in release.runs)
     line = tag("p", f"Runs without a release, of these systems: {systems}.", class_="tl-note stat-label")
     return join([line, _runs(release, view, links)])
@@ -94,8 +93,7 @@ def _name(release: Release) -> Html:
     return join([release.name, system, *(badge(published=published) for published in kinds)], " ")
 
 
-def _changes(comparison: Comparison, page: str | None) -> Html:
-    """Return the number of rows with each verdict, with a link to the comparison."""
+def _verdict_counts(comparison: Comparison, page: str | None) -> Html:
     title = f"{comparison.old.name} \u2192 {comparison.new.name}"
     link = tag("a", title, href=f"doc:{page}") if page else title
     counts = buttons(comparison)
@@ -108,7 +106,6 @@ def _changes(comparison: Comparison, page: str | None) -> Html:
 
 
 def _largest_changes(comparison: Comparison, page: str | None, anchor: str) -> Html:
-    """Return the rows with the largest changes, each with a link to the rows of its verdict."""
     changes = moved_most(comparison)
     if not changes:
         is_compared = comparison.counts["unreplicated_same"] or any(row.p_adjusted is not None for row in comparison.rows)
@@ -124,13 +121,11 @@ def _transports(runs: Iterable[RunRow], view: View) -> set[str]:
 
 
 def _days(runs: Iterable[RunRow]) -> str | Html:
-    """Return the first and the last day of the runs."""
     days = sorted({run.start_time[:10] for run in runs if run.start_time})
     return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else null()
 
 
 def _runs(release: Release, view: View, links: Links) -> Html:
-    """Return the number of runs and, folded, the facts of these runs and a list of them."""
     runs = release.runs
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")

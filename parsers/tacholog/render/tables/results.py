@@ -59,12 +59,12 @@ def numbers_tables(series: Sequence[Series], links: Links, anchor: str, move_out
     many = sum(len(member.results) for member in series if member.repeated) > MOST_EACH
     marks_anchor = marks_anchor or anchor
     tables = [_series_table(member, links, f"{anchor}-{member.slot}", marks_anchor, used_marks, move_out if many else None) for member in series]
-    note = tag("p", _OWN_MEDIANS, class_="tl-note") if any(member.repeated and _counts(member) for member in series) else NOTHING
+    note = tag("p", _OWN_MEDIANS, class_="tl-note") if any(member.repeated and _has_several_counts(member) for member in series) else NOTHING
     return join([note, *tables, mark_notes(used_marks, marks_anchor)])
 
 
-def _counts(series: Series) -> bool:
-    """Whether a series has at least two of the counts of sent, received and lost messages. Then a reader may try to calculate with them."""
+def _has_several_counts(series: Series) -> bool:
+    """With two of these counts, a reader may try to calculate the third."""
     return len({"messages_sent", "messages_received", "messages_lost"} & {metric for metric, _ in series.statistics()}) > 1
 
 
@@ -110,7 +110,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
         tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption"),
         _note_above(everywhere, never, marks_anchor),
         scroller(table),
-        _every_run(series, columns, links, anchor, move_out) if series.repeated else NOTHING,
+        _values_of_each_run(series, columns, links, anchor, move_out) if series.repeated else NOTHING,
         class_="tl-series",
         id=anchor,
     )
@@ -178,7 +178,9 @@ class CellWriter:
         link, each = self._links.to_line(cell.result), self._each or number.each
         if cell.value is None:
             return empty(number.absent, self._each if cell.coverage and self._each else link, marks, _partly(cell))
-        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.result, unit, digits)
+        text, pad = (
+            (self._medians_of_groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.result, unit, digits)
+        )
         return TableCell(
             text,
             exact(cell.value),
@@ -192,8 +194,7 @@ class CellWriter:
             title=words_of(cell, METRICS[cell.result.metric].unit, in_full),
         )
 
-    def _groups(self, cell: Cell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
-        """Return the median of each of the two groups of runs, with the number of its runs, and a dot for each run."""
+    def _medians_of_groups(self, cell: Cell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
         # The mark of two groups is left out, because the cell shows both groups.
         signs = tag("sup", *(mark_link(mark, self.marks_anchor) for mark in marks if mark != TWO_GROUPS)) if {*marks} - {TWO_GROUPS} else NOTHING
         parts = []
@@ -213,8 +214,7 @@ def _partly(cell: Cell) -> str | None:
     return f"stated in {cell.coverage.times} of {cell.coverage.wanted} {what}, so there is no median of all"
 
 
-def _every_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
-    """Return a folded table of the values of each run. The medians in the table above it were computed from them."""
+def _values_of_each_run(series: Series, columns: Sequence[MetricColumn], links: Links, anchor: str, move_out: MoveTableOut | None) -> Html:
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
         first = _row_head(series, payload)
@@ -254,7 +254,7 @@ def _row_head(series: Series, payload: int | None) -> TableCell:
 
 
 def _has_samples(series: Series) -> bool:
-    """Whether the table has a column of samples. Rates need none, because the number of received messages has its own column."""
+    """Rates need no column of samples, because the number of received messages has its own column."""
     return any(metric == "latency" for metric, _ in series.statistics())
 
 
@@ -313,14 +313,13 @@ def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
 
 
 def _aligned(value: float, result: ResultRow, unit: Unit, digits: int) -> tuple[str, str]:
-    """Return two texts: the number, and the decimal point or zeros to add to it, so that all decimal points of the column are aligned."""
+    """Return the number, and the decimal point or zeros to add to it, so that all decimal points of the column are aligned."""
     text = rounded(value / unit.size)
     own_digits = decimals(text)
     return with_bound(text, result.bound), ("." if own_digits == 0 else "") + "0" * (digits - own_digits) if digits > own_digits else ""
 
 
 def _range(cell: Cell, unit: Unit) -> str:
-    """Return the lowest and the highest value of all runs; nothing if both have the same text."""
     if cell.low is None or cell.high is None:
         return ""
     ends = [rounded(end / unit.size) for end in (cell.low, cell.high)]

@@ -96,7 +96,7 @@ def _switch(other: Slice, current: Slice, anchor: str) -> Html:
 
 
 def _pages(tables: Sequence[MachineTable], current: Slice, most: int | None) -> Iterator[list[_Piece]]:
-    """Yield, for each page, its pieces of tables. No page has more than ``most`` numbers."""
+    """Yield the pieces of tables of each page. No page has more than ``most`` numbers."""
     pieces: list[_Piece] = []
     left = most
     for table in tables:
@@ -126,14 +126,13 @@ def _page(pieces: Sequence[_Piece], hosts: Mapping[str, Host], links: Links, anc
         table = piece.table
         heading = machine_heading(table.host, hosts.get(table.host), table.published, documents, table.runs())
         content, is_best_shown = _table(piece, links, anchor, used_marks)
-        notes = " ".join(filter(None, (table.load, "" if is_best_shown else _no_best(table))))
+        notes = " ".join(filter(None, (table.load, "" if is_best_shown else _why_no_best(table))))
         note = tag("p", notes, class_="tl-note")
         sections.append(tag("section", heading, note, _conditions(table), content, class_="tl-glance"))
     return join([*sections, mark_notes(used_marks, anchor)])
 
 
-def _no_best(table: MachineTable) -> str:
-    """Return why no number of a table is highlighted."""
+def _why_no_best(table: MachineTable) -> str:
     if all(member.series.published for member in table.members):
         return "No best is highlighted: single published figures cannot show a winner."
     few = max(len(member.series.runs) for member in table.members) < MIN_RUNS
@@ -141,7 +140,6 @@ def _no_best(table: MachineTable) -> str:
 
 
 def _conditions(table: MachineTable) -> Html:
-    """Return the conditions that all rows of a machine share, and the remarks on its runs, folded."""
     of_build: dict[str, set[str]] = {}
     for member in table.members:
         if build := build_of(member):
@@ -193,7 +191,7 @@ def _table(piece: _Piece, links: Links, anchor: str, used_marks: UsedMarks) -> t
 
 
 class _TextColumn(NamedTuple):
-    """A column of words that state how a row was measured. A script offers them as a filter."""
+    """Words that state how a row was measured. A script offers them as a filter."""
 
     heading: str
     text: Callable[[ComparedRow], str]
@@ -208,8 +206,6 @@ def _text_columns(table: MachineTable) -> list[_TextColumn]:
 
 
 class _BarScale:
-    """The logarithmic scale of the bars of one column."""
-
     def __init__(self, cells: Sequence[Cell]) -> None:
         values = [value for cell in cells if (value := standing(cell).value) > 0]
         self._low, self._high = (min(values), max(values)) if values else (1.0, 1.0)

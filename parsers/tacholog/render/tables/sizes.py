@@ -35,8 +35,6 @@ _FEW_RUNS = f"Fewer than {MIN_RUNS} runs of each series: too few to test whether
 
 
 class _SizeColumn(NamedTuple):
-    """A column with one number of a series for each size."""
-
     series: Series
     metric: str
     statistic: str
@@ -46,7 +44,6 @@ class _SizeColumn(NamedTuple):
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The metric and the statistic."""
         return self.metric, self.statistic
 
 
@@ -57,7 +54,7 @@ def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
         return NOTHING
     several = len({column.series.slot for column in columns}) > 1
     members = list({column.series.slot: column.series for column in columns}.values())
-    compared = join([_too_few_runs(members), not_comparable(members, columns[0].metric)]) if several else NOTHING
+    compared = join([_note_on_few_runs(members), not_comparable(members, columns[0].metric)]) if several else NOTHING
     label = f"{series[0].results[0].test.capitalize()} by message size"
     heads = [TableColumn(join([_series_name(column.series) if several else NOTHING, column.heading]), column.unit.sign) for column in columns]
     return _by_size(label, columns, heads, links, anchor, compared)
@@ -79,7 +76,6 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
 
 
 def _by_size(label: str, columns: Sequence[_SizeColumn], heads: Sequence[TableColumn], links: Links, anchor: str, below: Html) -> Html:
-    """Return a table with a row for each size, with the marks of all its numbers above, and the notes on marks below."""
     shared = marks_of_cells(cell for column in columns for cell in column.cells.values())
     used_marks: UsedMarks = {}
     lines = []
@@ -100,7 +96,7 @@ def _series_name(series: Series) -> Html:
 
 
 def _columns(series: Sequence[Series]) -> list[_SizeColumn]:
-    with_pairs = [(member, pairs) for member in _keyed_beside_unkeyed(series) if (pairs := _pairs(member))]
+    with_pairs = [(member, pairs) for member in _keyed_beside_unkeyed(series) if (pairs := _shown_numbers(member))]
     most = 1 if sum(len(pairs) for _, pairs in with_pairs) > _MOST_COLUMNS else None
     return [
         _SizeColumn(member, metric, statistic, heading_of(metric, statistic), unit_shown(METRICS[metric].unit), member.cells(metric, statistic))
@@ -110,7 +106,7 @@ def _columns(series: Sequence[Series]) -> list[_SizeColumn]:
 
 
 def _keyed_beside_unkeyed(series: Sequence[Series]) -> list[Series]:
-    """Return the series in their order, but with series that differ only in their keys next to each other."""
+    """Series that differ only in their keys come next to each other."""
     if len({dict(member.key)["keyed"] for member in series}) == 1:
         return list(series)
     order: dict[tuple[object, ...], int] = {}
@@ -123,12 +119,8 @@ def _without_keys(series: Series) -> tuple[object, ...]:
     return tuple(part for part in series.key if part[0] not in _OF_KEYS)
 
 
-def _pairs(series: Series) -> list[tuple[str, str]]:
-    """Return which numbers of a series the table shows, as pairs of metric and statistic.
-
-    If the series has latencies, these are the median and the 99th percentile, or other statistics if the tool does not print these. Otherwise, it is
-    the sustained rate. If there is no sustained rate, these are the other rates.
-    """
+def _shown_numbers(series: Series) -> list[tuple[str, str]]:
+    """Return pairs of metric and statistic. Rates are shown only if the series has neither latencies nor a sustained rate."""
     present = series.statistics()
     statistic = headline_statistic(series, "latency")
     if statistic is not None:
@@ -139,8 +131,7 @@ def _pairs(series: Series) -> list[tuple[str, str]]:
     return [pair for pair in _RATES if pair in present and not (pair[0] == "goodput" and series.has_mark(LOGICAL))]
 
 
-def _too_few_runs(members: Sequence[Series]) -> Html:
-    """Return a note if there are too few runs to distinguish series; nothing if there are enough."""
+def _note_on_few_runs(members: Sequence[Series]) -> Html:
     most = max(len(member.runs) for member in members)
     words = _ONE_RUN if most == 1 else _FEW_RUNS if most < MIN_RUNS else ""
     return tag("p", words, class_="tl-note") if words else NOTHING

@@ -51,13 +51,12 @@ SUMMARIES = {"latency": latency_summary, "throughput": throughput_summary, "dema
 
 
 def _has_rate(series: Series) -> bool:
-    """Whether a series states a rate. Publishers often state none, and sentences that only say so would hide the other sentences."""
+    """Publishers often state no rate, and sentences that only say so would hide the other sentences."""
     has_count = any(_with_value(series, metric, "mean") for metric in ("message_rate", "acknowledged_rate"))
     return bool(has_count or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
 
 
 def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
-    """Return the sentences, each with the name of its series. A single series needs no name."""
     with_sentence = [(member, sentence) for member, sentence in sentences if sentence]
     if len(sentences) == 1 and with_sentence:
         return tag("p", with_sentence[0][1], class_="tl-answer")
@@ -79,7 +78,9 @@ def _latency(series: Series, links: Links) -> Html:
     is_range = statistic in _RANGE
     numbers = [_ranged(series, cells[end], end, links) if is_range else _number_at(cells[end], end, "ns", links) for end in ends]
     start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
-    return join([start, join(numbers, " and "), _runs(series, [cells[end] for end in ends], links), ".", _tail(series, ends[0], links), meaning])
+    return join(
+        [start, join(numbers, " and "), _runs_of_medians(series, [cells[end] for end in ends], links), ".", _tail(series, ends[0], links), meaning]
+    )
 
 
 def _sustained(series: Series, links: Links) -> Html:
@@ -90,18 +91,18 @@ def _sustained(series: Series, links: Links) -> Html:
     numbers = join([_number_at(rates[payload], payload, "messages_per_s", links) for payload in ends], " and ")
     goal = dict(series.key).get("goal")
     words = join(["The goal (", tag("span", goal, class_="stat-label"), ")"]) if goal else "The goal"
-    return join([words, " is kept up to ", numbers, _runs(series, [rates[payload] for payload in ends], links), "."])
+    return join([words, " is kept up to ", numbers, _runs_of_medians(series, [rates[payload] for payload in ends], links), "."])
 
 
 def _ranged(series: Series, low: Cell, payload: int | None, links: Links) -> Html:
-    """Return a range of values and the sizes to which it applies. Some sources state only such ranges."""
+    """Some sources state only a range of values, and the sizes to which it applies."""
     high = series.cells("latency", "range-high").get(payload)
     end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
     return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
 
 
 def _acknowledgement(series: Series) -> Html:
-    """Return what an acknowledgement of the broker means, as far as it is stated: which copies exist by then, and where they are."""
+    """Say, as far as it is stated, which copies exist when the broker acknowledges a message, and where they are."""
     key = dict(series.key)
     phrases = ", ".join(words(name, key[name]) for name in _OF_ACKNOWLEDGEMENTS if key[name] is not None)
     missing = ", ".join(condition_name(name) for name in _OF_ACKNOWLEDGEMENTS if key[name] is None)
@@ -152,7 +153,7 @@ def _throughput(series: Series, links: Links) -> Html:
 
 
 def _peak(series: Series, links: Links) -> Html:
-    """Return the highest goodput of the sizes without notable loss, because a rate at which most messages were lost says little."""
+    """Sizes with notable loss do not count, because a rate at which most messages were lost says little."""
     cells = headline(series, "goodput")
     if not cells:
         return NOTHING
@@ -164,11 +165,13 @@ def _peak(series: Series, links: Links) -> Html:
     nothing = [": nothing arrived"] if not lossless and candidates[payload].value == 0 else None
     limit = join([] if len(lossless) == len(cells) else some if lossless else nothing or all_)
     peak = candidates[payload]
-    return join(["The payload received peaks at ", _number_at(peak, payload, "bit_per_s", links), limit, _runs(series, [peak], links), ". "])
+    return join(
+        ["The payload received peaks at ", _number_at(peak, payload, "bit_per_s", links), limit, _runs_of_medians(series, [peak], links), ". "]
+    )
 
 
 def _loss(series: Series, links: Links) -> Html:
-    """Return the loss of the worst run, because a median of 0 % would hide a single run that lost messages."""
+    """Name the worst run, because a median of 0 % would hide a single run that lost messages."""
     losses = _with_value(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
@@ -181,8 +184,7 @@ def _loss(series: Series, links: Links) -> Html:
     return join([share, " in a run (", _size(size(payload)), ", median ", linked_number(cell, "ratio", links), ")."])
 
 
-def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:
-    """Return, in words, how many runs each median in a sentence was computed from. This number may differ between sizes."""
+def _runs_of_medians(series: Series, cells: Sequence[Cell], links: Links) -> Html:
     counts, each = [cell.run_count for cell in cells], links.to_each_run(series)
     if max(counts) == 1:
         return NOTHING

@@ -61,7 +61,7 @@ def _table(
 
 
 def _columns(series: Series, trials: Sequence[ResultRow]) -> list[MetricColumn]:
-    """Return the columns: the percentile of the goal, and the numbers that explain it. The log contains all other percentiles."""
+    """Return the percentile of the goal, and the numbers that explain it. The log contains all other percentiles."""
     goal = str(dict(series.key).get("goal") or "").partition(" ")[0]
     wanted = {*_OTHERS, *(("latency", statistic) for statistic in (*_LATENCY, goal))}
     return [
