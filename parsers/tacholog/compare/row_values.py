@@ -67,7 +67,7 @@ def attainable_confidence(count: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _rank(count: int, confidence: float) -> tuple[int, float]:
-    """Return a rank k, and a confidence: that of the interval from the k-th smallest to the k-th largest value.
+    """Return a rank k, and the confidence of the interval from the k-th smallest to the k-th largest value.
 
     k is the largest rank with at least the required confidence; 0 if there is no such rank.
     """
