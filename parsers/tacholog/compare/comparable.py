@@ -239,7 +239,7 @@ def _differences(field: str, old: Conditions, new: Conditions, comparison: Compa
 def _shared_settings_that_differ(old: Conditions, new: Conditions) -> Iterator[Difference]:
     """Leave out settings that only one side has, because other transports and older versions may lack them.
 
-    `compare.profiles` names these settings.
+    `compare.profiles` names the settings that are left out.
     """
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
     for name in sorted(olds.keys() & news.keys()):

@@ -125,7 +125,7 @@ def _from_new_pairs(row: Row, candidates: Sequence[Row], again: Comparison) -> R
 
 
 def _is_same_row(again: RowKey, first: RowKey) -> bool:
-    """The new pairs have fewer rows, so their keys may need fewer distinguishing conditions."""
+    """``again`` may have fewer distinguishing conditions, because the new pairs have fewer rows."""
     return msgspec.structs.replace(again, apart=()) == msgspec.structs.replace(first, apart=()) and {*again.apart} <= {*first.apart}
 
 

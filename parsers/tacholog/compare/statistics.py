@@ -163,9 +163,7 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """Return the rank of the averages at the ends of the interval; 0: no interval.
-
-    For the lower end, the rank is counted from the smallest value; for the upper end, it is counted from the largest value.
+    """Return the rank of the averages at the ends of the interval, counted from the smallest and from the largest value; 0: no interval.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -174,9 +172,7 @@ def inside_pairs(pairs: int, tail: float) -> int:
 
 
 def inside_sides(olds: int, news: int, tail: float) -> int:
-    """Return the rank of the differences at the ends of the interval; 0: no interval.
-
-    For the lower end, the rank is counted from the smallest value; for the upper end, it is counted from the largest value.
+    """Return the rank of the differences at the ends of the interval, counted from the smallest and from the largest value; 0: no interval.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -272,7 +268,7 @@ def _signed_rank_null(doubled_ranks: tuple[int, ...]) -> Floats:
 
 @functools.lru_cache(maxsize=4096)
 def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
-    """Return the probability of each sum of ``chosen`` ranks drawn at random. The index is the sum minus its smallest value."""
+    """Return the probability of each sum of ``chosen`` ranks drawn at random. The index is the sum minus the smallest possible sum."""
     ordered = sorted(doubled_ranks)
     least, most = sum(ordered[:chosen]), sum(ordered[-chosen:])
     counts = np.zeros((chosen + 1, most + 1))
@@ -300,7 +296,6 @@ def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
     """Return a flag for each row: whether its values form two clusters.
 
     They do if the widest gap is more than three times the spread within the clusters, and wider than ``least_gap``.
-
     A single distant value is an outlier, not a cluster.
 
     Args:
