@@ -204,7 +204,7 @@ def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -
         if not only or verdict in only:
             listed = list(rows)
             listed_rows = listed[: limit or None]  # Only listed rows are put into words, because there may be a million rows.
-            alike = _alike(listed_rows)
+            alike = _conditions_of_all(listed_rows)
             shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in listed_rows])
             sections.append(
                 VerdictSection(
@@ -220,8 +220,7 @@ def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -
     return sections
 
 
-def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Return, in words, the conditions that are in the names of all rows."""
+def _conditions_of_all(rows: Sequence[ComparisonRow]) -> list[str]:
     words = [apart_words(row.key) for row in rows]
     return [word for word in words[0] if all(word in others for others in words)] if len(words) > 1 else []
 
@@ -236,7 +235,7 @@ def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, 
 def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
     """Return one row in words. Its name leaves out the conditions in ``but``."""
     return DiffLine(
-        name=row_name(row.key, with_system=with_system, but=but) + _across(row),
+        name=row_name(row.key, with_system=with_system, but=but) + _across_in_name(row),
         old=value_of(row, "old"),
         new=value_of(row, "new"),
         ratio=ratio(row.ratio) if row.ratio is not None else "",
@@ -246,8 +245,8 @@ def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[st
     )
 
 
-def _across(row: ComparisonRow) -> str:
-    """Return the values of the ``across`` fields on both sides. If only one side has the row, return the values of this side."""
+def _across_in_name(row: ComparisonRow) -> str:
+    """If only one side has the row, return the values of this side."""
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""
     alone = [
