@@ -73,7 +73,7 @@ class SameBuildBands(NamedTuple):
 
 
 def calibrations(comparison: Comparison, build: str) -> list[Calibration]:
-    """Return the lines for the file, from a comparison of one build with itself: one line for each row of interleaved pairs.
+    """Return one line for each row of interleaved pairs, from a comparison of one build with itself.
 
     Rows with labels are left out: rows that differ only in a label would have the same key in the file.
     """

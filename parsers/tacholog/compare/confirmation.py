@@ -37,24 +37,17 @@ def changed_rows(comparison: Comparison) -> list[RowKey]:
 
 
 def runs_with(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> set[str]:
-    """Return the names of the runs that have a number of any of these rows.
-
-    Args:
-        side: the runs of one side.
-        rows: the names of the rows.
-        across: the fields in which the sides of the comparison may differ.
-    """
+    """Return the names of the runs that have a number of any of these rows."""
     return {str(run) for run in side.results["run"][_is_number_of_any(side, rows, across)]}
 
 
 def only_rows(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> Dataset:
-    """Return one side with the numbers of these rows and of the controls; the arguments are those of `runs_with`."""
+    """Return one side with the numbers of these rows and of the controls."""
     is_control = side.results["run"].isin(control_runs(side)).to_numpy(bool)
     return msgspec.structs.replace(side, results=side.results[_is_number_of_any(side, rows, across) | is_control])
 
 
 def _is_number_of_any(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> Flags:
-    """Return one flag for each number of the side."""
     total = np.zeros(len(side.results), bool)
     for key in rows:
         texts = {name: as_text(getattr(key, name)) for name in KEY_FIELDS if name not in across} | dict(key.apart)
@@ -77,7 +70,6 @@ def _values_of_field(side: Dataset, name: str) -> pd.Series:
 
 
 def _is_equal(column: pd.Series, text: str | None) -> Flags:
-    """Return one flag for each value. A missing value is equal to ``None``."""
     codes, values = column.factorize()
     fits = [as_text(value) == text for value in values.tolist()]  # each different value is converted to text only once
     equal: Flags = np.array([*fits, text is None])[codes]  # a missing value has the code -1, so it gets the last element

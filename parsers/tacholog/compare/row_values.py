@@ -132,7 +132,9 @@ def dataset_rows(dataset: Dataset) -> DatasetRows:
 
 
 def row_values(dataset: Dataset) -> list[RowValue]:
-    """Return the values of loss and of the rows that a diff tests, sorted by name, without controls: they measure the host, not a release.
+    """Return the values of loss and of the rows that a diff tests, sorted by name.
+
+    Controls are left out, because they measure the host and not a release.
 
     Args:
         dataset: runs of one release of each system, so that no row contains two releases.

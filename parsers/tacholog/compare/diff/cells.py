@@ -197,7 +197,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
 
 
 def _short_runs(cell: Integers, row: Integers, run: Integers, samples: Floats, statistic: pd.Categorical, least_runs: int) -> Flags:
-    """Return a flag for each number that is left out because its run has too few samples for the percentile.
+    """Return a flag for each number, true if the number is left out because its run has too few samples for the percentile.
 
     If fewer than ``least_runs`` runs remain in one cell of a row, no run of this row is left out. Otherwise only the runs with enough samples would
     remain on one side, and all runs on the other side.
@@ -261,7 +261,7 @@ def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
 
 
 def _joined_column(parts: Sequence[pd.Series]) -> pd.Categorical:
-    """Join the parts to one column with sorted categories."""
+    """The categories of the column are sorted."""
     parts = [part for part in parts if len(part)] or parts[:1]  # a side without rows adds nothing
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` is slow: it converts the category of every row
         return union_categoricals([part.array for part in parts], sort_categories=True)
@@ -374,13 +374,7 @@ def keys_of(cells: CellTable, cell: Integers, policy: Policy, without: Sequence[
 
 
 def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
-    """Return the keys of the rows of one table, each with the conditions that distinguish the row from rows with the same key.
-
-    Args:
-        cells: the numbers of both sides.
-        cell: the cell that names each row.
-        policy: states the fields in which the sides may differ.
-    """
+    """Return the keys of the rows of these cells, each with the conditions that distinguish the row from rows with the same key."""
     conditions = _distinguishing_conditions(cells, cell, policy)
     return [replace(key, apart=conditions[index]) if index in conditions else key for index, key in enumerate(keys_of(cells, cell, policy))]
 
@@ -477,10 +471,6 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     step requires an equal workload: only the machine or the tool may differ. The second step accepts any other conditions. Later steps also accept
     another participant, and differences in fields that one side never states. The conditions of all pairs are judged later, and the comparison names
     their differences. A cell without a partner was removed or added.
-
-    Args:
-        cells: the numbers of both sides.
-        across: the fields in which rows may differ.
     """
     workload = cells.groups([*(name for name in CONDITIONS if name not in across), *cells.labels])
     olds, news = ~cells.new, cells.new.copy()  # cells without a partner so far
@@ -517,7 +507,7 @@ def _of_one_side(cells: CellTable, name: str) -> bool:
 
 
 def _matching_copies_only(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """If one side states no data path, give each cell with a data path other than copies a unique code, so that it gets no partner.
+    """If one side states no data path, only copies can get a partner. All other cells get unique codes.
 
     A log that states no data path measured copies.
     """

@@ -181,7 +181,7 @@ class RunLists(NamedTuple):
 
 
 def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequence[Path]) -> tuple[ComparisonWarning, ...]:
-    """If any row differs, state the drift on other machines. This is for machines without a band or controls."""
+    """State the drift on other machines if any row differs. This is for machines without a band or controls."""
     if not any(comparison.counts[verdict] for verdict in DIFFERS) and not any(loss.verdict in DIFFERS for loss in losses):
         return ()
     drift = known_drift(roots)

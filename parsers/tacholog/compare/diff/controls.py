@@ -170,7 +170,6 @@ def _test_by_layout(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTe
 
 
 def _test_by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTest:
-    """Each sign flip of a pair exchanges old and new."""
     batches, means, total = [], [], len(estimates.tested)
     for batch in estimates.in_pairs:
         part = np.isin(batch.rows, rows)
@@ -184,7 +183,6 @@ def _test_by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> Contr
 
 
 def _test_by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlLayout) -> ControlTest:
-    """Each split divides the runs (or the sessions) into two sides of the same sizes as the measured sides."""
     by_count: dict[int, list[int]] = defaultdict(list)
     for row, values_of_row in enumerate(runs.values):
         by_count[len(values_of_row)].append(row)
@@ -203,7 +201,7 @@ def _test_by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: Con
 def _means_over_rows(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
     """Return, for each set of runs that several rows have, the means over the rows and the numbers of the runs, shape (1, runs) each.
 
-    Before, each row is divided by a factor, so that the sum of its squares is 1. So all rows have the same weight, even noisy rows. This sum does not
+    First, each row is divided by a factor, so that the sum of its squares is 1. So all rows have the same weight, even noisy rows. This sum does not
     change if runs are exchanged between the sides.
     """
     size = np.sqrt((values**2).sum(axis=1, keepdims=True))

@@ -220,7 +220,7 @@ def _requirement_in_words(text: str, location: str) -> RequirementEntry:
 
 
 def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each table with its line. If some tables have no header, the location is the number of the table."""
+    """Yield each table with its location: the line of its header, or the number of the table if some tables have no header."""
     entries = tables.get(name, [])
     if not isinstance(entries, list):
         raise UnreadableInput(f"{_location(path, _line_of_key(lines, 0, name))}: {name}: write [[{name}]] in double brackets")

@@ -423,10 +423,6 @@ _NAMED = 8  # the largest number of values that a hint names
 def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Dataset, str | None]:
     """Return the numbers that a requirement selects, with their runs. Controls are left out, unless the requirement names their label.
 
-    Args:
-        dataset: the judged runs.
-        requirement: the requirement, with metric, statistic and properties.
-
     Returns:
         The part of the dataset; if it is empty, also a hint, which names the property that no number has.
     """

@@ -92,7 +92,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], link_of: LinkOf = _no_link) -> Table:
-    """Return rows as a table. ``titles`` are two headings: that of the column of ratios, and that of the column of intervals."""
+    """Return rows as a table. ``titles`` are the headings of the columns of ratios and of intervals."""
     numbers = [TableColumn(name, class_="n", align="right") for name in ("old", "new", titles[0])]
     columns = [TableColumn("row"), *numbers, TableColumn(titles[1], align="centre"), TableColumn()]
     return Table(label, columns, [[_cells(line, link_of) for line in lines]], "rows")
@@ -191,13 +191,13 @@ def document(comparison: Comparison, only: Sequence[str] = (), limit: int = 0, m
 
 
 def loss_lines(comparison: Comparison, limit: int = 0) -> list[LossLine]:
-    """Return the rows in which a run lost messages, the worst first; at most ``limit`` rows, if it is set."""
+    """Return the rows in which a run lost messages, the worst first; at most ``limit`` rows, or all rows if it is 0."""
     several = len({loss.key.system for loss in comparison.losses}) > 1
     return [loss_line(loss, with_system=several) for loss in comparison.losses[: limit or None]]
 
 
 def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -> list[VerdictSection]:
-    """Return the rows by verdict, the worst first; only the verdicts in ``only``, if it is not empty. ``limit``: rows of each verdict; 0: all."""
+    """Return one section for each verdict, the worst first. The arguments are those of `document`."""
     several = len({row.key.system for row in comparison.rows}) > 1
     sections = []
     for verdict, rows in groupby(comparison.rows, key=lambda row: row.verdict):

@@ -242,7 +242,6 @@ def _threshold_band(frame: _PictureScale) -> Html:
 
 
 def _intervals(frame: _PictureScale) -> Iterator[Html]:
-    """Yield one path for each verdict."""
     for verdict in DRAWN:
         parts = (_interval(frame, index, row) for index, row in enumerate(frame.rows) if row.verdict == verdict and row.interval)
         path = "".join(parts)

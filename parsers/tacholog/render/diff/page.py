@@ -54,14 +54,7 @@ NO_LINKS = ComparisonLinks()
 
 
 def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, pages: PageIndex) -> ComparisonLinks:
-    """Return the links of a comparison.
-
-    Args:
-        comparison: the comparison.
-        sides: the runs of each side.
-        links: the links to the pages of logs.
-        pages: the pages of transports.
-    """
+    """Return the links of a comparison: from values to log lines, and from transports to their pages."""
     names = tuple(name for name in _NAMES if name not in comparison.settings.across)
     wanted = {"old": {_setting(key, names) for key in (*(row.key for row in comparison.rows), *(loss.key for loss in comparison.losses))}}
     wanted["new"] = wanted["old"] | {_setting(row.new_key, names) for row in comparison.rows if row.new_key}

@@ -301,7 +301,6 @@ def short_conclusion(comparison: Comparison) -> str:
 
 
 def _measured_differences(comparison: Comparison) -> Iterator[str]:
-    """Yield nothing if the sides took turns."""
     counts, losses = comparison.counts, [loss.verdict for loss in comparison.losses]
     asked = sum(counts[verdict] + losses.count(verdict) for verdict in OUT_OF_TURN)
     if not asked:
@@ -404,7 +403,7 @@ def across_words(comparison: Comparison) -> str:
 
 
 def curve_words(curve: Curve) -> str:
-    """Return, in words, how a series changed over its sizes, each with one value on each side: the mean ratio, and how many are higher or lower."""
+    """Return, in words, the mean ratio of a series, and how many of its sizes are higher or lower."""
     ends = f"{words.ratio(curve.least)} to {words.ratio(curve.most)}"
     directions = (f"{curve.lower} lower", f"{curve.equal} equal" if curve.equal else "", f"{curve.higher} higher")
     counted = f"{words.ratio(curve.mean_ratio)} on average of {curve.rows} sizes ({ends}; {', '.join(part for part in directions if part)})"
