@@ -246,7 +246,6 @@ def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[st
 
 
 def _across_in_name(row: ComparisonRow) -> str:
-    """If only one side has the row, return the values of this side."""
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""
     alone = [
