@@ -84,8 +84,8 @@ class KnownRegression(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         """Whether the entry is no longer valid: its last day has passed, or none of ``releases`` is older than the release that it states."""
         if self.until is not None:
             return today > self.until
-        end = _numbers(self.until_release or "") or ()
-        numbers = [number for release in releases if (number := _numbers(release)) is not None]
+        end = _release_numbers(self.until_release or "") or ()
+        numbers = [number for release in releases if (number := _release_numbers(release)) is not None]
         return bool(numbers) and min(numbers) >= end
 
     def has_grown(self, row: ComparisonRow | Loss) -> bool:
@@ -115,7 +115,7 @@ def _complaints(entry: KnownRegression) -> Iterator[str]:
     yield from size_complaints(entry.size, entry.payload_bytes)
     if (entry.until is None) == (entry.until_release is None):
         yield "an entry states one of until (the last day, such as 2027-03-31) and until_release (such as '1.4')"
-    if entry.until_release is not None and _numbers(entry.until_release) is None:
+    if entry.until_release is not None and _release_numbers(entry.until_release) is None:
         yield f"until_release: {entry.until_release!r} has no order; write numbers, such as '1.4', or state until"
     name = "at_most_percent" if entry.metric == "loss" else "at_most_points"
     if getattr(entry, name) is not None:
@@ -123,11 +123,8 @@ def _complaints(entry: KnownRegression) -> Iterator[str]:
         yield f"{name}: state {other} for the metric {entry.metric}"
 
 
-def _numbers(release: str) -> tuple[int, ...] | None:
-    """Return the numbers in the name of a release, for sorting: (1, 4) for 1.4 and for 1.4.0.
-
-    ``None`` if the name does not consist of numbers, or has more than 100 characters.
-    """
+def _release_numbers(release: str) -> tuple[int, ...] | None:
+    """Return (1, 4) for 1.4 and for 1.4.0; ``None`` if the name does not consist of numbers, or has more than 100 characters."""
     match = _RELEASE.fullmatch(release) if len(release) <= 100 else None  # noqa: PLR2004 - many digits
     return tuple(map(int, re.sub(r"(\.0+)+$", "", match[1]).split("."))) if match else None
 
@@ -173,7 +170,6 @@ def _acknowledgement(location: str, entry: KnownRegression, state: Acknowledgeme
 
 
 def _state_of(location: str, entry: KnownRegression, rows: Sequence[ComparisonRow | Loss], is_expired: bool) -> Acknowledgement:
-    """Return the state of an entry, with the number of worse rows that the entry names. If none of its rows is worse, all its rows are counted."""
     named = [row for row in rows if entry.names(row.key)]
     worse = [row for row in named if row.verdict in _WORSE]
     if worse:

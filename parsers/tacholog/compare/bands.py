@@ -73,7 +73,7 @@ class SameBuildBands(NamedTuple):
 
 
 def calibrations(comparison: Comparison, build: str) -> list[Calibration]:
-    """Return the lines for the file, from a comparison of one build with itself: one line for each row of interleaved pairs.
+    """Return one line for each row of interleaved pairs, from a comparison of one build with itself.
 
     Rows with labels are left out: rows that differ only in a label would have the same key in the file.
     """
@@ -194,12 +194,12 @@ def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
     for entry in entries:
         by_row[entry.key].append(entry)
     return SameBuildBands(
-        path, tuple(dict.fromkeys(entry.session for entry in entries)), {key: _band(entries_of_row) for key, entries_of_row in by_row.items()}
+        path, tuple(dict.fromkeys(entry.session for entry in entries)), {key: _band_of_row(entries_of_row) for key, entries_of_row in by_row.items()}
     )
 
 
-def _band(sessions: Sequence[Calibration]) -> Band:
-    """Return the band of one row from its sessions; see docs/significance.md for the formulas."""
+def _band_of_row(sessions: Sequence[Calibration]) -> Band:
+    """See docs/significance.md for the formulas."""
     from tacholog.compare.statistics import student_t_quantile  # This import loads NumPy, which `tacholog check` does not need.
 
     count, runs = len(sessions), sum(entry.runs for entry in sessions)
@@ -247,7 +247,7 @@ def known_drift(roots: Iterable[Path]) -> Drift | None:
 
 
 def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
-    """Return the medians of all sessions, for each build and row with several sessions."""
+    """Return the medians of the sessions, one list for each build and row with several sessions."""
     medians: dict[tuple[str, RowKey], list[float]] = defaultdict(list)
     for entry in entries:
         if band_of(entry.key.statistic) == "centre" and entry.median > 0:
@@ -256,7 +256,7 @@ def _medians_of_sessions(entries: Iterable[Calibration]) -> list[list[float]]:
 
 
 def noise(same_build: SameBuildBands) -> Iterator[float]:
-    """Yield the noise of each row of medians or means. It is the standard deviation of the logarithms of the runs in the last session."""
+    """Yield, for each row of medians or means, the standard deviation of the logarithms of the runs in the last session."""
     for entry in read(same_build.file, named_by_user=True):  # the file was checked when it was first read
         if entry.session == same_build.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

@@ -74,25 +74,28 @@ def changes(histories: Sequence[Sequence[Sequence[float]]], hidden: Sequence[flo
     for indices in by_length.values():
         runs = [[np.log(np.asarray(release, float)) for release in histories[index]] for index in indices]
         levels = np.array([[release.mean() for release in history] for history in runs])
-        noise = np.maximum(_noise(levels, np.array([_within(*history) for history in zip(runs, levels, strict=True)])), rounding[indices])
-        of_length = _of_one_length(_without_outliers(levels, noise), noise, total)
+        noise = np.maximum(
+            _noise_deviation(levels, np.array([_level_variance(*history) for history in zip(runs, levels, strict=True)])), rounding[indices]
+        )
+        of_length = _changes_of_one_length(_without_outliers(levels, noise), noise, total)
         all_changes += [change._replace(history=indices[change.history]) for change in of_length]
     all_changes = [
-        widened for widened in (_widened(change, float(rounding[change.history])) for change in all_changes) if widened.low > 0 or widened.high < 0
+        widened
+        for widened in (_widened_by_rounding(change, float(rounding[change.history])) for change in all_changes)
+        if widened.low > 0 or widened.high < 0
     ]
     return sorted(all_changes, key=lambda change: (change.p, change.history, change.first))
 
 
-def _widened(change: Change, hidden: float) -> Change:
-    """Return the change with an interval that includes rounding errors. Levels before and after the change may be rounded in opposite directions."""
+def _widened_by_rounding(change: Change, hidden: float) -> Change:
+    # Levels before and after the change may be rounded in opposite directions.
     return change._replace(low=change.low - 2 * hidden, high=change.high + 2 * hidden)
 
 
 def _without_outliers(levels: Floats, noise: Floats) -> Floats:
-    """Return the levels, with each outlier replaced by the median of three levels: its own level and the levels of its two neighbours.
+    """Replace each outlier by the median of its own level and the levels of its two neighbours, or by its only neighbour at an end.
 
-    An outlier at an end is replaced by its only neighbour. A release at an end is not an outlier if it continues a drift. So it is also compared with
-    the straight line through the next two releases.
+    A release at an end is not an outlier if it continues a drift. So it is also compared with the straight line through the next two releases.
 
     Source:
         Tukey (1977), "Exploratory Data Analysis", chapter 7: running medians of three, and the end-point rule.
@@ -107,8 +110,8 @@ def _without_outliers(levels: Floats, noise: Floats) -> Floats:
     return np.where(np.abs(levels - expected) > _FAR * noise[:, None], instead, levels)
 
 
-def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
-    """Return the changes of histories with equally many releases. ``total`` is the number of histories on the page."""
+def _changes_of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
+    """All histories have equally many releases. ``total`` is the number of histories on the page."""
     # All histories of a page share one significance level. The histories of each length get a part of this level, in proportion to their number.
     count, releases = levels.shape
     p_drift = _trend_p(levels) * total / count
@@ -134,35 +137,31 @@ def step_penalty(releases: int, histories: int) -> float:
     return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / candidates]), releases - 1)[0]) ** 2
 
 
-def _within(history: Sequence[Floats], levels: Floats) -> float:
-    """Return the variance of the level of a release, estimated from the scatter of its runs."""
+def _level_variance(history: Sequence[Floats], levels: Floats) -> float:
     freedom = sum(len(release) - 1 for release in history)
     squares = sum(float(((release - level) ** 2).sum()) for release, level in zip(history, levels, strict=True))
     runs = float(np.mean([1 / len(release) for release in history]))
     return squares / freedom * runs if freedom else 0.0
 
 
-def _noise(levels: Floats, within: Floats) -> Floats:
-    """Return the standard deviation of the noise in the levels of each history. Steps do not count as noise."""
+def _noise_deviation(levels: Floats, within: Floats) -> Floats:
+    """Return one standard deviation for each history. Steps do not count as noise."""
     squares = np.sort(np.diff(levels, axis=1) ** 2, axis=1)
     count = max(1, int(np.ceil(_SHARE_FOR_NOISE * squares.shape[1])))
-    own_noise = squares[:, :count].mean(axis=1) * _trimmed(squares.shape[1], count)
+    own_noise = squares[:, :count].mean(axis=1) * _variance_factor(squares.shape[1], count)
     between = max(float(np.median(own_noise - within)), 0.0)  # the variance between sessions, which is the same for all histories of a page
     return np.asarray(np.sqrt(np.maximum(np.maximum(own_noise, within + between), 1e-12)))
 
 
 @functools.lru_cache(maxsize=256)
-def _trimmed(count: int, used: int) -> float:
-    """Return a factor that converts squared differences between neighbours to the variance of a level.
-
-    There are ``count`` squared differences. The factor is for the mean of the ``used`` smallest ones.
-    """
+def _variance_factor(count: int, used: int) -> float:
+    """Return the variance of normal noise, divided by the mean of the ``used`` smallest of ``count`` squared differences between neighbours."""
     noise = np.random.default_rng(1).standard_normal((_DRAWS // 4, count + 1))
     return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :used].mean())
 
 
 def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
-    """Divide each history into segments by optimal partitioning. Return the first release of each segment, without the first segment."""
+    """Divide each history by optimal partitioning. Return the first release of each segment, without the first segment."""
     count, releases = scaled.shape
     sums = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled, axis=1)], axis=1)
     squares = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled**2, axis=1)], axis=1)
@@ -199,23 +198,20 @@ def _steps(history: int, levels: Floats, noise: float, starts: Sequence[int], to
 
 
 def _trend_p(levels: Floats) -> Floats:
-    """Return the p-value of Kendall's trend test for each history, corrected for the number of histories.
+    """Return the p-values of Kendall's trend test, corrected for the number of histories.
 
     Each shuffle brings the releases of all histories into the same order.
     """
     first, second = np.triu_indices(levels.shape[1], 1)
     signs = np.sign(levels[:, second] - levels[:, first])
-    statistics = np.abs(signs @ _shuffled(levels.shape[1]).T)
+    statistics = np.abs(signs @ _order_signs(levels.shape[1]).T)
     largest = np.sort(statistics.max(axis=0))
     return np.asarray(1 - np.searchsorted(largest, statistics[:, 0], side="left") / len(largest))
 
 
 @functools.lru_cache(maxsize=8)
-def _shuffled(releases: int) -> Floats:
-    """Return a sign for each order of the releases and each pair of releases.
-
-    The sign is 1 if the pair is in the order of time, else -1. The first order is the order of time; all other orders are shuffled.
-    """
+def _order_signs(releases: int) -> Floats:
+    """Return 1 for pairs in the order of time, else -1, shape (orders, pairs of releases). The first order is the order of time."""
     generator = np.random.default_rng(1)
     orders = np.stack([np.arange(releases), *(generator.permutation(releases) for _ in range(_SHUFFLES))])
     first, second = np.triu_indices(releases, 1)
@@ -223,7 +219,7 @@ def _shuffled(releases: int) -> Floats:
 
 
 def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) -> tuple[int, int, float, float, float] | None:
-    """Return the first and the last release of a drift, its shift, and the 95 % interval of the shift; ``None`` if steps fit the history better.
+    """Return the first and the last release of a drift, its shift, and the 95 % interval of the shift; ``None`` if steps fit better.
 
     A drift has two ends and one shift, so its penalty is larger than that of one step and smaller than that of two steps. The ends of the drift are
     estimates too. So the interval covers all drifts that fit the history nearly as well as the best drift (profile likelihood).
@@ -256,7 +252,7 @@ class _Ramp(NamedTuple):
 
 
 def _ramps(levels: Floats) -> Iterator[_Ramp]:
-    """Yield a ramp for each pair of releases that are far enough apart. Its shift is the one that fits the levels best."""
+    """Yield a ramp for each pair of releases at least `_LEAST_DRIFT` apart. The shift is the best one by least squares."""
     releases = len(levels)
     above = levels - levels.mean()
     for first in range(releases - _LEAST_DRIFT):

@@ -206,14 +206,11 @@ def unknown(conditions: Conditions, comparison: ComparisonKind) -> tuple[str, ..
 
 def shared(conditions: Conditions, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
     """Return the conditions that must be equal, with their values. Sides with the same result are comparable if no condition is `unknown`."""
-    return tuple((name, _value(name, conditions, comparison)) for name in asked(comparison, conditions["metric"]))
+    return tuple((name, _compared_value(name, conditions, comparison)) for name in asked(comparison, conditions["metric"]))
 
 
-def _value(name: str, conditions: Conditions, comparison: ComparisonKind) -> Any:  # noqa: ANN401 - conditions have many types
-    """Return the value of a condition.
-
-    A ranking ignores the offered rate if the load is stated as a share of the highest rate: equal shares count as equal loads.
-    """
+def _compared_value(name: str, conditions: Conditions, comparison: ComparisonKind) -> Any:  # noqa: ANN401 - conditions have many types
+    # In a ranking, equal shares of the highest rate count as equal loads.
     if name == "offered_rate_per_s" and comparison == "ranking" and conditions["load_share"] is not None:
         return None
     return conditions[name]
@@ -225,24 +222,24 @@ def is_ranked_nowhere(conditions: Conditions) -> bool:
 
 
 def _differences(field: str, old: Conditions, new: Conditions, comparison: ComparisonKind, across: Collection[str]) -> Iterator[Difference]:
-    """Yield the difference if a condition differs. For labels and settings, yield one difference for each label or setting that differs."""
+    """Yield at most one difference; for labels and settings, one for each label or setting that differs."""
     if field == LABELS:
         olds, news = labels_of(old[field]), labels_of(new[field])
         for label in sorted({*olds, *news} - {*across}):
             if olds.get(label) != news.get(label):
                 yield Difference(label, olds.get(label), news.get(label))
-    elif not _differ(field, _value(field, old, comparison), _value(field, new, comparison), comparison):
+    elif not _differ(field, _compared_value(field, old, comparison), _compared_value(field, new, comparison), comparison):
         return
     elif field == SETTINGS:
-        yield from _different_settings(old, new)
+        yield from _shared_settings_that_differ(old, new)
     else:
         yield Difference(CODES[field], as_text(old[field]), as_text(new[field]))
 
 
-def _different_settings(old: Conditions, new: Conditions) -> Iterator[Difference]:
-    """Yield the settings that both sides have and that differ.
+def _shared_settings_that_differ(old: Conditions, new: Conditions) -> Iterator[Difference]:
+    """Leave out settings that only one side has, because other transports and older versions may lack them.
 
-    Two transports have different settings, and an older version may lack a setting. `compare.profiles` names the settings that only one side has.
+    `compare.profiles` names the settings that are left out.
     """
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
     for name in sorted(olds.keys() & news.keys()):
@@ -264,10 +261,7 @@ def _is_needed(field: str, conditions: Conditions, comparison: ComparisonKind) -
 
 
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
-    """Whether a condition differs between two sides.
-
-    If only one side of a diff states a condition, the condition differs only if it is part of the name of a row.
-    """
+    """If only one side of a diff states a condition, the condition differs only if it is part of the name of a row."""
     if field in NETWORK:
         return (old or None) != (new or None)
     # Logs of older versions state no placement.

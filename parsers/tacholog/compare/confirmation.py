@@ -37,36 +37,29 @@ def changed_rows(comparison: Comparison) -> list[RowKey]:
 
 
 def runs_with(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> set[str]:
-    """Return the names of the runs that have a number of any of these rows.
-
-    Args:
-        side: the runs of one side.
-        rows: the names of the rows.
-        across: the fields in which the sides of the comparison may differ.
-    """
-    return {str(run) for run in side.results["run"][_numbers_of(side, rows, across)]}
+    """Return the names of the runs that have a number of any of these rows."""
+    return {str(run) for run in side.results["run"][_is_number_of_any(side, rows, across)]}
 
 
 def only_rows(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> Dataset:
-    """Return one side with the numbers of these rows and of the controls; the arguments are those of `runs_with`."""
+    """Return one side with the numbers of these rows and of the controls."""
     is_control = side.results["run"].isin(control_runs(side)).to_numpy(bool)
-    return msgspec.structs.replace(side, results=side.results[_numbers_of(side, rows, across) | is_control])
+    return msgspec.structs.replace(side, results=side.results[_is_number_of_any(side, rows, across) | is_control])
 
 
-def _numbers_of(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> Flags:
-    """Return a flag for each value that a side measured: whether the value belongs to one of the given rows."""
+def _is_number_of_any(side: Dataset, rows: Iterable[RowKey], across: Collection[str]) -> Flags:
     total = np.zeros(len(side.results), bool)
     for key in rows:
         texts = {name: as_text(getattr(key, name)) for name in KEY_FIELDS if name not in across} | dict(key.apart)
         fits = np.ones(len(total), bool)
         for name, text in texts.items():
-            fits &= _is_equal(_column(side, name), text)
+            fits &= _is_equal(_values_of_field(side, name), text)
         total |= fits
     return total
 
 
-def _column(side: Dataset, name: str) -> pd.Series:
-    """Return one value for each number of a side: a column of the results, or a property of the run of the number."""
+def _values_of_field(side: Dataset, name: str) -> pd.Series:
+    """Return one value for each number of the side. A property of a run is repeated for all numbers of the run."""
     if name in side.results:
         return side.results[name]
     column = "labels" if is_label(name) else name
@@ -77,12 +70,8 @@ def _column(side: Dataset, name: str) -> pd.Series:
 
 
 def _is_equal(column: pd.Series, text: str | None) -> Flags:
-    """Return a flag for each value of a column: whether its text is ``text``. With ``None``, whether the value is not stated.
-
-    Each different value is converted to text only once.
-    """
     codes, values = column.factorize()
-    fits = [as_text(value) == text for value in values.tolist()]
+    fits = [as_text(value) == text for value in values.tolist()]  # each different value is converted to text only once
     equal: Flags = np.array([*fits, text is None])[codes]  # a missing value has the code -1, so it gets the last element
     return equal
 
@@ -103,8 +92,8 @@ def confirmed(first: Comparison, again: Comparison | None, pairs: int) -> Compar
     losses = sorted((_from_new_pairs(loss, again.losses, again) for loss in first.losses), key=lambda loss: VERDICTS.index(loss.verdict))
     return msgspec.structs.replace(
         first,
-        old=_together(first.old, again.old),
-        new=_together(first.new, again.new),
+        old=_with_new_runs(first.old, again.old),
+        new=_with_new_runs(first.new, again.new),
         rows=tuple(rows),
         losses=tuple(losses),
         counts=dict.fromkeys(VERDICTS, 0) | Counter(row.verdict for row in rows),
@@ -120,22 +109,20 @@ def _order(row: ComparisonRow) -> tuple[int, float]:
 
 
 def _from_new_pairs(row: Row, candidates: Sequence[Row], again: Comparison) -> Row:
-    """Return the same row of the new pairs if the row is worse or better in the first pairs. Otherwise, return the row unchanged."""
     if row.verdict not in _CHANGED:
         return row
     fits = [candidate for candidate in candidates if _is_same_row(candidate.key, row.key)]
-    new = fits[0] if len(fits) == 1 else _without_result(row, again)
+    new = fits[0] if len(fits) == 1 else _row_without_new_values(row, again)
     return msgspec.structs.replace(new, key=row.key, first_look=_first_look(row, is_confirmed=new.verdict == row.verdict))
 
 
 def _is_same_row(again: RowKey, first: RowKey) -> bool:
-    """Whether two keys name the same row. The new pairs have fewer rows, so their keys may need fewer distinguishing conditions."""
+    """``again`` may have fewer distinguishing conditions, because the new pairs have fewer rows."""
     return msgspec.structs.replace(again, apart=()) == msgspec.structs.replace(first, apart=()) and {*again.apart} <= {*first.apart}
 
 
-def _without_result(row: Row, again: Comparison) -> Row:
-    """Return the result for a row without a value in the new pairs. A row of loss has no value there if no new run lost messages."""
-    if isinstance(row, Loss):
+def _row_without_new_values(row: Row, again: Comparison) -> Row:
+    if isinstance(row, Loss):  # the new pairs have no such row if no new run lost messages
         return Loss(key=row.key, verdict="no_change" if again.lossless else "insufficient", reasons=() if again.lossless else ("few_runs",))
     return ComparisonRow(key=row.key, verdict="insufficient", reasons=("few_runs",), unit=row.unit, better=row.better)
 
@@ -148,8 +135,7 @@ def _first_look(row: ComparisonRow | Loss, *, is_confirmed: bool) -> FirstLook:
     return FirstLook(verdict=row.verdict, confirmed=is_confirmed, pairs=pairs, ratio=row.ratio, p_adjusted=row.p_adjusted)
 
 
-def _together(first: Input, again: Input) -> Input:
-    """Return one side with all its runs: those of the first look, and those that were measured again."""
+def _with_new_runs(first: Input, again: Input) -> Input:
     return msgspec.structs.replace(
         first,
         runs=first.runs + again.runs,

@@ -98,7 +98,7 @@ def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
 
 
 def _warnings(record: PairRecord, compared: Sequence[Path]) -> Iterator[ComparisonWarning]:
-    planned = sum(_planned(record, side, compared) for side in {run.parent.parent for run in compared})
+    planned = sum(_planned_runs(record, side, compared) for side in {run.parent.parent for run in compared})
     if len(compared) < planned:
         yield ComparisonWarning("ab_unfinished", len(compared), planned)
     happened = {event.what for event in record.events}
@@ -108,8 +108,8 @@ def _warnings(record: PairRecord, compared: Sequence[Path]) -> Iterator[Comparis
         yield ComparisonWarning("ab_resumed")
 
 
-def _planned(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:
-    """Return the number of planned runs of a side. If only some variants are compared, count only the runs of these variants."""
+def _planned_runs(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:
+    """Count only the runs of compared variants."""
     picked = {run.parent for run in compared if run.parent.parent == side}
     there = {file.parent.parent for file in side.glob(f"*/*/{RUN_FILE}")}
     return record.runs // 2 if picked >= there else record.pairs * len(picked)

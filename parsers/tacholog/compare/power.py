@@ -144,11 +144,10 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
 
 
 class _Needs(NamedTuple):
-    """The shifts that simulated rows need to fulfil two conditions, in standard deviations.
+    """The shifts that simulated rows need, in standard deviations.
 
-    With the shift ``significant``, a row is significant. With the shift ``interval``, its interval does not contain zero.
-
-    ``estimate`` is the estimate of the row without a shift.
+    With the shift ``significant``, a row is significant. With the shift ``interval``, its interval does not contain zero. ``estimate`` is the
+    estimate of the row without a shift.
     """
 
     significant: Floats
@@ -158,10 +157,7 @@ class _Needs(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
-    """Return the shifts that simulated rows need to fulfil the conditions of `_Needs`. The noise of the rows is normal.
-
-    No search is necessary, because all statistics increase with the shift.
-    """
+    """Simulate rows with normal noise. No search is necessary, because all statistics increase with the shift."""
     generator = np.random.default_rng(1)
     old, new, rows, paired = design
     draws = min(_DRAWS, _DRAWN // (old * new))
@@ -180,14 +176,7 @@ def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
 
 
 def _beyond_largest(noise: Floats, rows: int, level: float, generator: np.random.Generator) -> Floats:
-    """Return for each simulated row the shift at which the row is significant in the test by the largest row.
-
-    Args:
-        noise: the noise of the pairs of each simulated row, shape (draws, pairs).
-        rows: the number of rows that are tested together.
-        level: the level of the test.
-        generator: the generator of random numbers.
-    """
+    """Return the shift at which each row is significant in the test by the largest row. ``noise`` has the shape (draws, pairs)."""
     draws, pairs = noise.shape
     flips = flips_of(pairs)
     allowed = ceil(level * flips * (1 - 1e-9)) - 1  # how many other flips may give a statistic as large as that of the measured order
@@ -212,9 +201,8 @@ def _by_own_flips(noise: Floats, allowed: int) -> Floats:
     """Return ``allowed`` shifts for each row, in ascending order.
 
     With the shift at index k, at most k flips give the row a statistic that is as large as its measured statistic.
-
-    A flip gives such a statistic if the sum of the flipped pairs is at most zero, or if the sum of the other pairs is at most zero.
     """
+    # A flip gives such a statistic if the sum of the flipped pairs is at most zero, or if the sum of the other pairs is at most zero.
     pairs = noise.shape[1]
     chosen = (np.arange(1, 2**pairs - 1)[:, None] >> np.arange(pairs)) & 1
     means = noise @ (chosen / chosen.sum(axis=1, keepdims=True)).T

@@ -65,7 +65,7 @@ def profiles_of(dataset: Dataset, names: Mapping[str, str] | None = None) -> lis
 def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[str, str]) -> Profile:
     host, tool, version = (_text_or_none(run[name]) for name in ("host", "tool", "tool_version"))
     host_file = hosts.get(host or "")
-    machine = dict(zip(MACHINE, _machine(host_file), strict=True)) if host_file else dict.fromkeys(MACHINE)
+    machine = dict(zip(MACHINE, _machine_values(host_file), strict=True)) if host_file else dict.fromkeys(MACHINE)
     machine |= _link(_text_or_none(run["manifest"]))
     # Options of a campaign are settings. Options of a published document are not used, because they only repeat its conditions.
     option_text = None if run["published"] is True else _with_machines(_text_or_none(run["options"]), hosts)
@@ -83,7 +83,7 @@ def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[s
 
 
 def _with_machines(options: str | None, hosts: Mapping[str, Host]) -> str | None:
-    """Return the options of a run, with the ids of machines replaced by their hardware.
+    """Replace the ids of machines by their hardware.
 
     The id of a machine changes with its kernel, but a comparison considers only the hardware of the hosts of the run and of its processes.
     """
@@ -92,12 +92,12 @@ def _with_machines(options: str | None, hosts: Mapping[str, Host]) -> str | None
     values: dict[str, Any] = msgspec.json.decode(options)
     for name, value in values.items():
         if is_of_machine(name) and isinstance(value, str) and value in hosts:
-            values[name] = ", ".join(text for text in _machine(hosts[value])[:3] if text) or value
+            values[name] = ", ".join(text for text in _machine_values(hosts[value])[:3] if text) or value
     return msgspec.json.encode(values).decode()
 
 
-def _machine(host: Host) -> tuple[str | None, ...]:
-    """Return the values of `MACHINE` in a host file."""
+def _machine_values(host: Host) -> tuple[str | None, ...]:
+    """Return the values in the order of `MACHINE`."""
     cores = [f"{host.cpu[name]} {name}" for name in ("sockets", "cores", "threads") if name in host.cpu]
     cards = [text for name, text in host.network.items() if name not in _NOT_A_CARD and not name.startswith("net.")]
     nic = "; ".join(_MTU.sub("", text).strip(", ") for text in cards)
@@ -106,7 +106,7 @@ def _machine(host: Host) -> tuple[str | None, ...]:
 
 
 def _link(manifest: str | None) -> dict[str, str]:
-    """Return the network card and the MTU of the link between the hosts of a run, if the run states them. Other cards of the hosts are ignored."""
+    """Return ``nic`` and ``mtu`` of the link between the hosts of a run, if the run states them. Other cards are ignored."""
     if manifest is None or '"link_' not in manifest:
         return {}
     environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
@@ -133,14 +133,11 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
     before, after = _soft(old), _soft(new)
     pairs = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
     changed = (Difference(name, first, second) for name, first, second in pairs if first != second)
-    return (*changed, *_settings_of_one_side(old, new), *_disturbance(old, new))
+    return (*changed, *_settings_of_one_side(old, new), *_facts_that_differ(old, new))
 
 
 def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Yield each setting that transports have on only one side, with the names of these transports.
-
-    The rows of these transports are still compared.
-    """
+    """Yield one difference for each setting, with the names of its transports. The rows of these transports are still compared."""
     before, after = _settings(old), _settings(new)
     transports_of: dict[tuple[str, str | None, str | None], list[str]] = {}
     for transport in sorted(before.keys() & after.keys()):
@@ -161,20 +158,15 @@ def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
     return settings_of_transports
 
 
-def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
-    """Yield the facts that differ clearly between the sides, of the facts that vary from run to run, such as the load.
-
-    A fact differs clearly if the medians of the two sides differ by at least a limit.
-    """
-    before, after = _facts(old), _facts(new)
+def _facts_that_differ(old: Dataset, new: Dataset) -> Iterator[Difference]:
+    before, after = _values_of_facts(old), _values_of_facts(new)
     for fact, name, enough in _OF_RUNS:
         sides = before[fact], after[fact]
         if all(sides) and abs(median(sides[0]) - median(sides[1])) >= enough:
             yield Difference(name, *(f"{median(values):.1f}" for values in sides))
 
 
-def _facts(dataset: Dataset) -> dict[str, list[float]]:
-    """Return the values of each fact in the runs that state it."""
+def _values_of_facts(dataset: Dataset) -> dict[str, list[float]]:
     values_of: dict[str, list[float]] = {fact: [] for fact, _, _ in _OF_RUNS}
     for manifest in dataset.runs["manifest"].dropna():
         environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
@@ -198,7 +190,7 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
             for name, text in getattr(host, section).items():
                 if (section, name) not in _HARDWARE and section != "network":
                     values_of.setdefault(f"{section} {name}", set()).add(text)
-    for name, text in (pair for manifest in dataset.runs["manifest"].dropna() for pair in _environment(manifest)):
+    for name, text in (pair for manifest in dataset.runs["manifest"].dropna() for pair in _constant_environment(manifest)):
         values_of.setdefault(name, set()).add(text)
     values_of["tool_version"] = set(dataset.runs["tool_version"].dropna())
     values_of["build"] = set(dataset.runs["build"].dropna())
@@ -211,8 +203,7 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
     return values_of
 
 
-def _environment(manifest: str) -> list[tuple[str, str]]:
-    """Return the part of a run's environment that does not vary from run to run."""
+def _constant_environment(manifest: str) -> list[tuple[str, str]]:
     environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
     return [(name, text) for name, text in environment.items() if not _PER_RUN.search(name)]
 

@@ -462,13 +462,12 @@ def to_json(comparison: Comparison) -> bytes:
     encoder, fields = msgspec.json.Encoder(), []
     for name, key in zip(Comparison.__struct_fields__, Comparison.__struct_encode_fields__, strict=True):
         value = [warning.text for warning in comparison.warnings] if name == "warnings" else getattr(comparison, name)
-        encoded = _lines(encoder, value) if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct) else encoder.encode(value)
+        encoded = _json_list(encoder, value) if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct) else encoder.encode(value)
         fields.append(b' "%s": %s' % (key.encode(), encoded))
     return b"{\n%s\n}" % b",\n".join(fields)
 
 
-def _lines(encoder: msgspec.json.Encoder, values: Sequence[msgspec.Struct]) -> bytes:
-    """Return a JSON list with one element on each line."""
+def _json_list(encoder: msgspec.json.Encoder, values: Sequence[msgspec.Struct]) -> bytes:
     lines = encoder.encode_lines(values).removesuffix(b"\n")
     return b"[\n  %s\n ]" % lines.replace(b"\n", b",\n  ")  # a newline in a string is escaped, so each newline separates two elements
 

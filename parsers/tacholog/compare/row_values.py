@@ -67,7 +67,7 @@ def attainable_confidence(count: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _rank(count: int, confidence: float) -> tuple[int, float]:
-    """Return a rank k, and a confidence: that of the interval from the k-th smallest to the k-th largest value.
+    """Return a rank k, and the confidence of the interval from the k-th smallest to the k-th largest value.
 
     k is the largest rank with at least the required confidence; 0 if there is no such rank.
     """
@@ -132,7 +132,9 @@ def dataset_rows(dataset: Dataset) -> DatasetRows:
 
 
 def row_values(dataset: Dataset) -> list[RowValue]:
-    """Return the values of loss and of the rows that a diff tests, sorted by name, without controls: they measure the host, not a release.
+    """Return the values of loss and of the rows that a diff tests, sorted by name.
+
+    Controls are left out, because they measure the host and not a release.
 
     Args:
         dataset: runs of one release of each system, so that no row contains two releases.

@@ -151,7 +151,7 @@ def _there(releases: set[str]) -> str:
 
 
 def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -> dict[str, Dataset]:
-    """Return the runs of each release, from the first root that contains this release. Logs of other releases are not read."""
+    """Read each release from the first root that contains it. Logs of other releases are not read."""
     there: set[str] = set()
     releases: dict[str, Dataset] = {}
 

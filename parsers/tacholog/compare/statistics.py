@@ -148,17 +148,14 @@ def adjusted_each(p: Floats) -> Floats:
 
 
 def middle(ordered: Floats) -> Floats:
-    """The median of each row of sorted values."""
+    """Return the median of each row of sorted values."""
     count = ordered.shape[1]
     middle: Floats = (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
     return middle
 
 
 def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
-    """Return the ends of the interval of each row: the ``inside``-th smallest value of ``low``, and the ``inside``-th largest of ``high``.
-
-    Both must be sorted. If ``inside`` is 0, the interval is infinite.
-    """
+    """Return the ``inside``-th smallest value of ``low`` and the ``inside``-th largest of ``high``, both sorted; infinite if ``inside`` is 0."""
     if inside < 1:
         unbounded = np.full(len(low), np.inf)
         return -unbounded, unbounded
@@ -166,9 +163,7 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
 
 
 def inside_pairs(pairs: int, tail: float) -> int:
-    """Return the rank of the averages at the ends of the interval; 0: no interval.
-
-    For the lower end, the rank is counted from the smallest value; for the upper end, it is counted from the largest value.
+    """Return the rank of the averages at the ends of the interval, counted from the smallest and from the largest value; 0: no interval.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -177,9 +172,7 @@ def inside_pairs(pairs: int, tail: float) -> int:
 
 
 def inside_sides(olds: int, news: int, tail: float) -> int:
-    """Return the rank of the differences at the ends of the interval; 0: no interval.
-
-    For the lower end, the rank is counted from the smallest value; for the upper end, it is counted from the largest value.
+    """Return the rank of the differences at the ends of the interval, counted from the smallest and from the largest value; 0: no interval.
 
     ``tail`` is the probability on each side of the interval.
     """
@@ -188,17 +181,14 @@ def inside_sides(olds: int, news: int, tail: float) -> int:
 
 
 def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> int:
-    """Return the result of `inside_pairs` or `inside_sides`.
-
-    ``null`` is the distribution of two times the statistic if nothing changed; ``None``: the normal approximation is used.
-    """
+    """``null`` is the distribution of two times the statistic if nothing changed; ``None``: the normal approximation is used."""
     if null is None:
         return int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
     return int(np.searchsorted(np.cumsum(null[::2]), tail, side="right"))
 
 
 def _doubled_ranks(values: Floats) -> Integers:
-    """Return the rank of each value in its row, times 2. Equal values share the mean of their ranks; times 2, it is a whole number."""
+    """Return ranks times 2, because the mean rank of equal values is then a whole number."""
     order = np.sort(values, axis=1)
     below = np.empty(values.shape, dtype=np.int64)
     through = np.empty(values.shape, dtype=np.int64)
@@ -209,7 +199,7 @@ def _doubled_ranks(values: Floats) -> Integers:
 
 
 def _signed_rank_p(differences: Floats) -> Floats:
-    """Return the two-sided p-values of the signed rank test. A difference of zero counts as one half for each direction."""
+    """Return two-sided p-values. A difference of zero counts as one half for each direction."""
     ranks = _doubled_ranks(np.abs(differences))
     moving = np.where(differences != 0, ranks, 0)
     statistic = np.where(differences > 0, ranks, 0).sum(axis=1)
@@ -247,8 +237,8 @@ def _normal_p(distance: Floats, deviation: Floats) -> Floats:
 def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
     """Return the two-sided p-value of each row.
 
-    ``null`` computes the distribution of the statistic, once for each pattern of ties. If there are too many patterns, ``otherwise`` computes the
-    p-values of all rows by the normal approximation.
+    ``null`` computes the distribution of the statistic, once for each pattern of ties. If there are too many patterns, ``otherwise`` computes all
+    p-values by the normal approximation.
     """
     unique, which = np.unique(patterns, axis=0, return_inverse=True)
     if len(unique) > MOST_PATTERNS:
@@ -266,7 +256,7 @@ def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[i
 
 @functools.lru_cache(maxsize=4096)
 def _signed_rank_null(doubled_ranks: tuple[int, ...]) -> Floats:
-    """Return the distribution of the sum of these ranks if each is included with probability 1/2. The index is the sum."""
+    """Return the probability of each sum of these ranks if each is included with probability 1/2. The index is the sum."""
     distribution = np.zeros(sum(doubled_ranks) + 1)
     distribution[0] = 1.0
     for rank in doubled_ranks:
@@ -278,7 +268,7 @@ def _signed_rank_null(doubled_ranks: tuple[int, ...]) -> Floats:
 
 @functools.lru_cache(maxsize=4096)
 def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
-    """Return the distribution of the sum of ``chosen`` ranks that are drawn at random. The index is the sum minus its smallest value."""
+    """Return the probability of each sum of ``chosen`` ranks drawn at random. The index is the sum minus the smallest possible sum."""
     ordered = sorted(doubled_ranks)
     least, most = sum(ordered[:chosen]), sum(ordered[-chosen:])
     counts = np.zeros((chosen + 1, most + 1))
@@ -306,7 +296,6 @@ def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
     """Return a flag for each row: whether its values form two clusters.
 
     They do if the widest gap is more than three times the spread within the clusters, and wider than ``least_gap``.
-
     A single distant value is an outlier, not a cluster.
 
     Args:
@@ -353,7 +342,7 @@ def cluster_split(values: Sequence[float], least_gap: float) -> int | None:
 
 
 def _widest_gap(ordered: Floats) -> tuple[Floats, Integers]:
-    """Return the widest gap of each row, and the number of values below it. Each side of the gap must have enough values for a cluster."""
+    """Return the width of the gap, and the number of values below it. Each side of the gap has enough values for a cluster."""
     gaps = np.diff(ordered, axis=1)[:, MIN_CLUSTER - 1 : ordered.shape[1] - MIN_CLUSTER]
     return gaps.max(axis=1), gaps.argmax(axis=1) + MIN_CLUSTER
 
@@ -389,12 +378,12 @@ def student_t_two_sided_quantile(outside: NDArray[np.float64], freedom: int) -> 
     low, high = np.zeros_like(outside), np.full_like(outside, math.pi / 2)
     for _ in range(60):  # bisection down to the precision of floating-point numbers
         middle = (low + high) / 2
-        above = _within(middle, freedom) < 1 - outside
+        above = _student_t_within(middle, freedom) < 1 - outside
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return np.asarray(math.sqrt(freedom) * np.tan(high))
 
 
-def _within(angle: NDArray[np.float64], freedom: int) -> NDArray[np.float64]:
+def _student_t_within(angle: NDArray[np.float64], freedom: int) -> NDArray[np.float64]:
     """Return the probability that ``|t|`` is at most ``sqrt(freedom) * tan(angle)``, for each angle.
 
     Source:
@@ -417,7 +406,7 @@ def student_t_two_sided_p(t: float, freedom: int) -> float:
         t: at least 0.
         freedom: degrees of freedom, at least 1.
     """
-    return max(0.0, 1 - float(_within(np.array([math.atan2(t, math.sqrt(freedom))]), freedom)[0]))
+    return max(0.0, 1 - float(_student_t_within(np.array([math.atan2(t, math.sqrt(freedom))]), freedom)[0]))
 
 
 class SharedRows(NamedTuple):
@@ -464,8 +453,7 @@ def by_largest(batches: Sequence[SharedRows], total: int, olds: int | None = Non
 def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: int) -> Floats:
     """Return the p-value of each row of the report.
 
-    ``statistics_of_rows`` contains the indices of rows, and the statistics of these rows under each relabelling, shape (rows, relabellings). The
-    first relabelling is the measured one.
+    ``statistics_of_rows`` contains indices of rows and their statistics, shape (rows, relabellings). The first relabelling is the measured one.
     """
     p, largest = np.full(total, np.nan), np.zeros(0)
     true_statistics: list[tuple[Integers, Floats]] = []
@@ -482,7 +470,7 @@ def _p_of_largest(statistics_of_rows: Iterable[tuple[Integers, Floats]], total: 
 def _statistics(
     batches: Sequence[SharedRows], numbers: Integers, labels: Floats, statistic: Callable[[Floats, Floats], Floats]
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield groups of rows: the indices of the rows, and their statistics under each relabelling of the pairs or runs, shape (rows, relabellings)."""
+    """Yield indices of rows, and the statistics of these rows, shape (rows, relabellings)."""
     step = max(1, _MOST_ELEMENTS // len(labels))
     for rows, values, runs in batches:
         same_runs, which = np.unique(runs, axis=0, return_inverse=True)
@@ -495,7 +483,7 @@ def _statistics(
 
 
 def _of_flips(differences: Floats, flips: Floats) -> Floats:
-    """Return a statistic of each row for each flip. It increases with Student's t.
+    """Return statistics that increase with Student's t, shape (rows, flips).
 
     A flip does not change the sum of the squares. So t depends only on the squared sum divided by the sum of the squares.
     """
@@ -505,7 +493,7 @@ def _of_flips(differences: Floats, flips: Floats) -> Floats:
 
 
 def _of_splits(values: Floats, is_new: Floats) -> Floats:
-    """Return a statistic of each row for each split. It increases with Student's t: it is the share of the variance that the sides explain."""
+    """Return statistics that increase with Student's t, shape (rows, splits), from the share of the variance that the sides explain."""
     runs = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
     news = is_new.sum(axis=0)  # This number differs between splits, because a split also contains runs without a value in this row.
@@ -514,7 +502,7 @@ def _of_splits(values: Floats, is_new: Floats) -> Floats:
 
 
 def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
-    """Return statistics whose distribution does not depend on the number of runs: approximately that of a squared normal variable."""
+    """Return statistics with nearly the distribution of a squared normal variable, for any number of runs (Wallace, 1959)."""
     share = np.divide(part, total, out=np.zeros_like(part), where=total > 0)
     np.minimum(np.round(share, _DIGITS), 1.0, out=share)
     with np.errstate(divide="ignore"):  # If all runs differ by the same amount, the statistic is infinite, which is correct.
@@ -524,7 +512,7 @@ def _comparable(part: Floats, total: Floats, freedom: int) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _signs(pairs: int) -> Floats:
-    """Return the sign of each pair (1 or -1) under each flip, shape (flips, pairs). The first flip changes no sign."""
+    """Return 1 or -1 for each pair, shape (flips, pairs). The first flip changes no sign."""
     if 2 ** (pairs - 1) <= MOST_FLIPS:
         return np.where((np.arange(2 ** (pairs - 1))[:, None] >> np.arange(pairs)) & 1, -1.0, 1.0)
     drawn = np.random.default_rng(1).integers(0, 2, (MOST_FLIPS, pairs)) * 2.0 - 1.0
@@ -534,7 +522,7 @@ def _signs(pairs: int) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _splits(olds: int, news: int) -> Floats:
-    """Return the splits, shape (splits, runs): 1 for the runs of the new side. The first split is the true split: its last runs are new."""
+    """Return 1 for the runs of the new side, else 0, shape (splits, runs). The first split is the true split: its last runs are new."""
     runs = olds + news
     if splits_of(olds, news) < MOST_FLIPS:
         chosen = itertools.combinations(range(runs - 1, -1, -1), news)

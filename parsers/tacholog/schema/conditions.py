@@ -30,7 +30,7 @@ Share = Annotated[float, msgspec.Meta(ge=0)]
 
 
 def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:
-    """Describe a condition; the arguments are those of `SchemaColumn`. The privacy class has no default, so that each condition states it."""
+    """Take the arguments of `SchemaColumn`. The privacy class has no default, so that each condition states it."""
     return msgspec.Meta(title=title, description=meaning, extra={"privacy": privacy, "unit": unit})
 
 
@@ -194,11 +194,10 @@ class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True
 
 
 def _declared(struct: type[Conditions]) -> Mapping[str, SchemaColumn]:
-    return MappingProxyType({name: _column(hint) for name, hint in get_type_hints(struct, include_extras=True).items()})
+    return MappingProxyType({name: _column_of_hint(hint) for name, hint in get_type_hints(struct, include_extras=True).items()})
 
 
-def _column(hint: Any) -> SchemaColumn:  # noqa: ANN401 - an annotation
-    """Return the column that the annotation of a condition describes."""
+def _column_of_hint(hint: Any) -> SchemaColumn:  # noqa: ANN401 - an annotation
     (about,) = hint.__metadata__
     limits = [meta for inner in plain_types(hint) for meta in getattr(inner, "__metadata__", ()) if meta is not about]
     return SchemaColumn(

@@ -36,33 +36,29 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n{''.join(lines)}"
 
 
-def _columns(columns: Mapping[str, SchemaColumn]) -> str:
-    """Return a table that describes columns: name, kind, unit, and the meaning with the allowed words."""
+def _table_of_columns(columns: Mapping[str, SchemaColumn]) -> str:
     return _table(
         ("name", "kind", "unit", "meaning"),
-        ([f"`{name}`", column.kind, f"`{column.unit}`" if column.unit else "", _meaning(column)] for name, column in columns.items()),
+        ([f"`{name}`", column.kind, f"`{column.unit}`" if column.unit else "", _meaning_and_words(column)] for name, column in columns.items()),
     )
 
 
-def _conditions() -> str:
-    """Return the table of the conditions: the columns of `_columns`, and the limits of the values."""
+def _table_of_conditions() -> str:
     return _table(
         ("name", "kind", "unit", "limits", "meaning"),
         (
-            [f"`{name}`", column.kind, f"`{column.unit}`" if column.unit else "", _limits(column), _meaning(column)]
+            [f"`{name}`", column.kind, f"`{column.unit}`" if column.unit else "", _limits(column), _meaning_and_words(column)]
             for name, column in CONDITIONS.items()
         ),
     )
 
 
 def _limits(column: SchemaColumn) -> str:
-    """Return the limits of a column's values; an empty text if there are none."""
     limits = ((">=", column.at_least), (">", column.above))
     return ", ".join(f"`{sign} {limit:g}`" for sign, limit in limits if limit is not None)
 
 
-def _meaning(column: SchemaColumn) -> str:
-    """Return the meaning of a column and its allowed words, unless the meaning already names them."""
+def _meaning_and_words(column: SchemaColumn) -> str:
     words = [] if len(column.allowed) > _WORDS_SHOWN or all(f"`{word}`" in column.meaning for word in column.allowed) else column.allowed
     return column.meaning + (f" One of {', '.join(f'`{word}`' for word in words)}." if words else "")
 
@@ -84,16 +80,16 @@ def _marks() -> str:
 
 #: The tables that a page can contain, by name.
 TABLES_OF_DOCS: Mapping[str, Callable[[], str]] = {
-    "conditions": _conditions,
+    "conditions": _table_of_conditions,
     "metrics": _metrics,
     "statistics": _statistics,
     "marks": _marks,
     "environment": lambda: _table(("key", "what it is"), ([f"`{name}`", words] for name, words in ENVIRONMENT.items())),
-    "results": lambda: _columns({name: column for name, column in RESULTS.items() if name not in CONDITIONS}),
-    "runs": lambda: _columns(RUNS),
-    "logs": lambda: _columns(LOGS),
-    "problems": lambda: _columns(PROBLEMS),
-    "histograms": lambda: _columns(HISTOGRAMS),
+    "results": lambda: _table_of_columns({name: column for name, column in RESULTS.items() if name not in CONDITIONS}),
+    "runs": lambda: _table_of_columns(RUNS),
+    "logs": lambda: _table_of_columns(LOGS),
+    "problems": lambda: _table_of_columns(PROBLEMS),
+    "histograms": lambda: _table_of_columns(HISTOGRAMS),
 }
 
 

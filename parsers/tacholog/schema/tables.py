@@ -36,7 +36,7 @@ def _list(meaning: str) -> SchemaColumn:
 
 
 def _with_required(columns: Mapping[str, SchemaColumn], *required: str) -> Mapping[str, SchemaColumn]:
-    """Return the columns. The columns with these names are required: they never contain ``<NA>``."""
+    """Required columns never contain ``<NA>``."""
     return MappingProxyType(
         {name: msgspec.structs.replace(column, required=True) if name in required else column for name, column in columns.items()}
     )

@@ -123,16 +123,13 @@ def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: obj
 
 
 def upper_of_two(metric: pd.Categorical) -> Integers:
-    """Return 1 or 0 for each cell: which of two middle values is its median.
-
-    1 is the upper value, 0 the lower one, see `tacholog.schema.metrics`.
-    """
+    """Return 1 for each cell whose median is the upper of two middle values, else 0; see `tacholog.schema.metrics`."""
     is_upper: Integers = by_word(metric, upper_of_two_counts, unknown=False).astype(np.int64)
     return is_upper
 
 
 def latency_of(cells: CellTable) -> Integers:
-    """Return an index into `LATENCY_OF` for each cell. The index states what the latency of the cell measures; the marks of the cell determine it."""
+    """Return an index into `LATENCY_OF` for each cell, from the marks of the cell."""
     grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
     index: Integers = np.where(grows, 1, np.where(handed, 2, 0))
     return index
@@ -150,9 +147,9 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
     """
     sides, frames = (old, new), [_wanted(side, policy) for side in (old, new)]
     run = _positions(old.runs, new.runs, frames)
-    columns = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
-    of_labels = _labels(sides)
-    of_runs = {name: _column([side.runs.reindex(columns=[name])[name] for side in sides]) for name in ("system", *OF_RUN)} | of_labels
+    columns = {name: _joined_column([frame[name] for frame in frames]) for name in _COLUMNS}
+    of_labels = _label_columns(sides)
+    of_runs = {name: _joined_column([side.runs.reindex(columns=[name])[name] for side in sides]) for name in ("system", *OF_RUN)} | of_labels
     columns |= {name: column[run] for name, column in of_runs.items()}
     setting = [name for name in ("system", *SETTING, *SIZE) if name not in policy.across]
     conditions = [name for name in CONDITIONS if name not in policy.across]
@@ -185,7 +182,7 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
         runs=count,
         median=_medians(value, first, count, upper),
         resolution=_reduced(np.fmax, _floats(frames, "resolution")[order], starts),
-        bound=by_word(_column([frame["bound"] for frame in frames])[source], BOUNDS.index, 0),
+        bound=by_word(_joined_column([frame["bound"] for frame in frames])[source], BOUNDS.index, 0),
         samples=_reduced(np.fmin, samples[order], starts),
         marks=_reduced(np.bitwise_or, np.concatenate([_mark_bits(frame["marks"]) for frame in frames])[order], starts),
         mixed=_reduced(np.logical_or, mixed[order], starts),
@@ -196,16 +193,14 @@ def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers, l
         labels=labels,
         short=ShortRuns(cell[is_short], run[is_short], samples[is_short]),
     )
-    return cells._replace(tested=_tested(cells, cells.groups((*setting, *labels)), policy))
+    return cells._replace(tested=_gets_verdict(cells, cells.groups((*setting, *labels)), policy))
 
 
 def _short_runs(cell: Integers, row: Integers, run: Integers, samples: Floats, statistic: pd.Categorical, least_runs: int) -> Flags:
-    """Return a flag for each number: whether the number is left out because its run has too few samples for the percentile.
+    """Return a flag for each number, true if the number is left out because its run has too few samples for the percentile.
 
-    A number is left out only if at least ``least_runs`` runs remain in the cell.
-
-    If too few runs remain in one cell of a row, no run of this row is left out. Otherwise only the runs with enough samples would remain on one side,
-    and all runs on the other side.
+    If fewer than ``least_runs`` runs remain in one cell of a row, no run of this row is left out. Otherwise only the runs with enough samples would
+    remain on one side, and all runs on the other side.
     """
     needed = by_word(statistic, lambda word: samples_needed(word) or 0, 0)
     is_short: Flags = samples < needed  # false if the number of samples is unknown (NaN)
@@ -258,23 +253,23 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
 
 
 def _of_sizes(results: pd.DataFrame, policy: Policy) -> Flags:
-    """Return a flag for each number: whether all its sizes are within one range of the policy. If the policy names no sizes, all flags are true."""
+    """Return a flag for each number, true if all its sizes are within one range. If the policy names no sizes, all flags are true."""
     low, high = (results[name].to_numpy(np.float64, na_value=np.nan) for name in ("payload_bytes", "payload_bytes_high"))
     high = np.where(np.isnan(high), low, high)
     ranges = size_ranges(policy.sizes, "--size")
     return np.logical_or.reduce([(low >= wanted.low) & (high <= wanted.high) for wanted in ranges]) if ranges else np.ones(len(results), bool)
 
 
-def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
-    """Return a column of both sides as one column with sorted categories."""
+def _joined_column(parts: Sequence[pd.Series]) -> pd.Categorical:
+    """The categories of the column are sorted."""
     parts = [part for part in parts if len(part)] or parts[:1]  # a side without rows adds nothing
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # `concat` is slow: it converts the category of every row
         return union_categoricals([part.array for part in parts], sort_categories=True)
     return pd.Categorical(pd.concat(parts) if len(parts) > 1 else parts[0])
 
 
-def _labels(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
-    """Return a column for each label of any run, with one value per run."""
+def _label_columns(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
+    """Return one column for each label, with one value for each run."""
     texts = [text if isinstance(text, str) else None for side in sides for text in side.runs.reindex(columns=["labels"])["labels"]]
     labels = [labels_of(text) for text in texts]
     return {name: pd.Categorical([labels_of_run.get(name) for labels_of_run in labels]) for name in label_fields(texts)}
@@ -303,8 +298,8 @@ def _mark_bits(marks: pd.Series) -> Integers:
     return np.array(bits, np.int64)[which]
 
 
-def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
-    """Whether each cell gets a verdict. Only some percentiles do, because all percentiles of a distribution carry almost the same information."""
+def _gets_verdict(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
+    """Only some percentiles get a verdict, because all percentiles of a distribution carry almost the same information."""
     metric, statistic, is_new = cells.columns["metric"], cells.columns["statistic"], cells.new
     wanted = np.zeros(len(setting), bool)
     for name, statistics in policy.tests().items():
@@ -337,10 +332,10 @@ def _reduced(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDAr
 
 
 def _one_value_a_run(cell: Integers, run: Integers, value: Floats, upper: Integers) -> tuple[Floats, Integers, Integers, Integers]:
-    """Return one value for each cell and run: the median, if the run has several values.
+    """Reduce the values of each run in a cell to their median.
 
     Returns:
-        Four arrays: the values, their runs, the index of the first value of each cell, and the number of values of each cell.
+        Four arrays: the medians, the run of each median, the index of the first median of each cell, and the number of medians of each cell.
     """
     there = ~np.isnan(value)
     cell, run, value = cell[there], run[there], value[there]
@@ -379,19 +374,13 @@ def keys_of(cells: CellTable, cell: Integers, policy: Policy, without: Sequence[
 
 
 def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
-    """Return the keys of the rows of one table, each with the conditions that distinguish the row from rows with the same key.
-
-    Args:
-        cells: the numbers of both sides.
-        cell: the cell that names each row.
-        policy: states the fields in which the sides may differ.
-    """
+    """Return the keys of the rows of these cells, each with the conditions that distinguish the row from rows with the same key."""
     conditions = _distinguishing_conditions(cells, cell, policy)
     return [replace(key, apart=conditions[index]) if index in conditions else key for index, key in enumerate(keys_of(cells, cell, policy))]
 
 
 def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
-    """Return the conditions that distinguish rows with the same key, by the index of the row. Rows with a unique key are left out.
+    """Return the conditions by the index of the row. Rows with a unique key are left out.
 
     If the runs of a side differ in a label, each row states this label, so that readers need not guess to which rows it applies.
     """
@@ -414,7 +403,7 @@ def _distinguishing_conditions(cells: CellTable, cell: Integers, policy: Policy)
             alike = len({tuple(values_by_name[field][index] for field in named) for index in range(len(members))}) < len(members)
             if alike and name in values_by_name:
                 named.append(name)
-        named = _needed(named, values_by_name)
+        named = _needed_conditions(named, values_by_name)
         for index, member in enumerate(members):
             distinguishing[member] = tuple((name, as_text(values_by_name[name][index])) for name in named)
     return distinguishing
@@ -430,10 +419,10 @@ def _labels_that_differ(cells: CellTable) -> list[str]:
     return [name for name in labels if any(_differs(cells, name, side) for side in (new, ~new))]
 
 
-def _needed(named: Sequence[str], values_by_name: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return the conditions that are needed to distinguish the rows.
+def _needed_conditions(named: Sequence[str], values_by_name: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Leave out conditions that follow from others. For example, an offered rate implies a paced load.
 
-    A condition that follows from others is left out: for example, an offered rate implies a paced load. Missing values do not distinguish rows.
+    Missing values do not distinguish rows.
     """
     needed = sorted(named, key=lambda name: name in _SAY_LITTLE)
     for name in (name for name in _SAY_LITTLE if name in named):
@@ -482,16 +471,12 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     step requires an equal workload: only the machine or the tool may differ. The second step accepts any other conditions. Later steps also accept
     another participant, and differences in fields that one side never states. The conditions of all pairs are judged later, and the comparison names
     their differences. A cell without a partner was removed or added.
-
-    Args:
-        cells: the numbers of both sides.
-        across: the fields in which rows may differ.
     """
     workload = cells.groups([*(name for name in CONDITIONS if name not in across), *cells.labels])
     olds, news = ~cells.new, cells.new.copy()  # cells without a partner so far
     pairs: list[tuple[Integers, Integers]] = []
     for columns in ((cells.row, cells.conditions), (cells.row, workload), (cells.row,), *((codes,) for codes in _looser(cells, across).values())):
-        pair = _only_ones(columns, olds, news)
+        pair = _unique_pairs(columns, olds, news)
         olds[pair[0]] = news[pair[1]] = False
         pairs.append(pair)
     left, right = np.flatnonzero(olds), np.flatnonzero(news)
@@ -502,7 +487,7 @@ def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
 
 
 def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
-    """Return several codes for each cell. Each code ignores some fields: cells that differ only in these fields have the same code.
+    """Return several codes for each cell. Cells have the same code if they differ only in ignored fields.
 
     The ignored fields are the participant, the fields that only one side states, or both.
     """
@@ -511,8 +496,8 @@ def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
     silent = [name for name in names if name in STATED and _of_one_side(cells, name)]
     if silent:
         others = [name for name in names if name not in silent]
-        codes["unsaid"] = _plain(cells, silent, cells.groups(others))
-        codes["unsaid_anonymous"] = _plain(cells, silent, cells.groups([name for name in others if name != "participant"]))
+        codes["unsaid"] = _matching_copies_only(cells, silent, cells.groups(others))
+        codes["unsaid_anonymous"] = _matching_copies_only(cells, silent, cells.groups([name for name in others if name != "participant"]))
     return codes
 
 
@@ -521,10 +506,10 @@ def _of_one_side(cells: CellTable, name: str) -> bool:
     return bool(has_value[cells.new].any() != has_value[~cells.new].any())
 
 
-def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
-    """Return the codes of the cells, changed if one side states no data path.
+def _matching_copies_only(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
+    """If one side states no data path, only copies can get a partner. All other cells get unique codes.
 
-    A log that states no data path measured copies. So cells with any other data path must not get a partner: each of them gets a unique code.
+    A log that states no data path measured copies.
     """
     if "data_path" not in silent:
         return codes
@@ -532,11 +517,8 @@ def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Intege
     return np.where(special, -1 - np.arange(len(codes)), codes)
 
 
-def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
-    """Return pairs of an old and a new cell with equal values in these columns, in the order of the old cells.
-
-    A pair is left out if a side has several cells with these values.
-    """
+def _unique_pairs(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
+    """Return the cells whose values occur exactly once on each side, in the order of the old cells."""
     codes = groups(columns, len(olds))
     count = int(codes.max(initial=-1)) + 1
     is_alone = (np.bincount(codes[olds], minlength=count) == 1) & (np.bincount(codes[news], minlength=count) == 1)
@@ -578,7 +560,7 @@ def same_runs(cells: CellTable, pairs: CellPairs, codes: Integers) -> Flags:
 
 
 def _identities(dataset: Dataset) -> Sequence[Hashable]:
-    """Return the identity of each run, in the order of ``runs``. A run whose log could not be read is not equal to any other run."""
+    """Return one identity for each run. A run whose log could not be read is not equal to any other run."""
     if "sha256" not in dataset.logs:
         return [object() for _ in dataset.runs["run"]]
     logs: dict[str, list[object]] = {}

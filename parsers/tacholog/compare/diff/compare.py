@@ -90,7 +90,7 @@ def check_across(fields: Iterable[str]) -> None:
 
 
 def _across_libraries(policy: Policy, old: Dataset, new: Dataset) -> Policy:
-    """Return the policy, with ``system`` added to ``across`` if transports of different libraries are compared. Each library is a separate system."""
+    """Add ``system`` to ``across`` if transports of different libraries are compared, because each library is a separate system."""
     is_wanted = "transport" in policy.across and "system" not in policy.across
     if not is_wanted or set(old.runs["system"]) == set(new.runs["system"]):
         return policy
@@ -121,7 +121,7 @@ def compare(
     machines = machine_names(old, new)
     profiles = [_without_machine(profile, policy) for side in (old, new) for profile in profiles_of(side, machines)]
     number_of: dict[Profile, int] = {}
-    numbers = np.array([number_of.setdefault(_compared_part(profile, policy), len(number_of)) for profile in profiles], np.int64)
+    numbers = np.array([number_of.setdefault(_without_across(profile, policy), len(number_of)) for profile in profiles], np.int64)
     cells = cell_table(old, new, policy, numbers, MIN_RUNS)
     all_pairs = match(cells, policy.across)
     is_control = are_controls(cells, all_pairs.either)
@@ -145,13 +145,13 @@ def compare(
     knows_drift = measured is not None or policy.same_build_percent or (controls and controls.judged)
     warnings = (
         *(() if common.are_all else comparison.warnings),
-        *_sides_without_figures(comparison),
-        *_sides_without_direction(old, new),
-        *_sizes_unstated(old, new, names),
+        *_no_figures_warnings(comparison),
+        *_no_direction_warning(old, new),
+        *_unstated_sizes_warnings(old, new, names),
         *common.warnings,
         *plan_warnings(roots),
         *(() if knows_drift else _drift_warning(comparison, losses, band_roots)),
-        *_hints(comparison),
+        *_across_hints(comparison),
     )
     return msgspec.structs.replace(
         comparison,
@@ -181,7 +181,7 @@ class RunLists(NamedTuple):
 
 
 def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequence[Path]) -> tuple[ComparisonWarning, ...]:
-    """Return a warning that states the drift of one build on other machines, if any row differs. It is for machines without a band or controls."""
+    """State the drift on other machines if any row differs. This is for machines without a band or controls."""
     if not any(comparison.counts[verdict] for verdict in DIFFERS) and not any(loss.verdict in DIFFERS for loss in losses):
         return ()
     drift = known_drift(roots)
@@ -192,13 +192,13 @@ def _drift_warning(comparison: Comparison, losses: Sequence[Loss], roots: Sequen
     return (ComparisonWarning(code, drift.sessions, percents=percents),)
 
 
-def _sides_without_figures(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """Return a warning for each side without numbers, so that an empty comparison does not look like a comparison without changes."""
+def _no_figures_warnings(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
+    """An empty comparison must not look like a comparison without changes."""
     return tuple(ComparisonWarning("no_figures", side=name) for name, side in (("old", comparison.old), ("new", comparison.new)) if not side.numbers)
 
 
-def _sides_without_direction(old: Dataset, new: Dataset) -> tuple[ComparisonWarning, ...]:
-    """Return a warning if a side has only metrics without a better direction, such as the offered rate."""
+def _no_direction_warning(old: Dataset, new: Dataset) -> tuple[ComparisonWarning, ...]:
+    """Warn if all metrics of a side have no better direction, such as the offered rate."""
     metrics = {name: {str(metric): None for metric in side.results["metric"].unique()} for name, side in (("old", old), ("new", new))}
     undirected = [name for name, side_metrics in metrics.items() if side_metrics and all(METRICS[metric].better is None for metric in side_metrics)]
     which = "" if not undirected else "both" if len(undirected) > 1 else undirected[0]
@@ -206,8 +206,8 @@ def _sides_without_direction(old: Dataset, new: Dataset) -> tuple[ComparisonWarn
     return (ComparisonWarning("no_direction", side=which, names=names),) if which else ()
 
 
-def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[ComparisonWarning, ...]:
-    """Return warnings about several logs without run.toml that state no message size: each log may have been measured with a different size."""
+def _unstated_sizes_warnings(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[ComparisonWarning, ...]:
+    """Warn about several logs without run.toml that state no message size, because each may have been measured with a different size."""
     counts = []
     for name, side in zip(names, (old, new), strict=True):
         if "log" not in side.results:  # the saved dataset was read without the names of its logs
@@ -224,8 +224,8 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
     return tuple(ComparisonWarning("sizes_unstated", count, side=name) for count, name in counts) if sum(count for count, _ in counts) > 1 else ()
 
 
-def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
-    """Return hints about fields that the user may name with ``--across``.
+def _across_hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
+    """Name fields for ``--across``.
 
     If no row is on both sides, the hint names one field: if this field were ignored, some rows would be on both sides. If rows are on both sides, but
     all of them differ in fields of the configuration, the hint names these fields.
@@ -243,14 +243,13 @@ def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
 
 
 def _configuration_hint(rows: Sequence[ComparisonRow]) -> tuple[ComparisonWarning, ...]:
-    """Return a hint with the configuration fields for ``--across``, if no other condition prevents a comparison."""
+    """Return no hint if another condition also prevents a comparison."""
     reasons = {CODES[SETTINGS] if reason.startswith(SETTING_PREFIX) else reason for row in rows for reason in row.reasons}
     fields = [name for name in _CONFIGURATION if CODES[name] in reasons]
     return (ComparisonWarning("configurations", names=tuple(fields)),) if reasons == {CODES[name] for name in fields} else ()
 
 
 def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Policy, measured: SameBuildBands | None) -> RowArrays:
-    """Return all results for pairs of cells: the judgements of their conditions, the estimates and the verdicts."""
     judgements, which = _judge(cells, pairs, runs.profiles, policy)
     limits = thresholds(cells, pairs, policy, measured)
     different = np.array([bool(judgement.different) for judgement in judgements])[which]
@@ -262,7 +261,7 @@ def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Poli
 
 
 def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLists, policy: Policy) -> Controls | None:
-    """Return the result of the controls; ``None`` if there are no controls. If the host changed, withdraw the verdicts that this may explain."""
+    """Withdraw the verdicts in ``arrays`` that a change of the host may explain. Return ``None`` if there are no controls."""
     pairs = pairs.part(cells.tested[pairs.either])
     if not len(pairs.old):
         return None
@@ -277,8 +276,7 @@ def _without_machine(profile: Profile, policy: Policy) -> Profile:
     return profile._replace(host=None, machine=None) if "host" in policy.across else profile
 
 
-def _compared_part(profile: Profile, policy: Policy) -> Profile:
-    """Return the profile without the fields in ``--across``."""
+def _without_across(profile: Profile, policy: Policy) -> Profile:
     machine = MACHINE if "host" in policy.across else ()
     options = ("options", "run_settings") if "options" in policy.across else ()
     labels = labels_text({label: value for label, value in labels_of(profile.labels).items() if label not in policy.across})
@@ -326,10 +324,7 @@ def _judge(cells: CellTable, pairs: CellPairs, profiles: list[Profile], policy: 
 
 
 def _with_other_conditions(cells: CellTable, pairs: CellPairs) -> CellPairs:
-    """Return the pairs, with a partner for each cell that had none: the first cell of the same row on the other side.
-
-    Controls are paired only with controls.
-    """
+    """Pair each cell without a partner with the first cell of the same row on the other side. Controls are paired only with controls."""
     old, new = pairs
     control = are_controls(cells, np.arange(len(cells.row))).astype(int)
     first = np.full((2, 2, int(cells.row.max(initial=0)) + 1), NONE)
@@ -373,7 +368,7 @@ def _comparison(sides: tuple[Input, Input], policy: Policy, arrays: RowArrays, r
 
 
 def _design_counts(arrays: RowArrays) -> dict[str, int]:
-    """Return how many rows were decided by each design; ``single``: rows with one value on each side."""
+    """``single`` counts the rows with one value on each side."""
     estimates = arrays.estimates
     decided = Counter(estimates.designs[index].kind for index in estimates.design.tolist() if index >= 0)
     single = int(arrays.by_value.sum()) - decided.get("confounded", 0)
@@ -394,7 +389,7 @@ def _design_warnings(arrays: RowArrays, same_build: bool) -> tuple[ComparisonWar
 
 
 def _unverified_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """Return a warning if rows with repeated runs get no test because a condition is not stated. It has the number of rows and the conditions."""
+    """Warn about rows with repeated runs that get no test because a condition is not stated."""
     rows = np.flatnonzero(arrays.by_value & (arrays.reason == REASONS.index("unverified")))
     fields = dict.fromkeys(field for index in arrays.judgement[rows].tolist() for field in arrays.judgements[index].unverified)
     return (ComparisonWarning("unverified", len(rows), names=tuple(fields)),) if len(rows) else ()
@@ -406,14 +401,14 @@ def _gate_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
 
 
 def _reference_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """Return a warning if rows have the latency of bytes on one side, and of references on the other. Their ratio would look like a huge gain."""
+    """Warn about rows with the latency of bytes on one side, and of references on the other. Their ratio would look like a huge gain."""
     refused = np.array([any(difference.field == "latency_of" for difference in judgement.different) for judgement in arrays.judgements])
     count = int((refused[arrays.judgement] & arrays.pairs.both).sum())
     return (ComparisonWarning("latency_of", count),) if count else ()
 
 
 def _label_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """Return a warning that names the labels of rows that differ only in labels."""
+    """Name the labels of rows that differ only in labels."""
     fields_of = [{difference.field for difference in judgement.different} for judgement in arrays.judgements]
     used = set(arrays.judgement[arrays.pairs.both].tolist())
     labels = {field for index in used for field in fields_of[index] if all(map(is_label, fields_of[index]))}

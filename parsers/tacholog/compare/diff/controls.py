@@ -86,23 +86,20 @@ def host_change(controls: RowArrays, others: int, order: Sequence[RunOrder]) -> 
         others: the number of other judged rows.
         order: the runs, with their times.
     """
-    test = _test(controls, order)
+    test = _test_by_layout(controls, order)
     if test is None:
         return None
     mean, has_moved = float(test.shift.mean()), test.p <= max(_LEVEL, test.least_p)
     # Two prediction intervals for the shift of one more control: the first holds for all rows together, the second for a single row.
-    together, alone = (_range(test.shift, test.error, mean, rows) for rows in (max(others, 1), 1))
+    together, alone = (_prediction_range(test.shift, test.error, mean, rows) for rows in (max(others, 1), 1))
     return HostChange(test, has_moved, mean, *(together if has_moved else (0.0, 0.0)), alone)
 
 
-def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
-    """Return the range that contains the shifts of ``rows`` more controls, all of them together, with a probability of 95 %.
-
-    The range is infinite if there is only one control, because one control shows no scatter.
-    """
+def _prediction_range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
+    """Return the range that contains the shifts of ``rows`` more controls, all of them together, with a probability of 95 %."""
     count = len(shift)
     if count < _LEAST:
-        return -np.inf, np.inf
+        return -np.inf, np.inf  # one control shows no scatter
     scatter = max(float(shift.std(ddof=1)), float(np.median(error)))
     quantile = student_t_two_sided_quantile(np.array([0.05 / rows]), count - 1)[0]
     width = float(quantile * scatter * np.sqrt(1 + 1 / count))
@@ -149,9 +146,9 @@ def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
 
 
 class _RunValues(NamedTuple):
-    """The values of each row. The key of each value is the number of its run (or session).
+    """The values of each row, by the number of the run (or session).
 
-    The old side has ``olds`` runs, and the new side has ``news`` runs. The runs of the old side have the lowest numbers.
+    The old side has ``olds`` runs, which have the lowest numbers. The new side has ``news`` runs.
     """
 
     olds: int
@@ -159,35 +156,33 @@ class _RunValues(NamedTuple):
     values: list[dict[int, float]]
 
 
-def _test(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
-    """Test the controls that are medians, means or rates, by their layout; return ``None`` if no control can be tested."""
+def _test_by_layout(controls: RowArrays, order: Sequence[RunOrder]) -> ControlTest | None:
+    """Return ``None`` if no median, mean or rate can be tested."""
     estimates, old = controls.estimates, np.maximum(controls.pairs.old, 0)
     centre = by_word(controls.cells.columns["statistic"], lambda word: band_of(word) == "centre", unknown=False)[old]
     worse = np.where(controls.lower_is_better, 1.0, -1.0)  # 1: a positive shift is worse; -1: it is better
     paired = np.flatnonzero(estimates.tested & estimates.paired & centre)
     if len(paired):
-        return _by_pairs(estimates, paired, worse)
+        return _test_by_pairs(estimates, paired, worse)
     rows = np.flatnonzero((estimates.design >= 0) & centre)
     take_turns = bool(estimates.tested[rows].all())
-    return _by_splits(_run_values(controls, rows, order), rows, worse[rows], "sessions" if take_turns else "blocks") if len(rows) else None
+    return _test_by_splits(_run_values(controls, rows, order), rows, worse[rows], "sessions" if take_turns else "blocks") if len(rows) else None
 
 
-def _by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTest:
-    """Test the controls by sign flips of the pairs: each flip exchanges old and new."""
+def _test_by_pairs(estimates: Estimates, rows: Integers, worse: Floats) -> ControlTest:
     batches, means, total = [], [], len(estimates.tested)
     for batch in estimates.in_pairs:
         part = np.isin(batch.rows, rows)
         differences, pairs = batch.values[part] * worse[batch.rows[part], None], batch.numbers[part]
         batches.append(SharedRows(batch.rows[part], differences, pairs))
-        means += _means(differences, pairs)
+        means += _means_over_rows(differences, pairs)
     batches += [SharedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
     p = np.nanmin(by_largest(batches, total + len(means)))
     shift, error = estimates.shift.estimate[rows] * worse[rows], estimates.deviation[rows] / np.sqrt(estimates.groups[rows, 0])
     return ControlTest(rows, shift, error, float(p), least_p(int(estimates.groups[rows].max()), 0, paired=True), "pairs")
 
 
-def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlLayout) -> ControlTest:
-    """Test the controls by splits: other divisions of the runs (or of the sessions) into two sides of the same sizes."""
+def _test_by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlLayout) -> ControlTest:
     by_count: dict[int, list[int]] = defaultdict(list)
     for row, values_of_row in enumerate(runs.values):
         by_count[len(values_of_row)].append(row)
@@ -196,20 +191,17 @@ def _by_splits(runs: _RunValues, rows: Integers, worse: Floats, layout: ControlL
         numbers = np.array([list(runs.values[row]) for row in members])
         values = np.array([list(runs.values[row].values()) for row in members]) * worse[members, None]
         batches.append(SharedRows(np.array(members), values, numbers))
-        means += _means(values - values.mean(axis=1, keepdims=True), numbers)
+        means += _means_over_rows(values - values.mean(axis=1, keepdims=True), numbers)
     batches += [SharedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
     p = np.nanmin(by_largest(batches, total + len(means), runs.olds))
-    shift, error = np.array([_shift(values_of_row, runs.olds) for values_of_row in runs.values]).T
+    shift, error = np.array([_shift_and_error(values_of_row, runs.olds) for values_of_row in runs.values]).T
     return ControlTest(rows, shift * worse, error, float(p), 1 / splits_of(runs.olds, runs.news), layout)
 
 
-def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
-    """Return means over rows that have the same runs.
+def _means_over_rows(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
+    """Return, for each set of runs that several rows have, the means over the rows and the numbers of the runs, shape (1, runs) each.
 
-    Each element is for one set of runs that several rows have. It consists of two arrays of the shape (1, runs): the mean over the rows for each run,
-    and the numbers of the runs.
-
-    Before, each row is divided by a factor, so that the sum of its squares is 1. So all rows have the same weight, even noisy rows. This sum does not
+    First, each row is divided by a factor, so that the sum of its squares is 1. So all rows have the same weight, even noisy rows. This sum does not
     change if runs are exchanged between the sides.
     """
     size = np.sqrt((values**2).sum(axis=1, keepdims=True))
@@ -220,15 +212,14 @@ def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:
     return [(scaled[rows].mean(axis=0)[None], np.array([numbers])) for numbers, rows in shared.items() if len(rows) > 1]
 
 
-def _shift(values: dict[int, float], olds: int) -> tuple[float, float]:
-    """Return the shift of a control between the sides, and its standard error."""
+def _shift_and_error(values: dict[int, float], olds: int) -> tuple[float, float]:
     old, new = (np.array([[value for number, value in values.items() if (number >= olds) == is_new]]) for is_new in (False, True))
     error = np.sqrt(sum(float(side.var(ddof=1)) / side.shape[1] for side in (old, new)))
     return float(unpaired_shift(old, new).estimate[0]), float(error)
 
 
 def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) -> _RunValues:
-    """Return the values of these rows by run. Runs of different rows with the same session and repetition have the same number.
+    """Give runs of different rows the same number if they have the same session and repetition.
 
     If there are enough sessions, sessions take the place of runs.
     """
@@ -239,7 +230,7 @@ def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) 
         runs_of_rows.append(
             [(order[run], float(np.log(value))) for span in spans for run, value in zip(cells.value_run[span], cells.value[span], strict=True)]
         )
-    by_session = all(_has_sessions(runs) for runs in runs_of_rows)
+    by_session = all(_has_enough_sessions(runs) for runs in runs_of_rows)
     named_rows = [_values_by_name(runs, by_session=by_session) for runs in runs_of_rows]
     names = sorted({name for row in named_rows for name in row})
     number = {name: index for index, name in enumerate(names)}
@@ -248,17 +239,13 @@ def _run_values(controls: RowArrays, rows: Integers, order: Sequence[RunOrder]) 
     return _RunValues(len(names) - news, news, values)
 
 
-def _has_sessions(runs: Sequence[tuple[RunOrder, float]]) -> bool:
-    """Whether both sides have enough sessions for a comparison by sessions, and no run without a session."""
+def _has_enough_sessions(runs: Sequence[tuple[RunOrder, float]]) -> bool:
     sessions = {side: {run.session for run, _ in runs if run.side == side} for side in ("old", "new")}
     return all(None not in names and len(names) >= MIN_RUNS for names in sessions.values())
 
 
 def _values_by_name(runs: Sequence[tuple[RunOrder, float]], *, by_session: bool) -> dict[tuple[bool, str, int, int], list[float]]:
-    """Return the values of a row, by a tuple that identifies the run.
-
-    The tuple contains the side (true: new), the session, the repetition, and a number. The number distinguishes runs that are equal in the other
-    three.
+    """Return the values by side (true: new), session, repetition and a number. The number distinguishes otherwise equal runs.
 
     With ``by_session``, all runs of a session are one group.
     """

@@ -42,7 +42,7 @@ def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
     The runs of a pair have the same session and repetition, and no other run of the row is between them. The times of the runs are decisive, not the
     names: two blocks of runs are not pairs. Sessions are not compared if all sessions of one side were made before those of the other side.
     """
-    positions = _in_order([*old, *new])
+    positions = _positions_in_time([*old, *new])
     if positions is None:
         return _refused(old, new, "order_unknown")
     return _paired(old, new, positions) or _sessions(old, new, positions) or _refused(old, new, _why_no_pairs(old, new, positions))
@@ -71,7 +71,7 @@ def _refused(old: Sequence[RunOrder], new: Sequence[RunOrder], reason: str) -> D
 
 
 def _why_no_pairs(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> str:
-    if _ahead([1 / len(old)] * len(old), [1 / len(new)] * len(new), positions) > MOST_AHEAD:
+    if _largest_lead([1 / len(old)] * len(old), [1 / len(new)] * len(new), positions) > MOST_AHEAD:
         return "order_confounded"
     named = all(run.session is not None and run.repetition is not None for run in (*old, *new))
     return "few_pairs" if named else "pairs_unnamed"
@@ -87,7 +87,7 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
     near = [(first, second) for first, second in pairs if abs(positions[first] - positions[second]) == 1]
     if len(near) < MIN_RUNS:
         return None
-    if _one_sided(sum(positions[first] < positions[second] for first, second in near), len(near)):
+    if _is_one_side_mostly_first(sum(positions[first] < positions[second] for first, second in near), len(near)):
         return _refused(old, new, "same_first")
     near.sort(key=lambda pair: positions[pair[0]])
     olds, news = np.full(sides, -1), np.full(len(new), -1)
@@ -98,8 +98,8 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
     return Design("paired", olds, news, len(near), len(near), pairs=tuple(names))
 
 
-def _one_sided(old_first: int, pairs: int) -> bool:
-    """Whether one side ran first in too many pairs (sign test). A row could then be significant only because first runs differ from second ones."""
+def _is_one_side_mostly_first(old_first: int, pairs: int) -> bool:
+    """Apply the sign test. If one side often ran first, a row could be significant only because first runs differ from second ones."""
     rarer = min(old_first, pairs - old_first)
     count_of_orders = sum(comb(pairs, count) for count in range(rarer + 1))
     return bool(2 * count_of_orders / 2**pairs <= _BY_CHANCE)
@@ -115,12 +115,12 @@ def _sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mappi
         grouped.append((np.array([names.index(str(run.session)) for run in side]), len(names)))
         weights.append([1 / len(runs) / runs[run.session] for run in side])
     sessions = Design("sessions", grouped[0][0], grouped[1][0], grouped[0][1], grouped[1][1])
-    if _ahead(weights[0], weights[1], positions) > MOST_AHEAD:
+    if _largest_lead(weights[0], weights[1], positions) > MOST_AHEAD:
         return sessions._replace(kind="confounded", reason="sessions_confounded")
-    return _refused(old, new, "same_first") if _same_side_opens(old, new, positions) else sessions
+    return _refused(old, new, "same_first") if _is_one_side_mostly_first_in_sessions(old, new, positions) else sessions
 
 
-def _ahead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, int]) -> float:
+def _largest_lead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, int]) -> float:
     """Return the largest lead of one side, as a share of its runs: the Kolmogorov-Smirnov distance between the times of the sides.
 
     Args:
@@ -134,18 +134,18 @@ def _ahead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, i
     return float(np.abs(np.cumsum(steps)).max()) - 1e-9  # a tolerance for sums of floats: 9/36 must not exceed 1/4
 
 
-def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> bool:
-    """Whether one side ran first more often than chance explains, in the sessions with runs of both sides."""
+def _is_one_side_mostly_first_in_sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> bool:
+    """Sessions with runs of only one side are ignored."""
     first: dict[tuple[str | None, bool], int] = {}
     for index, run in enumerate((*old, *new)):
         key = run.session, index >= len(old)
         first[key] = min(first.get(key, positions[index]), positions[index])
     shared = [name for name, is_new in first if not is_new and (name, True) in first]
-    return bool(shared) and _one_sided(sum(first[name, False] < first[name, True] for name in shared), len(shared))
+    return bool(shared) and _is_one_side_mostly_first(sum(first[name, False] < first[name, True] for name in shared), len(shared))
 
 
-def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
-    """Return the position of each run in time, by the index of the run; ``None`` if a run does not state its time."""
+def _positions_in_time(runs: Sequence[RunOrder]) -> dict[int, int] | None:
+    """Return the positions by the index of the run; ``None`` if a run does not state its time."""
     moments = [_moment(run) for run in runs]
     if any(moment is None for moment in moments):
         return None

@@ -174,21 +174,21 @@ def _batches(cells: CellTable, pairs: CellPairs, estimates: Estimates, wanted: F
             continue
         chosen = pairs.old[rows], pairs.new[rows]
         groups = (design.old, design.groups_old), (design.new, design.groups_new)
-        sides = [_grouped(_matrix(cells, side), *group, upper[side]) for side, group in zip(chosen, groups, strict=True)]
+        sides = [_medians_of_groups(_matrix(cells, side), *group, upper[side]) for side, group in zip(chosen, groups, strict=True)]
         batch = _Batch(rows, sides[0], sides[1], half[chosen[0]], half[chosen[1]], design.kind == "paired")
         shapes[batch.paired, batch.old.shape[1], batch.new.shape[1]].append(batch)
     for batches in shapes.values():
-        yield from _joined(batches)
+        yield from _joined_in_parts(batches)
 
 
 def _pair_numbers(designs: Sequence[Design]) -> list[Integers]:
-    """Return the numbers of the pairs of each design. Pairs with the same name have the same number in all designs."""
+    """Pairs with the same name have the same number in all designs."""
     number_of: dict[tuple[str, int], int] = {}
     return [np.array([number_of.setdefault(name, len(number_of)) for name in design.pairs], np.int64) for design in designs]
 
 
 def _designs(cells: CellTable, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder]) -> tuple[Integers, tuple[Design, ...]]:
-    """Return the index of the design of each wanted pair, and the designs. Rows of the same runs have the same design."""
+    """Return the index of the design of each pair (-1: not wanted), and the designs. Rows of the same runs have the same design."""
     which = np.full(len(pairs.old), -1)
     rows = np.flatnonzero(wanted)
     if not len(rows):
@@ -205,13 +205,13 @@ def _runs(cells: CellTable, cell: int, runs: Sequence[RunOrder]) -> list[RunOrde
 
 
 def _matrix(cells: CellTable, chosen: Integers) -> Floats:
-    """Return the values of these cells, which must all have the same number of values."""
+    """All these cells must have the same number of values."""
     columns = np.arange(cells.runs[chosen[0]])
     return cells.value[cells.first[chosen][:, None] + columns]
 
 
-def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> Floats:
-    """Return the median of each group of runs for each row, with one column for each group. A median is always the value of one run."""
+def _medians_of_groups(values: Floats, group: Integers, groups: int, upper: Integers) -> Floats:
+    """Return one column for each group. A median is always the value of one run."""
     if (np.bincount(group[group >= 0], minlength=groups) == 1).all():
         order = np.argsort(group, kind="stable")[(group < 0).sum() :]
         return values[:, order]
@@ -219,14 +219,14 @@ def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> F
 
 
 def _median_of_runs(values: Floats, upper: Integers) -> Floats:
-    """Return the median of the runs of each row. ``upper`` states which of two middle values is the median (`upper_of_two`)."""
+    """``upper`` states which of two middle values is the median (`upper_of_two`)."""
     middle = (values.shape[1] - 1 + upper) // 2
     medians: Floats = np.sort(values, axis=1)[np.arange(len(values)), middle]
     return medians
 
 
-def _joined(batches: Sequence[_Batch]) -> Iterator[_Batch]:
-    """Join these batches, and yield their rows in new batches of limited size, so that the statistics do not need too much memory."""
+def _joined_in_parts(batches: Sequence[_Batch]) -> Iterator[_Batch]:
+    """Yield batches of limited size, so that the statistics do not need too much memory."""
     rows, old, new, half_old, half_new = (np.concatenate([batch[index] for batch in batches]) for index in range(5))
     columns = old.shape[1] * max(new.shape[1], 1)
     step = max(1, _MOST_ELEMENTS // columns)
@@ -252,7 +252,7 @@ def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callabl
 
 
 def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """Return, for each rounded value, the range that contains the true value; ``None`` if all values are exact."""
+    """Return ``None`` if all values are exact."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))
@@ -261,7 +261,6 @@ def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> Roundi
 
 
 def _half_width(low: Floats, high: Floats) -> Floats:
-    """Return half the width of the range of each row, as the mean over its runs."""
     width: Floats = (high - low).mean(axis=1) / 2
     return width
 

@@ -68,7 +68,7 @@ def lossy(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[CellPairs
     """
     if not loss_asked(policy):
         return CellPairs(*(np.zeros(0, np.int64) for _ in range(2))), 0, 0
-    shares, counts = (_rows_with(cells, pairs, name) for name in (LOSS, _COUNT))
+    shares, counts = (_rows_with_value(cells, pairs, name) for name in (LOSS, _COUNT))
     setting = cells.groups(("system", *SETTING, *SIZE, *cells.labels))[pairs.either]
     counts = counts[~np.isin(setting[counts], setting[shares])]
     most = np.append(np.nan_to_num(reduced_values(cells, np.maximum)), 0.0)  # a missing side has the index -1, so it gets the last element: 0
@@ -76,8 +76,7 @@ def lossy(cells: CellTable, pairs: CellPairs, policy: Policy) -> tuple[CellPairs
     return pairs.part(lost), len(shares) - len(lost) + len(counts) - len(counted), len(counted)
 
 
-def _rows_with(cells: CellTable, pairs: CellPairs, metric: str) -> Integers:
-    """Return the rows of a metric for which a run has a value."""
+def _rows_with_value(cells: CellTable, pairs: CellPairs, metric: str) -> Integers:
     has_value = np.where(pairs.old != NONE, cells.runs[pairs.old], 0) + np.where(pairs.new != NONE, cells.runs[pairs.new], 0) > 0
     return np.flatnonzero(has_value & (cells.columns["metric"] == metric)[pairs.either])
 
@@ -119,10 +118,7 @@ def losses(
 
 
 def _sort_key(loss: Loss) -> tuple[float, float]:
-    """Return the sort key of a row among rows with the same verdict.
-
-    Tested rows are sorted by their estimate. Of the other rows, those whose loss rose come first; among these, the ones with the largest loss.
-    """
+    """Sort tested rows by their estimate. Of the other rows, those whose loss rose come first, the largest loss first."""
     if loss.difference is not None:
         return 0.0, -abs(loss.difference)
     if not loss.change:
@@ -131,7 +127,6 @@ def _sort_key(loss: Loss) -> tuple[float, float]:
 
 
 def _test(cells: CellTable, pairs: CellPairs, judgements: list[Judgement], order: list[RunOrder], policy: Policy, free: Flags) -> _LossTest:
-    """Test the rows with enough runs and with equal, stated conditions."""
     old, new = pairs
     equal = np.array([not (judgement.different or judgement.unverified) for judgement in judgements], bool)
     usable = ~(cells.mixed[old] | cells.mixed[new]) & ((cells.marks[old] | cells.marks[new]) & FAILED_BITS == 0)
@@ -150,7 +145,7 @@ def _test(cells: CellTable, pairs: CellPairs, judgements: list[Judgement], order
 
 
 def _out_of_turn(cells: CellTable, pairs: CellPairs, estimates: Estimates, least: Floats, rate: float) -> tuple[Shift, Integers]:
-    """Return the shifts and the verdicts of the rows whose sides did not take turns."""
+    """Judge the rows whose sides did not take turns. All other rows have the verdict -1."""
     reasons = np.array([*(design.reason in REASONS_OUT_OF_TURN for design in estimates.designs), False])
     wanted = reasons[estimates.design]
     shift, p_beyond = side_shifts(cells, pairs, estimates, wanted, (-least, least), np.asarray)
@@ -165,7 +160,7 @@ def _out_of_turn(cells: CellTable, pairs: CellPairs, estimates: Estimates, least
 
 
 def _loss(cells: CellTable, pairs: CellPairs, index: int, row: Loss, judged: tuple[Judgement, bool], test: _LossTest) -> Loss:
-    """Return the row with its verdict and the evidence. ``judged`` is the judgement of its conditions, and whether both sides have the same runs."""
+    """``judged`` is the judgement of the conditions of the row, and whether both sides have the same runs."""
     judgement, is_same = judged
     if row.old is None or row.new is None:
         return replace(row, verdict=_OF_ONE_SIDE[row.old is None], differences=judgement.different + judgement.machines)
@@ -212,7 +207,6 @@ def _why_untested(old: LossSide, new: LossSide, judgement: Judgement, estimates:
 
 
 def _by_value(row: Loss, old: LossSide, new: LossSide, why: str, policy: Policy) -> Loss:
-    """Return the row with a verdict on single values, which depends only on the difference of the medians."""
     if why == "few_runs":
         return replace(row, verdict="insufficient", reasons=(why,))
     band = policy.single_loss_points / 100
@@ -221,7 +215,6 @@ def _by_value(row: Loss, old: LossSide, new: LossSide, why: str, policy: Policy)
 
 
 def _side(cells: CellTable, cell: int) -> LossSide | None:
-    """Return the loss of a cell; ``None`` if there is no cell, or if no run has a value."""
     shares = cells.value[cells.span(cell)] if cell != NONE else cells.value[:0]
     if not len(shares):
         return None

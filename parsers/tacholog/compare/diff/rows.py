@@ -63,7 +63,7 @@ def comparison_rows(arrays: RowArrays, policy: Policy, runs: Sequence[RunOrder])
     to_better = (arrays.verdict == CODE["unreplicated_diff"]) & (np.where(arrays.lower_is_better, effect, -effect) < 0)
     by_name = natural(arrays.cells, arrays.pairs.either)
     order = np.lexsort((*by_name, np.where(has_effect, -np.abs(effect), 0.0), to_better, arrays.verdict))
-    columns = _words(arrays, order, policy.false_discovery_rate) | _figures(arrays, order) | _names(arrays, order, policy)
+    columns = _text_columns(arrays, order, policy.false_discovery_rate) | _figures(arrays, order) | _names(arrays, order, policy)
     columns["short_runs"] = _short_runs(arrays, order, runs)
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
@@ -72,17 +72,15 @@ def comparison_rows(arrays: RowArrays, policy: Policy, runs: Sequence[RunOrder])
 
 
 def _names(arrays: RowArrays, order: Integers, policy: Policy) -> dict[str, list[Any]]:
-    """Return the name of each row, and its name on the new side if it is different."""
     cells, pairs = arrays.cells, arrays.pairs.part(order)
     renamed = np.flatnonzero(pairs.both & (cells.row[pairs.old] != cells.row[pairs.new]))
     new_keys: list[RowKey | None] = [None] * len(order)
     for index, key in zip(renamed.tolist(), keys_of(cells, pairs.new[renamed], policy), strict=True):
         new_keys[index] = key
-    return {"key": row_keys(cells, pairs.either, policy), "new_key": new_keys, "across": _across(cells, pairs, policy)}
+    return {"key": row_keys(cells, pairs.either, policy), "new_key": new_keys, "across": _across_values(cells, pairs, policy)}
 
 
 def _short_runs(arrays: RowArrays, order: Integers, runs: Sequence[RunOrder]) -> list[tuple[ShortRun, ...]]:
-    """Return the runs that were left out of each row because they have too few samples."""
     short, needed_by = arrays.cells.short, arrays.cells.columns["statistic"]
     if not len(short.cell):
         return [()] * len(order)
@@ -94,8 +92,7 @@ def _short_runs(arrays: RowArrays, order: Integers, runs: Sequence[RunOrder]) ->
     return [(*of_cell.get(before, ()), *of_cell.get(after, ())) for before, after in zip(old.tolist(), new.tolist(), strict=True)]
 
 
-def _across(cells: CellTable, pairs: CellPairs, policy: Policy) -> list[tuple[Difference, ...]]:
-    """Return the fields of ``--across``, with their values on each side."""
+def _across_values(cells: CellTable, pairs: CellPairs, policy: Policy) -> list[tuple[Difference, ...]]:
     differences: list[tuple[Difference, ...]] = [()] * len(pairs.old)
     for name in (name for name in policy.across if name in cells.columns and name not in OF_RUN):
         column = cells.columns[name]
@@ -137,11 +134,11 @@ def curves(arrays: RowArrays, policy: Policy) -> tuple[Curve, ...]:
     all_keys = row_keys(cells, pairs.old, policy)
     keys = [msgspec.structs.replace(all_keys[row], **dict.fromkeys(SIZE)) for row in rows[starts].tolist()]
     members = zip(keys, *(np.split(column, starts[1:]) for column in (shift, rows)), strict=False)
-    return tuple(_curve(key, shifts, _flat(arrays, key, which)) for key, shifts, which in members if len(shifts) >= SERIES)
+    return tuple(_curve(key, shifts, _flat_latencies(arrays, key, which)) for key, shifts, which in members if len(shifts) >= SERIES)
 
 
-def _flat(arrays: RowArrays, key: RowKey, rows: Integers) -> tuple[float | None, float | None]:
-    """Return the flat latency of each side, which is the same for all sizes; ``None`` for a side whose latencies differ.
+def _flat_latencies(arrays: RowArrays, key: RowKey, rows: Integers) -> tuple[float | None, float | None]:
+    """Return the latency of each side, if it is the same for all sizes; otherwise ``None``.
 
     Both are ``None`` if the sizes differ too little: then the same latency for all of them is nothing unusual.
     """
@@ -179,17 +176,17 @@ def _effect(arrays: RowArrays) -> Floats:
     median = arrays.cells.median
     with np.errstate(divide="ignore", invalid="ignore"):
         by_value = np.log(median[new] / median[old])
-    shift = _shift(arrays).estimate
+    shift = _displayed_shift(arrays).estimate
     return np.nan_to_num(np.where(np.isnan(shift), by_value, shift))
 
 
-def _words(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
-    """Return the text columns of the rows, as lists, because access to single elements of arrays is slow."""
+def _text_columns(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
+    """Return lists, because access to single elements of arrays is slow."""
     verdict, reason = arrays.verdict[order].tolist(), arrays.reason[order].tolist()
-    bits, both = _marks(arrays)[order].tolist(), arrays.pairs.both[order].tolist()
+    bits, both = _mark_bits_of_both_sides(arrays)[order].tolist(), arrays.pairs.both[order].tolist()
     judgements = [arrays.judgements[index] for index in arrays.judgement[order].tolist()]
     return {
-        **_designed(arrays, order, rate),
+        **_design_columns(arrays, order, rate),
         "verdict": [VERDICTS[code] for code in verdict],
         "reasons": [_reasons(REASONS[code], marks, judgement) for code, marks, judgement in zip(reason, bits, judgements, strict=True)],
         "level": _levels(arrays, order),
@@ -200,11 +197,10 @@ def _words(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[An
     }
 
 
-def _designed(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
-    """Return the columns for the design of the runs and the kind of evidence."""
+def _design_columns(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
     estimates = arrays.estimates
-    tested, by_value = (column.tolist() for column in _decided(arrays, order))
-    has_range = (_decided(arrays, order)[0] | arrays.out_of_turn[order]).tolist()
+    tested, by_value = (column.tolist() for column in _by_test_and_by_value(arrays, order))
+    has_range = (_by_test_and_by_value(arrays, order)[0] | arrays.out_of_turn[order]).tolist()
     designs = [estimates.designs[index] if index >= 0 else None for index in estimates.design[order].tolist()]
     significant = estimates.p_adjusted < rate  # false for NaN, which means that the row was not tested
     flag_columns = (column[order].tolist() for column in (arrays.same_runs, estimates.two_modes, significant, arrays.gated))
@@ -218,17 +214,16 @@ def _designed(arrays: RowArrays, order: Integers, rate: float) -> dict[str, list
     }
 
 
-def _decided(arrays: RowArrays, order: Integers) -> tuple[Flags, Flags]:
-    """Whether each row was decided by a test, and whether it was decided by single values."""
+def _by_test_and_by_value(arrays: RowArrays, order: Integers) -> tuple[Flags, Flags]:
     return ~np.isnan(arrays.estimates.p_adjusted[order]), arrays.by_value[order]
 
 
 def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
     cells, estimates, pairs = arrays.cells, arrays.estimates, arrays.pairs.part(order)
-    tested, by_value = _decided(arrays, order)
+    tested, by_value = _by_test_and_by_value(arrays, order)
     out_of_turn = arrays.out_of_turn[order]
     has_range = tested | out_of_turn
-    shift = Shift(*(values[order] for values in _shift(arrays)))
+    shift = Shift(*(values[order] for values in _displayed_shift(arrays)))
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = cells.median[pairs.new] / cells.median[pairs.old]
     quotient[arrays.verdict[order] == CODE["not_comparable"]] = np.nan  # no ratio here: a reader would understand it as a comparison
@@ -254,18 +249,16 @@ def _figures(arrays: RowArrays, order: Integers) -> dict[str, list[Any]]:
     }
 
 
-def _shift(arrays: RowArrays) -> Shift:
-    """Return the displayed shift of each row: the shift of its test, or the shift between sides that did not take turns."""
+def _displayed_shift(arrays: RowArrays) -> Shift:
     if arrays.sides is None:
         return arrays.estimates.shift
     return Shift(*(np.where(arrays.out_of_turn, side, tested) for side, tested in zip(arrays.sides, arrays.estimates.shift, strict=True)))
 
 
 def _side_limit(arrays: RowArrays) -> Floats:
-    """Return the threshold of each row whose sides did not take turns.
+    """Return the threshold in the direction of the change.
 
-    A row has two thresholds; the one in the direction of its change is returned. For a row that does not differ, the largest shift that counts as no
-    difference is returned.
+    For a row that does not differ, return the largest shift that counts as no difference.
     """
     if arrays.sides is None or arrays.side_limits is None:
         return arrays.limits.least
@@ -274,7 +267,6 @@ def _side_limit(arrays: RowArrays) -> Floats:
 
 
 def _ratio_kinds(ratio: list[float | None], has_range: Flags, arrays: RowArrays, order: Integers) -> list[RatioKind | None]:
-    """Return the kind of the ratio of each row: an estimate, or the quotient of the displayed values of the sides."""
     names: tuple[RatioKind, ...] = ("quotient", "hodges_lehmann_sessions", "hodges_lehmann_pairs", "hodges_lehmann_runs")
     by_runs = arrays.out_of_turn & (arrays.reason != REASON["sessions_confounded"])
     index = np.where(has_range, np.where(by_runs, 3, np.where(arrays.estimates.paired, 2, 1))[order], 0).tolist()
@@ -282,7 +274,7 @@ def _ratio_kinds(ratio: list[float | None], has_range: Flags, arrays: RowArrays,
 
 
 def _levels(arrays: RowArrays, order: Integers) -> list[Level | None]:
-    """Return the level of evidence of each row, by its poorer side.
+    """Return the level of evidence of the poorer side.
 
     a: one value per side. b: repeated runs. c: repeated runs that state their number of samples.
     """
@@ -295,7 +287,7 @@ def _levels(arrays: RowArrays, order: Integers) -> list[Level | None]:
 
 
 def _sources(arrays: RowArrays, order: Integers) -> list[str | None]:
-    tested, by_value = _decided(arrays, order)
+    tested, by_value = _by_test_and_by_value(arrays, order)
     limit, of_test, of_sides = _side_limit(arrays), arrays.limits.source, arrays.limits.sides
     of_sides = np.where(limit > of_sides, SOURCES.index("controls"), np.where(limit > arrays.limits.least, SOURCES.index("same_build"), of_test))
     out_of_turn = arrays.out_of_turn[order]
@@ -305,15 +297,14 @@ def _sources(arrays: RowArrays, order: Integers) -> list[str | None]:
 
 
 def _or_none(values: Floats) -> list[float | None]:
-    """Return the numbers, with ``None`` for NaN and infinity."""
+    """Replace NaN and infinity by ``None``."""
     objects = values.astype(object)
     objects[~np.isfinite(values)] = None
     numbers: list[float | None] = objects.tolist()
     return numbers
 
 
-def _marks(arrays: RowArrays) -> Integers:
-    """Return the marks of both sides of each row, as bits."""
+def _mark_bits_of_both_sides(arrays: RowArrays) -> Integers:
     marks = arrays.cells.marks
     both: Integers = np.bitwise_or(*(np.where(side == NONE, 0, marks[side]) for side in arrays.pairs))
     return both
@@ -328,16 +319,13 @@ def _reasons(reason: str, bits: int, judgement: Judgement) -> tuple[str, ...]:
 
 
 def _sides(arrays: RowArrays, order: Integers, which: int) -> list[Side | None]:
-    """Return one side of each row.
-
-    For tested rows, its values are those of the pairs or sessions, in the order of the comparison; for other rows, the values of all runs.
-    """
+    """The values of tested rows are those of the pairs or sessions. The values of other rows are those of all runs."""
     cells, compared = arrays.cells, arrays.estimates.values
     cell_of = arrays.pairs[which][order]
     columns = (
         cell_of.tolist(),
         order.tolist(),
-        _decided(arrays, order)[0].tolist(),
+        _by_test_and_by_value(arrays, order)[0].tolist(),
         cells.column("metric", arrays.pairs.either[order]),
         *(column[cell_of].tolist() for column in (cells.runs, cells.bound)),
         *(_or_none(column[cell_of]) for column in (cells.median, cells.resolution, cells.samples)),

@@ -121,20 +121,19 @@ def lower_is_better(cells: CellTable, pairs: CellPairs) -> Flags:
 def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None = None) -> Thresholds:
     """Return the threshold of each pair: the largest of the policy, the rounding error and the band of one build (stated or measured)."""
     cell = pairs.either
-    chosen, assumed = (_band(cells, cell, percent) for percent in (policy.thresholds_percent, policy.single_value_percent))
+    chosen, assumed = (_log_band(cells, cell, percent) for percent in (policy.thresholds_percent, policy.single_value_percent))
     source = np.zeros(len(cell), np.int64)
     for override in policy.row:
         fits = matching_rows(cells, cell, override)
         chosen[fits], source[fits] = np.log1p(override.threshold_percent / 100), SOURCES.index("override")
-    rounding = np.fmax(*(_rounding(cells, side) for side in pairs))
-    build, single, single_source, between = _same_build(cells, pairs, policy, measured, assumed)
+    rounding = np.fmax(*(_rounding_width(cells, side) for side in pairs))
+    build, single, single_source, between = _same_build_bands(cells, pairs, policy, measured, assumed)
     least = np.maximum(np.maximum(chosen, rounding), build)
     source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
     return Thresholds(least, np.maximum(chosen, build), source, single, single_source, np.maximum(least, between))
 
 
-def _band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
-    """Return the band of each cell, as a logarithm: ratios within it count as no change."""
+def _log_band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
     return np.log1p(by_word(cells.columns["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
 
 
@@ -146,16 +145,17 @@ def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Fla
     return fits
 
 
-def _same_build(
+def _same_build_bands(
     cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
 ) -> tuple[Floats, Floats, Integers, Floats]:
-    """Return the bands of one build, in four arrays.
-
-    The arrays contain the bands of pairs, the bands of single values, the sources of the bands of single values, and the bands of the medians of two
-    sessions.
+    """Return the bands of one build.
 
     An unknown band of two sessions is 0. If too few sessions were measured, the measured band of single values is used only if it is wider than the
     assumed band.
+
+    Returns:
+        Four arrays: the bands of pairs, the bands of single values, the sources of the bands of single values, and the bands of the medians of two
+        sessions.
     """
     for_pairs = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
     single = for_pairs.copy() if policy.same_build_percent else assumed.copy()
@@ -173,7 +173,7 @@ def _same_build(
     return for_pairs, single, source, between
 
 
-def _rounding(cells: CellTable, side: Integers) -> Floats:
+def _rounding_width(cells: CellTable, side: Integers) -> Floats:
     """Return how much two true values with the same printed value may differ, as a logarithm."""
     half = np.nan_to_num(cells.resolution[side] / 2)
     value = cells.median[side]
@@ -257,7 +257,7 @@ def decide(
 
 
 def _decide_by_value(rows: RowArrays) -> None:
-    """Set the verdicts from one value on each side: the value of a single run, or the median of runs that cannot be tested."""
+    """Compare one value of each side. It is the value of a single run, or the median of runs that cannot be tested."""
     cells, (old, new) = rows.cells, rows.pairs
     reason = np.zeros(len(old), np.int64)
     for index, design in enumerate(rows.estimates.designs):
@@ -279,7 +279,7 @@ def _decide_by_value(rows: RowArrays) -> None:
 
 
 def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
-    """Mark a published series as one measurement if it has the same values on both sides. Two measurements never agree in all values."""
+    """If both sides of a published series have the same values, mark them as one measurement. Two measurements never agree in all values."""
     series = (
         ("system", *SETTING, *rows.cells.labels, "metric", "statistic"),
         ("system", "test", "metric"),
@@ -296,7 +296,7 @@ def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
 
 
 def _decide_by_test(rows: RowArrays, rate: float) -> None:
-    """Set the verdicts of repeated runs. The rows of gates are tested separately from all other rows."""
+    """The rows of gates are tested separately from all other rows."""
     estimates, limits = rows.estimates, rows.limits
     members = np.flatnonzero(estimates.tested & (rows.verdict < 0))
     is_gated = rows.gated[members]

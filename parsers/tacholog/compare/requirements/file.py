@@ -220,10 +220,7 @@ def _requirement_in_words(text: str, location: str) -> RequirementEntry:
 
 
 def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each table of an array of tables, with its location.
-
-    The location is the line of the table's header. If some tables have no header, it is the number of the table.
-    """
+    """Yield each table with its location: the line of its header, or the number of the table if some tables have no header."""
     entries = tables.get(name, [])
     if not isinstance(entries, list):
         raise UnreadableInput(f"{_location(path, _line_of_key(lines, 0, name))}: {name}: write [[{name}]] in double brackets")
@@ -237,7 +234,6 @@ def _location(path: Path, line: int | None) -> str:
 
 
 def _line_of_key(lines: list[str], after: int, key: str) -> int | None:
-    """Return the number of the first line after ``after`` that begins with this key, or with the header of a table of this name."""
     pattern = re.compile(rf"\s*(?:\[\[?\s*)?[\"']?{re.escape(key)}[\"']?\s*(?:[=.]|\]|$)")
     return next((number for number, line in enumerate(lines, 1) if number > after and pattern.match(line)), None)
 
@@ -250,7 +246,6 @@ def _converted(table: object, kind: type[Any], location: str) -> Any:  # noqa: A
 
 
 def _checked(requirement: Requirement, location: str) -> Requirement:
-    """Refuse a requirement that is meaningless or ambiguous, with a message that names the mistake."""
     for complaint in _complaints(requirement):
         raise UnreadableInput(f"{location}: {complaint}")
     return requirement

@@ -47,8 +47,6 @@ _EXACT = 1e-9  # relative tolerance: a limit in the file and the same number in 
 
 
 class _RunValue(NamedTuple):
-    """The value of a run, and its session."""
-
     value: float
     session: str | None
 
@@ -80,14 +78,13 @@ def _absolute_row(rows: DatasetRows, cell: int, requirement: Requirement) -> Req
         samples=None if np.isnan(samples) else int(samples),
         marks=mark_names(int(cells.marks[cell])),
     )
-    if reasons := _unfit(int(cells.marks[cell]), runs, row.samples, requirement):
+    if reasons := _reasons_not_to_judge(int(cells.marks[cell]), runs, row.samples, requirement):
         needed = samples_needed(requirement.statistic) if "undersampled" in reasons else None
         return msgspec.structs.replace(row, reasons=reasons, needed=needed, value=_median([run.value for run in runs], requirement))
     return _judged(row, runs, _widths(cells, cell), requirement)
 
 
-def _unfit(marks: int, runs: Sequence[_RunValue], samples: int | None, requirement: Requirement) -> tuple[str, ...]:
-    """Return the reasons why a row cannot be judged, independent of its values."""
+def _reasons_not_to_judge(marks: int, runs: Sequence[_RunValue], samples: int | None, requirement: Requirement) -> tuple[str, ...]:
     if not runs:
         return ("no_value",)
     if marks & FAILED_BITS:
@@ -103,7 +100,7 @@ def _unfit(marks: int, runs: Sequence[_RunValue], samples: int | None, requireme
 def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float, float], requirement: Requirement) -> RequirementRow:
     needed = values_needed(requirement.confidence)
     over_sessions = row.sessions >= needed and all(run.session is not None for run in runs)
-    by_session = _by_session(runs)
+    by_session = _medians_of_sessions(runs)
     values = list(by_session.values()) if over_sessions else [run.value for run in runs]
     median_range = median_interval(values, requirement.confidence)
     row = msgspec.structs.replace(row, value=_median([run.value for run in runs], requirement), over="sessions" if over_sessions else "runs")
@@ -123,8 +120,8 @@ def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float,
     return msgspec.structs.replace(row, verdict=verdict, reasons=reasons, interval=interval, confidence=median_range.confidence)
 
 
-def _by_session(runs: Sequence[_RunValue]) -> dict[str, float]:
-    """Return the median of each session. For an even number of runs, the median is the mean of the two middle runs.
+def _medians_of_sessions(runs: Sequence[_RunValue]) -> dict[str, float]:
+    """Return the median of each session. For an even number of runs, it is the mean of the two middle runs.
 
     All other code uses the worse of the two middle runs. Here, each session of two runs would then look too bad: in simulations, a requirement that
     was just fulfilled failed in 19 % of the cases.
@@ -138,10 +135,7 @@ def _median(values: Sequence[float], requirement: Requirement) -> float | None:
 
 
 def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowVerdict:
-    """Return ``passed`` if the whole interval fulfils the limit, ``failed`` if the whole interval violates it, else ``undecided``.
-
-    A value equal to the limit fulfils it.
-    """
+    """Return ``undecided`` if only a part of the interval fulfils the limit. A value equal to the limit fulfils it."""
     limit = requirement.limit
     room = abs(limit) * _EXACT
     if requirement.max is not None:
@@ -150,7 +144,7 @@ def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowV
 
 
 def _widths(cells: CellTable, cell: int) -> tuple[float, float]:
-    """Return how far the true value may be below a printed value, and how far above. This depends on its rounding and its bound."""
+    """Return how far the true value may be below the printed value, and how far above it."""
     resolution, bound = float(cells.resolution[cell]), BOUNDS[int(cells.bound[cell])]
     half = 0.0 if np.isnan(resolution) else resolution / 2
     if bound == "<":
@@ -185,14 +179,15 @@ def judge_relative(
     """
     comparison = compare(*sides, Policy(metrics=metrics), everything=False)
     selected_rows = [row for row in comparison.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
-    compared = {_alike(row) for row in selected_rows if row.verdict in COMPARED}
+    compared = {_key_without_conditions(row) for row in selected_rows if row.verdict in COMPARED}
     # One release may have been measured on a second machine too. A row of the second machine has no partner. It is left out if the same row of
     # another machine was compared.
-    return tuple(_relative_row(row, limit, host) for row in selected_rows if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
+    return tuple(
+        _relative_row(row, limit, host) for row in selected_rows if row.verdict not in _NO_PARTNER or _key_without_conditions(row) not in compared
+    )
 
 
-def _alike(row: ComparisonRow) -> RowKey:
-    """Return the name of a row without the conditions that distinguish it from other rows with the same name."""
+def _key_without_conditions(row: ComparisonRow) -> RowKey:
     return msgspec.structs.replace(row.new_key or row.key, apart=())
 
 
@@ -200,7 +195,7 @@ def _relative_row(row: ComparisonRow, limit: float | None, host: Controls | None
     old, new = row.old, row.new
     tested = row.interval_kind == "confidence" and row.p is not None
     ratios = _ratios(row) if tested else None
-    ends = _worse(ratios, row) if ratios else None
+    ends = _worse_shares(ratios, row) if ratios else None
     allowed = limit if limit is not None else _threshold(row) if tested else None
     verdict, reasons = _relative_verdict(ratios, allowed, row, host)
     return RequirementRow(
@@ -221,10 +216,10 @@ def _relative_row(row: ComparisonRow, limit: float | None, host: Controls | None
 
 def _relative_verdict(ratios: _Ends | None, limit: float | None, row: ComparisonRow, host: Controls | None) -> tuple[RowVerdict, tuple[str, ...]]:
     if ratios is None or limit is None:
-        return "undecided", _why(row)
-    if (verdict := _against(_worse(ratios, row), limit)) == "undecided":
+        return "undecided", _reasons_without_interval(row)
+    if (verdict := _against(_worse_shares(ratios, row), limit)) == "undecided":
         return verdict, ("across_limit",)
-    return (verdict, ()) if _against(_worse(_without_host(ratios, row, host), row), limit) == verdict else ("undecided", ("host_changed",))
+    return (verdict, ()) if _against(_worse_shares(_without_host(ratios, row, host), row), limit) == verdict else ("undecided", ("host_changed",))
 
 
 def _against(ends: _Ends, limit: float) -> RowVerdict:
@@ -234,7 +229,7 @@ def _against(ends: _Ends, limit: float) -> RowVerdict:
 
 
 def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _Ends:
-    """Return the interval of the ratio, widened by the changes that the host may have caused: a slower host makes a release look worse."""
+    """Widen the interval by the changes that the host may have caused. A slower host makes a release look worse."""
     if host is None or host.explains is None:
         return ratios
     # The smallest and the largest factor by which the host may have slowed down the new side.
@@ -245,8 +240,7 @@ def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _
     return (low * least if least is not None else 0.0), (high * most if most is not None else inf)
 
 
-def _why(row: ComparisonRow) -> tuple[str, ...]:
-    """Return the codes of the reasons for which a row has no interval."""
+def _reasons_without_interval(row: ComparisonRow) -> tuple[str, ...]:
     if "same_runs" in row.flags:
         return ("same_runs",)
     return row.reasons or (row.verdict,)
@@ -257,14 +251,14 @@ def _ratios(row: ComparisonRow) -> _Ends:
     return (0.0 if low is None else low), (inf if high is None else high)
 
 
-def _worse(ratios: _Ends, row: ComparisonRow) -> _Ends:
-    """Return both ends of the interval, as the share by which the new side is worse. The better end comes first."""
+def _worse_shares(ratios: _Ends, row: ComparisonRow) -> _Ends:
+    """Return both ends as shares by which the new side is worse. The better end comes first."""
     low, high = sorted(worse_by(end, row.better) for end in ratios)
     return low, high
 
 
 def _threshold(row: ComparisonRow) -> float | None:
-    """Return the threshold of the diff as a share of the old value. The diff uses logarithms: 3 % is a factor of 1.03, or of 1/1.03 for a rate."""
+    """Return a share of the old value. The diff uses logarithms: 3 % is a factor of 1.03, or of 1/1.03 for a rate."""
     if row.threshold is None or row.better == "lower":
         return row.threshold
     return row.threshold / (1 + row.threshold)
@@ -387,7 +381,7 @@ def check_bases(file: RequirementFile, than: str | None) -> None:
 def _result(entry: RequirementEntry, kind: LimitKind, limit: str, rows: tuple[RequirementRow, ...], hint: str | None) -> RequirementResult:
     requirement = entry.requirement
     return RequirementResult(
-        name=requirement.name or _named(requirement),
+        name=requirement.name or _default_name(requirement),
         place=entry.location,
         metric=requirement.metric,
         statistic=requirement.statistic,
@@ -402,8 +396,8 @@ def _result(entry: RequirementEntry, kind: LimitKind, limit: str, rows: tuple[Re
     )
 
 
-def _named(requirement: Requirement) -> str:
-    """Return a name that lists the properties of a requirement, such as ``latency p99, shm, 1024 B``."""
+def _default_name(requirement: Requirement) -> str:
+    """Return a name such as ``latency p99, shm, 1024 B``."""
     wanted = {name: value for name, value in requirement.wanted().items() if name != "payload_bytes"}
     size = [f"{requirement.bytes_wanted} B"] if requirement.bytes_wanted is not None else []
     statistic = "" if requirement.statistic == "total" else f" {requirement.statistic}"
@@ -429,10 +423,6 @@ _NAMED = 8  # the largest number of values that a hint names
 def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Dataset, str | None]:
     """Return the numbers that a requirement selects, with their runs. Controls are left out, unless the requirement names their label.
 
-    Args:
-        dataset: the judged runs.
-        requirement: the requirement, with metric, statistic and properties.
-
     Returns:
         The part of the dataset; if it is empty, also a hint, which names the property that no number has.
     """
@@ -450,7 +440,7 @@ def matching_numbers(dataset: Dataset, requirement: Requirement) -> tuple[Datase
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:
-    """Yield each required property: its name, its values, and the required value.
+    """Yield the name, the values and the required value of each property.
 
     For a label or another property of runs, the values are by run. For a column of the results, they are ``None``.
     """

@@ -92,7 +92,7 @@ class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], link_of: LinkOf = _no_link) -> Table:
-    """Return rows as a table. ``titles`` are two headings: that of the column of ratios, and that of the column of intervals."""
+    """Return rows as a table. ``titles`` are the headings of the columns of ratios and of intervals."""
     numbers = [TableColumn(name, class_="n", align="right") for name in ("old", "new", titles[0])]
     columns = [TableColumn("row"), *numbers, TableColumn(titles[1], align="centre"), TableColumn()]
     return Table(label, columns, [[_cells(line, link_of) for line in lines]], "rows")
@@ -191,20 +191,20 @@ def document(comparison: Comparison, only: Sequence[str] = (), limit: int = 0, m
 
 
 def loss_lines(comparison: Comparison, limit: int = 0) -> list[LossLine]:
-    """Return the rows in which a run lost messages, the worst first; at most ``limit`` rows, if it is set."""
+    """Return the rows in which a run lost messages, the worst first; at most ``limit`` rows, or all rows if it is 0."""
     several = len({loss.key.system for loss in comparison.losses}) > 1
     return [loss_line(loss, with_system=several) for loss in comparison.losses[: limit or None]]
 
 
 def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -> list[VerdictSection]:
-    """Return the rows by verdict, the worst first; only the verdicts in ``only``, if it is not empty. ``limit``: rows of each verdict; 0: all."""
+    """Return one section for each verdict, the worst first. The arguments are those of `document`."""
     several = len({row.key.system for row in comparison.rows}) > 1
     sections = []
     for verdict, rows in groupby(comparison.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
             listed = list(rows)
             listed_rows = listed[: limit or None]  # Only listed rows are put into words, because there may be a million rows.
-            alike = _alike(listed_rows)
+            alike = _conditions_of_all(listed_rows)
             shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in listed_rows])
             sections.append(
                 VerdictSection(
@@ -220,8 +220,7 @@ def sections(comparison: Comparison, only: Sequence[str] = (), limit: int = 0) -
     return sections
 
 
-def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Return, in words, the conditions that are in the names of all rows."""
+def _conditions_of_all(rows: Sequence[ComparisonRow]) -> list[str]:
     words = [apart_words(row.key) for row in rows]
     return [word for word in words[0] if all(word in others for others in words)] if len(words) > 1 else []
 
@@ -236,7 +235,7 @@ def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, 
 def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
     """Return one row in words. Its name leaves out the conditions in ``but``."""
     return DiffLine(
-        name=row_name(row.key, with_system=with_system, but=but) + _across(row),
+        name=row_name(row.key, with_system=with_system, but=but) + _across_in_name(row),
         old=value_of(row, "old"),
         new=value_of(row, "new"),
         ratio=ratio(row.ratio) if row.ratio is not None else "",
@@ -246,8 +245,7 @@ def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[st
     )
 
 
-def _across(row: ComparisonRow) -> str:
-    """Return the values of the ``across`` fields on both sides. If only one side has the row, return the values of this side."""
+def _across_in_name(row: ComparisonRow) -> str:
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""
     alone = [

@@ -104,7 +104,7 @@ def runs_plot(row: ComparisonRow) -> Html:
 
 
 def _dots(shares: Sequence[float], height: int, name: str) -> Html:
-    """Return all runs of a side as one path, because one element for each run would make pages large."""
+    """Return all dots as one path, because one element for each run would make pages large."""
     lefts = (f"{_ROOM + (RUNS_WIDTH - 2 * _ROOM) * share - _RADIUS:.1f}" for share in shares)
     half = f"a{_RADIUS} {_RADIUS} 0 1 0 "
     return tag("path", d="".join(f"M{x} {height}{half}{2 * _RADIUS} 0{half}-{2 * _RADIUS} 0z" for x in lefts), class_=name)
@@ -175,8 +175,8 @@ def picture(comparison: Comparison) -> Html:
         return NOTHING
     rows = rows if len(rows) <= _MOST_ROWS else [*rows[: _MOST_ROWS // 2], *rows[-_MOST_ROWS // 2 :]]
     frame = _PictureScale(rows)
-    cut = _cut(frame)
-    parts = [*_axis(frame), _band(frame), *_intervals(frame), *_signs(frame), cut]
+    cut = _arrows_beyond_axis(frame)
+    parts = [*_axis(frame), _threshold_band(frame), *_intervals(frame), *_signs(frame), cut]
     words = f"{len(rows)} ratios of new to old, sorted from better to worse"
     view = f"0 0 {frame.width:g} {_HEIGHT}"
     drawn = tag("svg", tag("title", words), *parts, class_="pic", viewBox=view, role="img", width=f"{frame.width:g}", height=_HEIGHT)
@@ -191,8 +191,6 @@ _CUT = " An arrow beside a sign: the value lies beyond the end of the axis."
 
 
 class _PictureScale:
-    """The scale of the picture. It converts rows to x coordinates, and changes to y coordinates."""
-
     def __init__(self, rows: Sequence[ComparisonRow]) -> None:
         self.rows = rows
         ends = sorted(max(abs(end) for end in (row.change or 0.0, *_change_ends(row))) for row in rows)
@@ -212,7 +210,7 @@ class _PictureScale:
 
 
 def _change_ends(row: ComparisonRow) -> list[float]:
-    """Return the ends of a row's interval as signed logarithms, the better end first. An end that is 0 or unknown is left out."""
+    """Return logarithms (positive is worse), the better end first. An end that is 0 or unknown is left out."""
     sign = 1 if row.better == "lower" else -1
     return sorted(sign * math.log(end) for end in row.interval or () if end)
 
@@ -233,8 +231,7 @@ def _axis(frame: _PictureScale) -> Iterator[Html]:
     yield tag("text", "\u2193 better", x=f"{end:g}", y=_HEIGHT - _END, text_anchor="end", class_="way")
 
 
-def _band(frame: _PictureScale) -> Html:
-    """Return one path that shows, for each row, the range of changes within its threshold."""
+def _threshold_band(frame: _PictureScale) -> Html:
     half = frame.step / 2
     parts = (
         f"M{frame.x(index) - half:.1f} {frame.y(limit)}h{frame.step:.1f}V{frame.y(-limit)}h{-frame.step:.1f}z"
@@ -245,7 +242,6 @@ def _band(frame: _PictureScale) -> Html:
 
 
 def _intervals(frame: _PictureScale) -> Iterator[Html]:
-    """Yield, for each verdict, one path that draws the intervals of all rows with this verdict."""
     for verdict in DRAWN:
         parts = (_interval(frame, index, row) for index, row in enumerate(frame.rows) if row.verdict == verdict and row.interval)
         path = "".join(parts)
@@ -271,8 +267,7 @@ def _signs(frame: _PictureScale) -> Iterator[Html]:
         yield tag("path", tag("title", words), d=path_of(row.verdict, x, y), class_=f"sign {row.verdict}")
 
 
-def _cut(frame: _PictureScale) -> Html:
-    """Return an arrow for each row whose change does not fit on the axis."""
+def _arrows_beyond_axis(frame: _PictureScale) -> Html:
     arrows, half = [], min(4.0, frame.step * 0.38)  # so that neighbouring arrows do not touch
     for index, row in enumerate(frame.rows):
         change = row.change or 0.0

@@ -80,8 +80,7 @@ _HOPELESS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _layout(comparison: Comparison) -> list[str]:
-    """Return a warning if some rows have too few runs, and more runs in the same order would not give a verdict either."""
+def _hopeless_order(comparison: Comparison) -> list[str]:
     if not any("few_runs" in row.reasons for row in comparison.rows):
         return []
     why = hopeless(comparison.runs)
@@ -98,7 +97,7 @@ def warnings(comparison: Comparison) -> list[str]:
         *(_warning(warning) for warning in comparison.warnings if warning.code not in _IN_OTHER_WORDS),
     ]
     sessions = comparison.settings.same_build_sessions
-    sentences += [*_unpaired(comparison), *_layout(comparison), *host_words(comparison)]
+    sentences += [*_runs_without_partner(comparison), *_hopeless_order(comparison), *host_words(comparison)]
     return [*sentences, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else sentences
 
 
@@ -214,7 +213,7 @@ def _not_judged(controls: Controls) -> str:
 
 
 def _host_not_moved(controls: Controls, change: float, p: float) -> str:
-    """Return a sentence for controls without a significant change. It states their mean change, because few or noisy runs may hide a change."""
+    """State the mean change of the controls, because few or noisy runs may hide a change."""
     mean = f"{percent(abs(change))} {'worse' if change > 0 else 'better'}"
     rows = f"{controls.judged} row{'' if controls.judged == 1 else 's'} that no release changes"
     result = f"{rows}; {mean} on average, p {p:.2g}"
@@ -227,7 +226,6 @@ def _few_controls(judged: int) -> str:
 
 
 def _host_moved(controls: Controls, change: float, p: float) -> str:
-    """Return how much the controls changed, and which changes of other rows this may explain."""
     low, high = controls.explains or (None, None)
     ends = [f"{percent(abs(end))} {direction}" for end, direction in ((low, "better"), (high, "worse")) if end is not None]
     explained = f"changes of other rows from {' to '.join(ends)}" if len(ends) > 1 else "any change of other rows, because one control shows no range"
@@ -236,8 +234,7 @@ def _host_moved(controls: Controls, change: float, p: float) -> str:
     return f"{sentence}. {_BLOCKS}" if controls.layout == "blocks" else f"{sentence}: they are not called better or worse."
 
 
-def _unpaired(comparison: Comparison) -> list[str]:
-    """Return a note on runs without a partner, if some rows have fewer pairs than runs."""
+def _runs_without_partner(comparison: Comparison) -> list[str]:
     tested = [row for row in comparison.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
     if not any(len(row.old.values) < max(row.old.runs, row.new.runs) for row in tested if row.old and row.new):
         return []
@@ -264,7 +261,6 @@ def _across(fields: Iterable[str]) -> str:
 
 
 def _configurations(warning: ComparisonWarning) -> str:
-    """Return a note if nothing was compared because the configurations differ: which fields differ, and how to compare them nevertheless."""
     named = f"{' and '.join(title_of(CODES[field]) for field in warning.names)} {'is' if len(warning.names) == 1 else 'are'} not the same"
     return f"Nothing was compared, because {named}. To compare these configurations, add {_across(warning.names)}."
 
@@ -276,7 +272,6 @@ def _no_direction(warning: ComparisonWarning) -> str:
 
 
 def _sizes_unstated(warning: ComparisonWarning) -> str:
-    """Return why rows without a message size may be meaningless, and how to state the size."""
     if warning.count == 1:
         which = f"The log of {warning.side} states no message size: rows without a size may differ only because their sizes differ"
     else:
@@ -288,7 +283,6 @@ def _sizes_unstated(warning: ComparisonWarning) -> str:
 
 
 def _drift(warning: ComparisonWarning) -> str:
-    """Return a warning that states how much the results of one unchanged build differed between sessions on other machines."""
     least, middle, most = (percent(share / 100) for share in warning.percents)
     when = "between sessions on several days" if warning.code == "drift_between_days" else "between sessions within one day"
     later = "" if warning.code == "drift_between_days" else "; between two days it may drift further"
@@ -299,9 +293,8 @@ def _drift(warning: ComparisonWarning) -> str:
 
 
 def _unverified(warning: ComparisonWarning) -> str:
-    """Return the conditions that must be known for a verdict, and where a user can state them."""
     rows = "1 row of repeated runs has" if warning.count == 1 else f"{warning.count} rows of repeated runs have"
-    where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in warning.names)
+    where = "; ".join(f"{title_of(field)} ({_where_to_state(field)})" for field in warning.names)
     return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
 
 
@@ -319,8 +312,7 @@ _WRITERS: Mapping[str, Callable[[ComparisonWarning], str]] = MappingProxyType(
 )
 
 
-def _place_of(field: str) -> str:
-    """Return the file or section in which a user can state a condition."""
+def _where_to_state(field: str) -> str:
     if field in _OF_MACHINE:
         return "in the host file"
     if field == "harness_major":

@@ -54,14 +54,7 @@ NO_LINKS = ComparisonLinks()
 
 
 def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, pages: PageIndex) -> ComparisonLinks:
-    """Return the links of a comparison.
-
-    Args:
-        comparison: the comparison.
-        sides: the runs of each side.
-        links: the links to the pages of logs.
-        pages: the pages of transports.
-    """
+    """Return the links of a comparison: from values to log lines, and from transports to their pages."""
     names = tuple(name for name in _NAMES if name not in comparison.settings.across)
     wanted = {"old": {_setting(key, names) for key in (*(row.key for row in comparison.rows), *(loss.key for loss in comparison.losses))}}
     wanted["new"] = wanted["old"] | {_setting(row.new_key, names) for row in comparison.rows if row.new_key}
@@ -70,18 +63,17 @@ def links_of(comparison: Comparison, sides: Mapping[Which, View], links: Links, 
 
     def line(row: ComparisonRow | Loss, which: Which) -> str | None:
         key = row.new_key if isinstance(row, ComparisonRow) and which == "new" and row.new_key else row.key
-        value = _value(row, which)
+        value = _median_or_largest_loss(row, which)
         if value is None:
             return None
         candidates = [number for number in numbers.get(which, {}).get(_setting(key, names), ()) if is_of_control(number) == (id(row) in controls)]
-        matching = of_these_runs(_with_conditions(candidates, key.apart), value, _values(row, which))
+        matching = of_these_runs(_with_conditions(candidates, key.apart), value, _values_of_runs(row, which))
         return next((link for number in matching if (link := links.to_line(number))), None)
 
     return ComparisonLinks(line, pages, is_linked=bool(numbers))
 
 
-def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
-    """Return the median of a side. If the row is about loss, return the largest loss of any run of the side."""
+def _median_or_largest_loss(row: ComparisonRow | Loss, which: Which) -> float | None:
     if isinstance(row, Loss):
         lost = row.old if which == "old" else row.new
         return lost.most if lost else None
@@ -89,8 +81,7 @@ def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
     return side.median if side else None
 
 
-def _values(row: ComparisonRow | Loss, which: Which) -> Sequence[float]:
-    """Return the values of the runs of a side, if they are known."""
+def _values_of_runs(row: ComparisonRow | Loss, which: Which) -> Sequence[float]:
     side = row.old if which == "old" else row.new
     return side.values if isinstance(side, Side) else ()
 
@@ -100,7 +91,7 @@ def _setting(key: RowKey, names: Sequence[str]) -> tuple[object, ...]:
 
 
 def _numbers(side: View, wanted: set[tuple[object, ...]], names: Sequence[str]) -> dict[tuple[object, ...], list[ResultRow]]:
-    """Return the numbers of a side by row, only for the rows of the comparison, because a release has many more numbers."""
+    """Return only the numbers of the wanted rows, by row, because a release has many more numbers."""
     metrics = {(setting[-2], setting[-1]) for setting in wanted}  # the last two fields are metric and statistic
     numbers: dict[tuple[object, ...], list[ResultRow]] = {}
     for number in side.summaries():
@@ -116,7 +107,7 @@ def _of_number(number: ResultRow, name: str) -> object:
 
 
 def _with_conditions(there: Iterable[ResultRow], conditions: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
-    """Return the numbers that have the conditions of a row. A number of another row must not be linked, even if its value is equal."""
+    """A number of another row must not be linked, even if its value is equal."""
     return [number for number in there if all(_has(number, name, text) for name, text in conditions)]
 
 
@@ -224,14 +215,13 @@ def _context(
         "loss_open": any(line.verdict in _OPEN or line.direction == "higher" for line in content.loss_lines),
         "loss_says": LOSS_SAYS if comparison.losses else "",
         "legend": drawings.legend() if any(block.is_drawn for block in blocks) else "",
-        "runs": scroller(_runs(moments[:most]), "scroll", tools=False),
+        "runs": scroller(_table_of_runs(moments[:most]), "scroll", tools=False),
         "other_runs": len(moments[most:]),
-        "transports": _transports(comparison, links, prefix, with_apart=bool(apart_blocks)),
+        "transports": _table_of_transports(comparison, links, prefix, with_apart=bool(apart_blocks)),
     }
 
 
-def _transports(comparison: Comparison, links: ComparisonLinks, prefix: str, *, with_apart: bool) -> Html:
-    """Return a table of the verdicts of each transport; empty for a single transport."""
+def _table_of_transports(comparison: Comparison, links: ComparisonLinks, prefix: str, *, with_apart: bool) -> Html:
     transports = by_transport(comparison)
     if not transports:
         return NOTHING
@@ -250,8 +240,7 @@ def _transports(comparison: Comparison, links: ComparisonLinks, prefix: str, *, 
     return scroller(Table("Transports", columns, [rows], "transports"), "scroll", tools=False)
 
 
-def _runs(moments: Sequence[RunOrder]) -> Table:
-    """Return the runs, sorted by time."""
+def _table_of_runs(moments: Sequence[RunOrder]) -> Table:
     rows = []
     for run in moments:
         name = run.run if run.status in (None, "ok") else f"{run.run} ({run.status})"
@@ -261,7 +250,7 @@ def _runs(moments: Sequence[RunOrder]) -> Table:
 
 
 def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
-    """Yield the sections, each with only so many rows that all fit into the part of a page. The first sections get the most room.
+    """Leave out rows, so that all sections fit into the part of a page. The first sections get the most room.
 
     ``spent`` is the number of HTML elements that the part already has. ``links`` is the number of links of each row.
     """
@@ -274,7 +263,6 @@ def _bounded(sections: Iterable[VerdictSection], spent: int, links: int) -> Iter
 
 
 def _is_open(section: VerdictSection, index: int) -> bool:
-    """Whether a section is open at first. Sections of changes are open. The first section is open too, unless its verdict is in `_FOLDED`."""
     return section.verdict in _OPEN or (index == 0 and section.verdict not in _FOLDED)
 
 
@@ -302,7 +290,7 @@ def _block(section: VerdictSection, limit: int, links: ComparisonLinks, *, is_op
 def _drawn(
     section: VerdictSection, links: ComparisonLinks, drawn: Sequence[tuple[TableColumn, Sequence[Html]]], *, said_below: bool
 ) -> tuple[Table, list[list[TableRow]]]:
-    """Return the table of a section with its drawings. Also return a list for each compared row: its one or two rows in the table.
+    """Return the table of a section with its drawings, and for each compared row a list of its one or two rows in the table.
 
     With ``said_below``, the remark on a row is in a second table row below it. In a column of their own, remarks would be narrow and high.
     """
@@ -324,10 +312,8 @@ def _drawn(
 
 
 def _titled(table: Table, last: str) -> Table:
-    """Return a table with headings that begin with a capital letter, and a heading for its remarks."""
     return table._replace(columns=[*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), TableColumn(last)])
 
 
 def _with_code(sentence: str) -> Html:
-    """Return a sentence in which words between back quotes are code."""
     return join(tag("code", part) if index % 2 else part for index, part in enumerate(sentence.split("`")))

@@ -69,7 +69,7 @@ def apart_words(comparison: Comparison) -> str:
 
 
 class _Sides:
-    """What each side measured: its transports, metrics, sizes and participants; and its rows, with the message size left out.
+    """What each side measured: the values of each field, and the rows without the message size.
 
     Rows that are never tested and rows of loss are included, because a transport that lost all messages has no other row.
     """
@@ -87,9 +87,9 @@ class _Sides:
     def reason(self, row: ComparisonRow) -> str:
         """Return why a row does not compare, in words that fit after a count, such as "36 with a size that only 0.2.0 has"."""
         if row.verdict == "not_comparable":
-            return _conditions(row.differences) or REASONS.get(next(iter(row.reasons), ""), _OTHER)
+            return _condition_words(row.differences) or REASONS.get(next(iter(row.reasons), ""), _OTHER)
         if row.differences:
-            return _conditions(row.differences)
+            return _condition_words(row.differences)
         for field, word in _ONLY:
             value = getattr(row.key, field)
             if value is not None and (value not in self.values[row.verdict][field] or (field == "payload_bytes" and self._is_only_size(row))):
@@ -104,11 +104,8 @@ def _without_size(key: RowKey) -> RowKey:
     return replace(key, payload_bytes=None, payload_bytes_high=None)
 
 
-def _conditions(differences: Iterable[Difference]) -> str:
-    """Return, in words, the conditions that differ, or that one side does not state.
-
-    Rows of two machines with the same hardware are compared. So such machines are named as the reason only if nothing else differs.
-    """
+def _condition_words(differences: Iterable[Difference]) -> str:
+    """Rows of machines with the same hardware are compared. So such machines are the reason only if nothing else differs."""
     differences = list(differences)
     alike = [difference for difference in differences if difference.field == "host" and None not in (difference.old, difference.new)]
     others = [difference for difference in differences if difference not in alike]
@@ -247,7 +244,6 @@ _LOSS = {"higher": "more", "lower": "less", "alike": "as much"}
 
 
 def _by_direction(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
-    """Return three lists of rows, named by how the loss changed: ``higher``, ``lower`` and ``alike``."""
     by_direction: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
     for loss in losses:
         by_direction[direction_of(loss)].append(loss)
@@ -279,8 +275,10 @@ def conclusion(comparison: Comparison, *, with_reasons: bool = True) -> str:
     if comparison.warns("same_runs"):
         return SAME_RUNS
     compared = "; ".join([*_changes(comparison), *_untested(comparison)])
-    not_compared = "; ".join([*_not_comparable_words(comparison, with_reasons=with_reasons or not has_tests(comparison.counts)), *_open(comparison)])
-    sentences = [*_differences(comparison), compared, not_compared, loss_words(comparison) if comparison.losses else ""]
+    not_compared = "; ".join(
+        [*_not_comparable_words(comparison, with_reasons=with_reasons or not has_tests(comparison.counts)), *_unproven(comparison)]
+    )
+    sentences = [*_measured_differences(comparison), compared, not_compared, loss_words(comparison) if comparison.losses else ""]
     but = " but loss" if comparison.lossless or comparison.lossy_counts else ""
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence) or f"There is nothing to compare{but}."
 
@@ -291,7 +289,7 @@ def short_conclusion(comparison: Comparison) -> str:
     if not has_tests(counts) or comparison.warns("same_runs"):
         return conclusion(comparison, with_reasons=False)
     numbers = [(counts["better"], "better"), (counts["worse"], "worse"), (counts["no_change"], MEANINGS["no_change"].words)]
-    numbers.append((_without_partner(counts), MEANINGS["not_comparable"].words))
+    numbers.append((_count_apart(counts), MEANINGS["not_comparable"].words))
     numbers.insert(3, (total - sum(count for count, _ in numbers), "unproven"))
     parts = ", ".join(f"{count or 'none'} {word}" for count, word in numbers if count or word in ("better", "worse"))
     unproven = [row for row in comparison.rows if row.verdict in (*UNTESTED[:1], *DIFFERS) and toward(row)]
@@ -302,23 +300,22 @@ def short_conclusion(comparison: Comparison) -> str:
     return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
 
-def _differences(comparison: Comparison) -> Iterator[str]:
-    """Yield words if the sides did not take turns: how many rows differ, and the command that tells whether the release is the cause."""
+def _measured_differences(comparison: Comparison) -> Iterator[str]:
     counts, losses = comparison.counts, [loss.verdict for loss in comparison.losses]
     asked = sum(counts[verdict] + losses.count(verdict) for verdict in OUT_OF_TURN)
     if not asked:
         return
     differing = sum(counts[verdict] for verdict in DIFFERS)
-    total = len(comparison.rows) - _without_partner(counts)
+    total = len(comparison.rows) - _count_apart(counts)
     parts = [_verdict_words(comparison, verdict, is_first=False) for verdict in DIFFERS if counts[verdict]]
     lost = [f"{losses.count(verdict)} with {word} loss" for verdict, word in zip(DIFFERS, ("more", "less"), strict=True) if verdict in losses]
     if named := ", ".join([*parts, *lost]):
         yield (
-            f"{differing} of {total} {_rows(total)} differ{'s' if differing == 1 else ''}: {named}; whether the release or the day is the cause "
+            f"{differing} of {total} {_noun(total)} differ{'s' if differing == 1 else ''}: {named}; whether the release or the day is the cause "
             f"cannot be told from these runs, but from pairs: {ab_command(comparison)}"
         )
     if counts["differs_not"]:
-        yield f"no difference was seen in {counts['differs_not']} {_rows(counts['differs_not'])}"
+        yield f"no difference was seen in {counts['differs_not']} {_noun(counts['differs_not'])}"
 
 
 def ab_command(comparison: Comparison) -> str:
@@ -335,7 +332,7 @@ def shown_part(comparison: Comparison, only: Sequence[str]) -> Comparison:
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:
-    """Yield the results of the significance tests, in words; yield nothing if other sentences already say how rows were compared."""
+    """Yield nothing if other sentences already say how rows were compared."""
     counts = comparison.counts
     if has_tests(counts):
         if counts["worse"] or counts["better"]:
@@ -345,36 +342,33 @@ def _changes(comparison: Comparison) -> Iterator[str]:
             yield "no row is worse or better"
         if counts["no_change"]:
             yield f"no change in {counts['no_change']}"
-    elif not any(counts[verdict] for verdict in (*UNTESTED, *OUT_OF_TURN)) and len(comparison.rows) > _without_partner(counts):
+    elif not any(counts[verdict] for verdict in (*UNTESTED, *OUT_OF_TURN)) and len(comparison.rows) > _count_apart(counts):
         yield "no row could be tested"
 
 
-def _without_partner(counts: Mapping[str, int]) -> int:
-    """Return the number of rows that are on one side only, or not comparable."""
+def _count_apart(counts: Mapping[str, int]) -> int:
     return sum(counts[verdict] for verdict in APART)
 
 
 def _verdict_words(comparison: Comparison, verdict: Verdict, *, is_first: bool) -> str:
-    """Return which rows are better or worse, and how many."""
     rows = [row for row in comparison.rows if row.verdict == verdict]
-    noun = f" {_rows(len(rows))}" if is_first else ""
+    noun = f" {_noun(len(rows))}" if is_first else ""
     word = MEANINGS[verdict].words
     return f"{len(rows)}{noun} {word} ({where_and_how_much(rows)})" if rows else f"none {word}"
 
 
-def _rows(count: int) -> str:
-    """Return the noun after a count of rows."""
+def _noun(count: int) -> str:
     return "row" if count == 1 else "rows"
 
 
 def _untested(comparison: Comparison) -> Iterator[str]:
-    """Yield words on how many rows differ by more than the band. If any row was tested, yield nothing: these rows are then counted as unproven."""
+    """Yield nothing if any row was tested, because untested rows are then counted as unproven."""
     rows = [] if has_tests(comparison.counts) else [row for row in comparison.rows if row.verdict in UNTESTED]
     if not rows:
         return
     again = sum("same_measurement" in row.reasons and "same_runs" not in row.flags for row in rows)
     if again == len(rows) and not any(comparison.counts[verdict] for verdict in _NO_PROOF):
-        yield f"nothing measured changed: {again} {_rows(again)} {'is' if again == 1 else 'are'} the same measurement, published again"
+        yield f"nothing measured changed: {again} {_noun(again)} {'is' if again == 1 else 'are'} the same measurement, published again"
         return
     differ, alike = (comparison.counts[verdict] for verdict in UNTESTED)
     pointing = f" ({directions(comparison)})" if differ else ""
@@ -385,14 +379,12 @@ def _untested(comparison: Comparison) -> Iterator[str]:
 
 
 def _not_comparable_words(comparison: Comparison, *, with_reasons: bool) -> Iterator[str]:
-    """Return how many rows do not compare, in words."""
-    count, total = _without_partner(comparison.counts), len(comparison.rows)
+    count, total = _count_apart(comparison.counts), len(comparison.rows)
     if count:
         yield apart_words(comparison) if with_reasons else f"{count} of {total} rows {'does' if count == 1 else 'do'} not compare"
 
 
-def _open(comparison: Comparison) -> Iterator[str]:
-    """Return how many compared rows are unproven, and the reason if it is the same for all."""
+def _unproven(comparison: Comparison) -> Iterator[str]:
     counts = comparison.counts
     open_counts = {MEANINGS[verdict].words: counts[verdict] for verdict in _NO_PROOF if counts[verdict]}
     untested = sum(counts[verdict] for verdict in UNTESTED) if has_tests(counts) else 0
@@ -400,7 +392,7 @@ def _open(comparison: Comparison) -> Iterator[str]:
         why = f" ({next(iter(open_counts))})" if len(open_counts) == 1 and not untested else ""
         differ = counts["unreplicated_diff"] if untested else 0
         why = f" ({differ} of them {'differ' if differ > 1 else 'differs'}: {directions(comparison)})" if differ else why
-        yield f"{total} {_rows(total)} {'is' if total == 1 else 'are'} unproven{why}"
+        yield f"{total} {_noun(total)} {'is' if total == 1 else 'are'} unproven{why}"
 
 
 def across_words(comparison: Comparison) -> str:
@@ -411,15 +403,15 @@ def across_words(comparison: Comparison) -> str:
 
 
 def curve_words(curve: Curve) -> str:
-    """Return, in words, how a series changed over its sizes, each with one value on each side: the mean ratio, and how many are higher or lower."""
+    """Return, in words, the mean ratio of a series, and how many of its sizes are higher or lower."""
     ends = f"{words.ratio(curve.least)} to {words.ratio(curve.most)}"
     directions = (f"{curve.lower} lower", f"{curve.equal} equal" if curve.equal else "", f"{curve.higher} higher")
     counted = f"{words.ratio(curve.mean_ratio)} on average of {curve.rows} sizes ({ends}; {', '.join(part for part in directions if part)})"
-    return "; ".join([f"{row_name(curve.key)}: {counted}", *_flat(curve)])
+    return "; ".join([f"{row_name(curve.key)}: {counted}", *_flat_latencies(curve)])
 
 
-def _flat(curve: Curve) -> list[str]:
-    """Return the sides whose latency is the same at all sizes, which is impossible if the bytes are moved."""
+def _flat_latencies(curve: Curve) -> list[str]:
+    """The same latency at all sizes is impossible if the bytes are moved."""
     unit = METRICS[curve.key.metric].unit
     means = "at every size, as when a reference is handed over and no payload moves"
     levels = (("old", curve.old_flat), ("new", curve.new_flat))
@@ -451,11 +443,10 @@ def side_words(side: Input) -> str:
 
 
 def _label_words(field: str, values: Sequence[str]) -> str:
-    return "with control runs" if field == CONTROL else names.words(field, " and ".join(_few(values)))
+    return "with control runs" if field == CONTROL else names.words(field, " and ".join(_first_values(values)))
 
 
-def _few(values: Sequence[str]) -> list[str]:
-    """Return the values of a label. If there are many, return the first ones, and how many more there are."""
+def _first_values(values: Sequence[str]) -> list[str]:
     return [*values[:_NAMED], *([f"{len(values) - _NAMED} more"] if len(values) > _NAMED else [])]
 
 
@@ -545,19 +536,18 @@ def _counted(name: str, rows: Sequence[ComparisonRow], verdicts: Sequence[Verdic
 
 
 def _which(rows: Sequence[ComparisonRow]) -> str:
-    """Return which rows are better or worse, and by how much: ``p99, 1 KiB, 6.3 %``, or several statistics."""
+    """Return a text such as ``p99, 1 KiB, 6.3 %``."""
     if not rows or rows[0].verdict not in ("worse", "better", *DIFFERS):
         return ""
     if len(rows) > 1:
         return how_much(rows, with_metric=True)
     (row,) = rows
     payload = size(row.key.payload_bytes) if row.key.payload_bytes is not None else ""
-    parts = (_measured(row), payload, percent(abs(row.ratio - 1)) if row.ratio is not None else "")
+    parts = (_statistic_or_metric(row), payload, percent(abs(row.ratio - 1)) if row.ratio is not None else "")
     return ", ".join(part for part in parts if part)
 
 
-def _measured(row: ComparisonRow) -> str:
-    """Return what a row measures: the statistic if it is a latency, otherwise the metric."""
+def _statistic_or_metric(row: ComparisonRow) -> str:
     return row.key.statistic if row.key.metric == "latency" else METRICS[row.key.metric].words.lower()
 
 
@@ -569,11 +559,11 @@ def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
     metrics: dict[str, list[ComparisonRow]] = {}
     for row in rows:
         metrics.setdefault(METRICS[row.key.metric].words.lower(), []).append(row)
-    return "; ".join(f"{metric}{_moved_over(members)}" for metric, members in metrics.items())
+    return "; ".join(f"{metric}{_changes_by_transport(members)}" for metric, members in metrics.items())
 
 
-def _moved_over(rows: Sequence[ComparisonRow]) -> str:
-    """Return which statistics changed for which transports. Transports whose medians or means changed come first."""
+def _changes_by_transport(rows: Sequence[ComparisonRow]) -> str:
+    """Transports whose medians or means changed come first."""
     over: dict[str | None, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: row.key.transport or ""):
         over.setdefault(row.key.transport, []).append(row)
@@ -593,7 +583,7 @@ def how_much(rows: Sequence[ComparisonRow], *, with_metric: bool = False) -> str
     """Return by how much rows changed, medians and means before tail percentiles: ``p50 by 6.3 to 12 %, p99 by 14 %``."""
     named: dict[str, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: (band_of(row.key.statistic) != "centre", percentile(row.key.statistic) or 0.0)):
-        named.setdefault(_measured(row) if with_metric else row.key.statistic, []).append(row)
+        named.setdefault(_statistic_or_metric(row) if with_metric else row.key.statistic, []).append(row)
     if len(named) > _MOST_STATISTICS:
         centre = {name: members for name, members in named.items() if band_of(members[0].key.statistic) == "centre"}
         named = {**centre, "tails": [row for name, members in named.items() if name not in centre for row in members]}
@@ -615,11 +605,10 @@ def loss_sentence(comparison: Comparison) -> str:
         return ""
     if not comparison.losses and not comparison.lossless and not comparison.lossy_counts:
         return "Neither side states its loss."
-    return " ".join(sentence for sentence in (_lossless(comparison), _without_share(comparison)) if sentence)
+    return " ".join(sentence for sentence in (_lossless(comparison), _lossy_without_share(comparison)) if sentence)
 
 
-def _without_share(comparison: Comparison) -> str:
-    """Return a sentence on the rows whose logs state how many messages were lost, but not how many were sent in all."""
+def _lossy_without_share(comparison: Comparison) -> str:
     count = comparison.lossy_counts
     if not count:
         return ""
@@ -627,7 +616,6 @@ def _without_share(comparison: Comparison) -> str:
 
 
 def _lossless(comparison: Comparison) -> str:
-    """Return a sentence on the rows in which no run lost a message."""
     if not comparison.losses and comparison.lossless:
         return f"No run lost anything ({comparison.lossless} row{'s state' if comparison.lossless != 1 else ' states'} it)."
     return (

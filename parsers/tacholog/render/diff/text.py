@@ -65,11 +65,10 @@ def workflow_commands(comparison: Comparison, limit: int = 10) -> str:
     lines = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
     losses = tuple(loss for loss in comparison.losses if loss.verdict == "worse" and not loss.is_acknowledged)
     lines += [f"{line.name}: {line.remark}" for line in loss_lines(msgspec.structs.replace(comparison, losses=losses))]
-    return "".join(f"::warning title=Worse than {_command(comparison.old.name)}::{_command(line)}\n" for line in lines[:limit])
+    return "".join(f"::warning title=Worse than {_escaped(comparison.old.name)}::{_escaped(line)}\n" for line in lines[:limit])
 
 
-def _command(text: str) -> str:
-    """Return a text for a workflow command, with its special characters escaped."""
+def _escaped(text: str) -> str:
     return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
 
 
@@ -167,9 +166,9 @@ def _block(section: VerdictSection, *, folded: bool) -> Iterator[str]:
 
 def comment(comparison: Comparison) -> str:
     """Return the comparison as a comment of at most `MOST_LINES` lines: the rows with the largest changes, with or without a verdict."""
-    lines = [f"### {' → '.join(map(escape, _labels(comparison)))}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
+    lines = [f"### {' → '.join(map(escape, _names_for_title(comparison)))}: {escape(headline(comparison))}", "", escape(conclusion(comparison))]
     host = host_words(comparison)[:_MOST_HOST] if comparison.controls is not None and comparison.controls.moved else []
-    host = [*_few(known_words(comparison)), *machine_words(comparison), *host]
+    host = [*_in_one_line(known_words(comparison)), *machine_words(comparison), *host]
     if host:  # These words are not folded, so that nobody attributes a change of the host to the release.
         lines += ["", *(f"> {escape(words)}" for words in host)]
     rows = shown_part(comparison, ()).rows
@@ -182,24 +181,24 @@ def comment(comparison: Comparison) -> str:
         ]
         lines += ["", *_table([_with_verdict(line_of(row, with_system=several)) for row in listed], ", ".join(hidden))]
     lines += [f"- loss: {escape(line.name)}: {escape(line.remark)}" for line in _worse_loss(comparison)]
-    return "\n".join([*lines, *_folded(comparison, set(host))]) + "\n"
+    return "\n".join([*lines, *_counts_and_warnings(comparison, set(host))]) + "\n"
 
 
-def _few(sentences: Sequence[str]) -> list[str]:
-    """Return one line with the first sentences and the number of the others, because a comment is short."""
+def _in_one_line(sentences: Sequence[str]) -> list[str]:
+    """Return one line, because a comment is short."""
     more = f" And {len(sentences) - _MOST_WARNINGS} more entries." if len(sentences) > _MOST_WARNINGS else ""
     return [" ".join(sentences[:_MOST_WARNINGS]) + more] if sentences else []
 
 
-def _labels(comparison: Comparison) -> tuple[str, str]:
-    """Return the names of both sides for a title: their releases, or the user's names if a side has no release or both have the same."""
+def _names_for_title(comparison: Comparison) -> tuple[str, str]:
+    """Return the releases of both sides, or the user's names if a side has no release or both have the same."""
     sides = comparison.old, comparison.new
     old, new = (side.releases[0] if len(side.releases) == 1 else side.name for side in sides)
     return (old, new) if old != new else (sides[0].name, sides[1].name)
 
 
 def _moved_most(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return the rows of a comment, sorted: worse rows, better rows, all other rows. In each of these groups, the largest changes come first."""
+    """Return worse rows, then better rows, then all other rows. In each of these groups, the largest changes come first."""
     ranked = [
         (_rank(row), row.is_acknowledged, -abs(row.change), row) for row in rows if row.change is not None and row.verdict not in _WITHOUT_RATIO
     ]
@@ -211,13 +210,12 @@ def _rank(row: ComparisonRow) -> int:
 
 
 def _with_verdict(line: DiffLine) -> DiffLine:
-    """Return a line of a table that shows several verdicts. So its remarks begin with the verdict, unless this is "worse" or "better"."""
+    """In a table of several verdicts, remarks begin with the verdict, unless it is "worse" or "better"."""
     remarks = line.remarks if line.row.verdict in ("worse", "better") else (MEANINGS[line.row.verdict].words, *line.remarks)
     return msgspec.structs.replace(line, remarks=remarks, interval=line.interval or "not known")
 
 
-def _folded(comparison: Comparison, shown_above: Collection[str]) -> Iterator[str]:
-    """Return the number of rows with each verdict, and the first warnings."""
+def _counts_and_warnings(comparison: Comparison, shown_above: Collection[str]) -> Iterator[str]:
     above = {*shown_above, *known_words(comparison)}
     sentences = [warning for warning in warnings(comparison) if warning not in above][:_MOST_WARNINGS]
     counted = ", ".join(f"{count.title}: {count.number}{f' ({count.directions})' if count.directions else ''}" for count in counts(comparison))
@@ -238,5 +236,4 @@ def _worse_loss(comparison: Comparison) -> list[LossLine]:
 
 
 def _table(lines: Sequence[DiffLine], hidden: str = "") -> list[str]:
-    """Return rows of several verdicts as a Markdown table."""
     return markdown_table(rows_table("Rows", lines, ("change", "95 % interval")).with_rest(hidden))

@@ -210,8 +210,8 @@ def remark(row: ComparisonRow) -> str:
 def remarks(row: ComparisonRow) -> tuple[str, ...]:
     """Return the parts of the remark on a row's numbers: the size of the change, the evidence, or the reason why there is no verdict."""
     machines = [different(row.verdict, difference) for difference in row.differences if difference.field == "host" and row.old and row.new]
-    reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` states it
-    parts = [change(row), evidence(row), _first_look(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row), _left_out(row)]
+    reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_threshold_words` states it
+    parts = [change(row), evidence(row), _first_look(row), _alone(row), _threshold_words(row), *reasons, *machines, *_flags(row), _left_out_runs(row)]
     parts.append(acknowledged_words(row))
     alone = row.old is None or row.new is None
     return tuple(part for part in [*parts, *(other_conditions(row.old, row.differences) if alone else ())] if part)
@@ -256,7 +256,7 @@ def change(row: ComparisonRow) -> str:
     if row.verdict in DIFFERS:
         return f"{measured_change(row)}{_of_medians(row)}"
     direction = f", {toward(row)}" if row.verdict == "unreplicated_diff" and toward(row) else ""
-    return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}{direction}"
+    return f"{_higher_or_lower(row.ratio) or 'equal'}{_of_medians(row)}{direction}"
 
 
 def measured_change(row: ComparisonRow) -> str:
@@ -264,7 +264,7 @@ def measured_change(row: ComparisonRow) -> str:
     value = row.ratio or 1.0
     if row.better == "lower" and METRICS[row.key.metric].unit == "ns":
         return f"{percent(abs(value - 1))} {'slower' if value > 1 else 'faster'}"
-    return _higher(value)
+    return _higher_or_lower(value)
 
 
 def toward(row: ComparisonRow) -> str:
@@ -277,8 +277,7 @@ def band(threshold: float) -> str:
     return f"{percent(threshold / (1 + threshold))} lower to {percent(threshold)} higher"
 
 
-def _higher(value: float) -> str:
-    """Return how much higher or lower the new side is, from a ratio."""
+def _higher_or_lower(value: float) -> str:
     return f"{percent(abs(value - 1))} {'higher' if value > 1 else 'lower'}" if value != 1 else ""
 
 
@@ -289,7 +288,7 @@ def _of_medians(row: ComparisonRow) -> str:
         return ""
     kinds = {"hodges_lehmann_pairs": "pair by pair", "hodges_lehmann_runs": "run by run"}
     kind = kinds.get(row.ratio_kind or "", "session by session")
-    return f" {kind}, though the new median is {_higher(new / old) or 'the same'}"
+    return f" {kind}, though the new median is {_higher_or_lower(new / old) or 'the same'}"
 
 
 def evidence(row: ComparisonRow) -> str:
@@ -313,16 +312,15 @@ def _pairs(count: int, row: ComparisonRow | Loss) -> str:
 
 
 def _first_look(row: ComparisonRow | Loss) -> str:
-    """Return what the first pairs showed of a row that was measured again, and whether the new pairs confirm it."""
     first = row.first_look
     if first is None:
         return ""
-    amount = _points(first.difference) + " points" if first.difference is not None else percent(abs((first.ratio or 1.0) - 1))
+    amount = _signed_points(first.difference) + " points" if first.difference is not None else percent(abs((first.ratio or 1.0) - 1))
     return f"{'confirmed' if first.confirmed else 'not confirmed'}: {amount} {first.verdict} in the first {first.pairs} pairs"
 
 
 def _alone(row: ComparisonRow) -> str:
-    """Return a note if a row is undecided although its interval does not contain 1; otherwise an empty text. It says why this proves nothing."""
+    """Return a note if a row is undecided although its interval does not contain 1."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
     return ALONE
@@ -364,8 +362,7 @@ def _few_samples(row: ComparisonRow) -> str:
     return f"{wanted}; the run with the fewest has {min(samples):,}" if samples else wanted
 
 
-def _left_out(row: ComparisonRow) -> str:
-    """Return, in words, the runs that were left out because they have too few samples."""
+def _left_out_runs(row: ComparisonRow) -> str:
     if not row.short_runs:
         return ""
     named = ", ".join(f"{run.side} {run.run} ({run.samples:,})" for run in row.short_runs[:_NAMED_RUNS])
@@ -384,21 +381,19 @@ def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] 
     return with_bound(write(side.median, row.unit), bound)
 
 
-def _limits(row: ComparisonRow) -> str:
-    """Return, in words, the threshold of a row. If the row is undecided, first say why. If it was not tested, return the band instead."""
+def _threshold_words(row: ComparisonRow) -> str:
     if row.threshold is None:
         return ""
     source = THRESHOLD_SOURCES.get(row.threshold_source or "", "")
     limit = f"{percent(row.threshold)} {source}".strip()
     if row.verdict in OPEN:
-        return f"{_open(row)}, threshold {limit}"
+        return f"{_why_undecided(row)}, threshold {limit}"
     if row.verdict.startswith("unreplicated"):
         return f"band: {', '.join(filter(None, (band(row.threshold), source)))}" if row.reasons != ("same_measurement",) else ""
     return f"threshold {limit}" if row.threshold_source != "policy" else ""
 
 
-def _open(row: ComparisonRow) -> str:
-    """Return why a row is undecided: too few pairs, too much noise, a change of the host, a change too small to matter, or rounding."""
+def _why_undecided(row: ComparisonRow) -> str:
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
     if "host_changed" in row.reasons:
@@ -419,7 +414,6 @@ def few(attainable_p: float | None, needed: int | None, design: str | None) -> s
 
 
 def _flags(row: ComparisonRow) -> list[str]:
-    """Return further remarks: the change of the host, and runs that form two groups."""
     host = [host_label(row.host_change)] if row.host_change is not None else []
     if "two_modes" not in row.flags:
         return host
@@ -465,7 +459,7 @@ class LossLine(msgspec.Struct, frozen=True):
 
 def loss_line(loss: Loss, *, with_system: bool) -> LossLine:
     """Return the texts that describe a row with loss."""
-    remark = "; ".join(_remarks(loss))
+    remark = "; ".join(_loss_remarks(loss))
     return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict, direction_of(loss))
 
 
@@ -479,9 +473,8 @@ def _lost(side: LossSide | None) -> Parts:
     return f"in {side.lossy} of {side.runs} runs, at most ", share(side), f", median {share(side, median=True)}"
 
 
-def _remarks(loss: Loss) -> Iterator[str]:
-    """Return the verdict with its evidence, or the reason why there is no verdict."""
-    title = _title(loss)
+def _loss_remarks(loss: Loss) -> Iterator[str]:
+    title = _loss_title(loss)
     has_range = loss.p_adjusted is not None or loss.verdict in OUT_OF_TURN
     yield f"{title}: {', '.join(_test_words(loss))}" if has_range else title
     if loss.first_look:
@@ -499,8 +492,8 @@ def _remarks(loss: Loss) -> Iterator[str]:
         yield from (different(loss.verdict, difference) for difference in loss.differences)
 
 
-def _title(loss: Loss) -> str:
-    """Return the verdict. For a row without a test, also state whether the loss is higher or lower now, because the medians may be equal."""
+def _loss_title(loss: Loss) -> str:
+    """For a row without a test, also state whether the loss is higher or lower now, because the medians may be equal."""
     title, direction = MEANINGS[loss.verdict].words, direction_of(loss)
     if loss.verdict in DIFFERS:
         return "more loss measured" if loss.verdict == "differs_worse" else "less loss measured"
@@ -518,11 +511,10 @@ def _holds_zero(loss: Loss) -> bool:
 
 
 def _test_words(loss: Loss) -> Iterator[str]:
-    """Return the difference between the sides, the number of pairs or sessions, and the result of the test."""
     low, high = loss.interval or (None, None)
-    ends = f" ({_points(low)} to {_points(high)})" if low is not None and high is not None else ""
+    ends = f" ({_signed_points(low)} to {_signed_points(high)})" if low is not None and high is not None else ""
     if loss.difference is not None:
-        yield f"{_points(loss.difference)} points{ends}"
+        yield f"{_signed_points(loss.difference)} points{ends}"
     if loss.verdict in OUT_OF_TURN:
         yield f"{_runs(loss.old)} and {_runs(loss.new)} runs"
         return
@@ -532,8 +524,7 @@ def _test_words(loss: Loss) -> Iterator[str]:
         yield f"adjusted p\u00a0{loss.p_adjusted:.2g}"
 
 
-def _points(share: float) -> str:
-    """Return a difference of shares in percentage points, always with its sign."""
+def _signed_points(share: float) -> str:
     return f"{share * 100 + 0.0:+.3g}"
 
 
