@@ -81,11 +81,10 @@ class Account(msgspec.Struct):
     def close(self) -> None:
         """End the log. From now on, ``facts`` are the facts that all its runs share."""
         self.close_run()
-        self.facts = _common(self.runs)
+        self.facts = _shared_facts(self.runs)
 
 
-def _common(runs: Sequence[Facts]) -> Facts:
-    """Return the facts that all runs of a log share. The status and the reason come from the run with the worst ending."""
+def _shared_facts(runs: Sequence[Facts]) -> Facts:
     first, *others = runs
     if not others:
         return first

@@ -156,10 +156,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
-    """Handle a participant that joins or leaves. The current interval is then incomplete.
-
-    If a new process has the process number of an earlier process, the earlier process is summarised.
-    """
+    """Yield the summaries of an earlier process if a new process has the same process number."""
     pid = event["pid"]
     if event["event"] == "new (self)" and pid in processes:
         yield from processes.pop(pid).summaries()
@@ -190,7 +187,6 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
 
 
 def _result(line: Line, report: str) -> Record | Broken | Literal["nothing yet"] | None:
-    """Return the result in a report; ``None`` if the report has no result."""
     for mark, pattern, read in _KINDS:
         if mark.match(report):
             match = pattern.fullmatch(report)
@@ -225,7 +221,7 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
 
 
 def _totals(report: str) -> tuple[Number, ...]:
-    """Return the total counters on the line of a subscriber. They count from the start of the subscriber."""
+    """Return the counters of a subscriber since the start of the subscriber; empty for other reports."""
     match = _SUBSCRIBER.fullmatch(report)
     return (counted("messages_received", int(match["total"])), counted("messages_lost", int(match["total_lost"]))) if match else ()
 
@@ -277,8 +273,6 @@ _KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str], _Reader], ...] = (
 
 
 class _Process:
-    """The intervals of one process."""
-
     def __init__(self) -> None:
         self._time = -1e12
         self._is_whole = False
@@ -327,11 +321,11 @@ class _Process:
         self._totals = totals or self._totals
 
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
-        """Return two times: the length of an interval, and how long nothing was received before the interval.
+        """Return the length of an interval, and the time before the interval in which nothing was received, both in seconds.
 
-        ``since`` is the time since the end of the previous interval. The interval of a publisher begins when its previous interval ended. The length
-        of a subscriber's interval is its number of samples divided by its rate: one second, or more if the report was late. If the total counter grew
-        by exactly these samples, nothing was received in the rest of ``since``. Otherwise lines are missing, and one second and 0 are returned.
+        ``since`` is the time since the end of the previous interval. A publisher's interval begins at this end. A subscriber's interval lasts as long
+        as its samples divided by its rate, which is more than one second if the report was late. If the total counter did not grow by exactly these
+        samples, lines are missing. Then 1 and 0 are returned.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0
@@ -362,7 +356,7 @@ class _Process:
         self._intervals.clear()
 
     def _percentiles(self, key: tuple[str | None, ...], first: Record) -> Iterator[Number]:
-        """Yield the percentiles of the run if it has only one interval. They cannot be computed from several intervals, and are then unknown."""
+        """Yield the percentiles. They are unknown if the run has several intervals, because they cannot be computed from intervals."""
         for number in first.numbers:
             if number.statistic in _PERCENTILES and self._intervals[key] == 1:
                 yield number

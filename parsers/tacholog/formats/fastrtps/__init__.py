@@ -159,8 +159,6 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _FastRtpsOutput:
-    """The open table, and the facts that earlier lines state about it."""
-
     def __init__(self) -> None:
         self._table: LogTable | None = None
         self._recovery_ms: int | None = None
@@ -181,7 +179,7 @@ class _FastRtpsOutput:
         elif _ORPHAN.fullmatch(squeezed):
             yield Finding(line, Broken("a row without the header of its table"))
         else:
-            yield from self._words(line, squeezed)
+            yield from self._fact_or_chatter(line, squeezed)
 
     def lines(self, lines: Lines) -> BulkStep:
         """Read many rows of a table of demands, or of a file of samples, together."""
@@ -195,7 +193,6 @@ class _FastRtpsOutput:
             yield Finding(None, Facts(status="ok"))
 
     def _table_of_header(self, text: str, squeezed: str) -> LogTable | None:
-        """Return the table that a header opens, with the values that were stated above it."""
         if demands := throughput.form_of(squeezed):
             recovery_ms, self._recovery_ms = self._recovery_ms, None
             return throughput.DemandTable(demands, recovery_ms)
@@ -215,8 +212,7 @@ class _FastRtpsOutput:
             yield from self._table.close()
         self._table = None
 
-    def _words(self, line: Line, squeezed: str) -> Iterator[Finding]:
-        """Yield a finding for a line that states a fact, and for a line of chatter."""
+    def _fact_or_chatter(self, line: Line, squeezed: str) -> Iterator[Finding]:
         if banner := _BANNER.fullmatch(line.text):
             yield from self._leave()
             self._recovery_ms, self._stopped_fine = int(banner[1]), False

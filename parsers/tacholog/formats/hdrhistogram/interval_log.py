@@ -100,7 +100,7 @@ class IntervalLog:
 def _record(
     buckets: Mapping[tuple[int, int], int], unit: float, tag: str | None, marks: tuple[str, ...], *, scope_is_interval: bool = False
 ) -> Record:
-    """Return the record of a histogram. In ``buckets``, the key is the highest value and the width of a bucket, and the value is its count."""
+    """Return the record of a histogram. The keys of ``buckets`` are the highest value and the width of a bucket, and the values are its count."""
     ordered = sorted(buckets.items())
     count = sum(buckets.values())
     # The middle of a bucket may end with .5, so it is doubled to get a whole number.
@@ -158,7 +158,6 @@ def _buckets(text: str) -> Counter[tuple[int, int]]:
 
 
 def _ceil_log2(number: int) -> int:
-    """Return the smallest exponent of two that is not below a number."""
     return (number - 1).bit_length()
 
 

@@ -132,10 +132,8 @@ class TextReport:
             self._was_dashes |= text == _SUMMARY
 
     def _use_header(self, header: re.Match[str]) -> None:
-        """Read a header. The first header of a test is for its intervals, the second for its summary.
-
-        A third header belongs to another test, whose first lines are lost.
-        """
+        """Read a header. The first header of a test is for the intervals, the second header for the summary."""
+        # A third header belongs to another test, whose first lines are lost.
         if self._is_summary:
             self._test, self._has_all_streams = IperfTest(), False
             self._last_row.clear()
@@ -162,7 +160,7 @@ class TextReport:
         self._awaits_word = False  # Whether the previous line was dashes. Then the next row may be a summary whose header is lost.
 
     def _forget(self) -> None:
-        """Forget the facts about the test, because later lines may belong to another test, or the announcement of a stream may be lost."""
+        """Forget the test, because later lines may belong to another test, or the announcement of a stream may be lost."""
         self._test, self._columns, self._has_all_streams = IperfTest(), "none", False
 
     def _about_the_test(self, line: Line) -> Iterator[Finding]:
@@ -254,10 +252,7 @@ class TextReport:
         return Broken("a row that does not fit its header" if self._columns != "none" else "a row without the header of its columns")
 
     def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
-        """Return the reason why a row can be used neither as an interval nor as a summary.
-
-        Up to 3.1, UDP rows of intervals and of summaries look the same.
-        """
+        """Return the reason why a row can be used neither as an interval nor as a summary."""
         if self._is_of_both(row):
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
@@ -266,6 +261,7 @@ class TextReport:
             return "a second summary of one stream" if is_second else None
         if self._is_summary or row["word"]:
             return None
+        # Up to 3.1, UDP rows of intervals and of summaries look the same.
         is_unclear = self._is_old and row["jitter"]
         if is_unclear and (not self._streams or not self._may_receive):
             return "it is unknown whether this row is an interval or a summary"
@@ -278,7 +274,7 @@ class TextReport:
     def _result(self, row: re.Match[str]) -> Record | Broken:
         if len(self._last_row) < _STREAMS or _series(row) in self._last_row:
             self._last_row[_series(row)] = row[0]
-        cells, side, test = _cells(row, self._columns), self._side(row), self._test_of(row)
+        cells, side, test = _cells(row, self._columns), self._stated_side(row), self._test_of(row)
         is_summary = side == "both" or bool(row["word"])
         record = record_of(_RULES[side], cells, test or self._test, "summary" if is_summary else "interval", self._participant(row))
         if isinstance(record, Broken) or test is None:
@@ -293,12 +289,11 @@ class TextReport:
         return record
 
     def _shows_no_datagrams(self, row: re.Match[str], cells: Cells) -> bool:
-        """Whether a client's row states 0 datagrams. A server's row proves nothing, because a server does not know how much was sent."""
         counts_none = row["jitter"] is not None and not cells["datagrams"] and not cells["lost"] and not (row["word"] and cells["transfer"])
+        # A server's row proves nothing, because a server does not know how much was sent.
         return not self._is_server and not self._is_server_output and counts_none
 
     def _fits(self, row: re.Match[str]) -> bool:
-        """Whether a row matches the earlier lines: by its stream, by its columns, and in a summary by its word (sender or receiver)."""
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
         return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
@@ -309,7 +304,7 @@ class TextReport:
     def _is_received_under_cwnd(self, row: re.Match[str]) -> bool:
         """Whether this is a row of received data below the header of a sender.
 
-        If a reverse test ends before the first report of its client, the client prints the header of a sender.
+        A client prints this header if a reverse test ends before the client's first report.
         """
         return self._is_reverse and not self._is_summary and self._columns == "cwnd" and not (row["count"] or row["jitter"] or row["word"])
 
@@ -321,8 +316,7 @@ class TextReport:
     def _is_of_both(self, row: re.Match[str]) -> bool:
         return bool(self._is_old and self._is_behind_dashes and row["jitter"] and not row["word"])
 
-    def _side(self, row: re.Match[str]) -> str:
-        """Return the side that the row itself states; empty if it states no side."""
+    def _stated_side(self, row: re.Match[str]) -> str:
         if row["word"]:
             return row["word"]
         if self._is_of_both(row):
@@ -342,32 +336,28 @@ class TextReport:
         return msgspec.structs.replace(self._test, transport=self._test.transport or by_columns, streams=streams)
 
     def _number_of_streams(self, directions: int) -> int | None:
-        """Return the number of streams in a direction. If the log does not state it, the announcements are counted, unless one may be missing."""
+        """Return the number of streams in a direction. If the log does not state it, announcements are counted, unless one may be missing."""
         if self._test.streams is not None or not self._has_all_streams:
             return self._test.streams
         number, remainder = divmod(len(self._streams), directions)
         return number if number and not remainder else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
-        """Return the name of the participant: the direction, if the server sends, and the stream. Return ``None`` if neither is named.
-
-        The stream is named only if its direction has several streams. For their sum, no stream is named.
-        """
         directions = 2 if row["role"] else 1
         is_reverse = row["role"] in {"RX-C", "TX-S"} if row["role"] else self._is_reverse
         words = ["server output"] if self._is_server_output else []
         words += [SERVER_TO_CLIENT] if is_reverse else []
+        # A stream is named only if its direction has several streams.
         words += [f"stream {row['id'].strip()}"] if row["id"] != "SUM" and len(self._streams) != directions else []
         return ", ".join(words) or None
 
 
 def _series(row: re.Match[str]) -> str:
-    """Return the stream of a row (or the sum) and its direction, as one text."""
     return f"{row['id']} {row['role'] or ''}"
 
 
 def _columns_for(row: re.Match[str]) -> set[str]:
-    """Return the possible headers above a row, each named by its last column."""
+    """Return the possible headers above a row. A header is named by its last column."""
     is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
     if row["jitter"]:
         return {"jitter"}
@@ -385,8 +375,8 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
-    """Return the figures of a row, by the names of their groups in the rule. The header shows whether a count means retransmissions or datagrams."""
     texts = Cell.named(row)
     if count := texts.pop("count", None):
+        # The header shows what the count means.
         texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count
     return SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")
