@@ -416,7 +416,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
 
 
 def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
-    """Return the result in a cell of the table. A result is on one line, after the number of its row. A line without a number is prose."""
+    """Return the result on a line of the table. The result follows the number of its row. A line without a number is prose."""
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, conditions)

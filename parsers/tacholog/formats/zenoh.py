@@ -104,8 +104,6 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _PingSeries:
-    """The round trips of one size."""
-
     def __init__(self) -> None:
         self.is_partial = False
         self._size = self._next = 0
@@ -151,13 +149,10 @@ class _PingSeries:
 
 
 class _Rounds:
-    """The rates of a throughput test."""
-
     def __init__(self) -> None:
         self._tally: Tally | None = None
 
     def take(self, line: Line, match: re.Match[str]) -> Record:
-        """Return the record of a round."""
         rate = Cell(match["rate"], match.start("rate"))
         record = _rate_record(rate, scope_is_interval=True)
         self._tally = self._tally or Tally(line, record)

@@ -119,7 +119,9 @@ def _padded_row_pattern(counts: Sequence[str], decimals: int) -> str:
     return ",".join(f" *+(?P<{name}>{cell})" for name, cell in cells)
 
 
-LATENCIES = _rule(_padded_row_pattern(["bytes"], 2), _padded_row_pattern(["bytes", "samples"], 2), _padded_row_pattern(["bytes", "samples"], 3), columns=STATISTICS)
+LATENCIES = _rule(
+    _padded_row_pattern(["bytes"], 2), _padded_row_pattern(["bytes", "samples"], 2), _padded_row_pattern(["bytes", "samples"], 3), columns=STATISTICS
+)
 _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 

@@ -175,7 +175,7 @@ def lines_in(piece: Line | Lines) -> Iterator[Line]:
 
 
 class _RunText:
-    """The text of consecutive lines, and values that are computed only when they are needed."""
+    """The text of consecutive lines. Values are computed only when they are needed."""
 
     def __init__(self, text: bytes, bulk: Bulk) -> None:
         self.text, self.bulk = text, bulk
@@ -203,10 +203,7 @@ class _RunText:
         return self.text[start:end].removesuffix(b"\r").decode("ascii")
 
     def _bounds_of(self, index: int) -> tuple[int, int]:
-        """Return the start and the end of a line.
-
-        The first and the last line, which are needed most often, are found without a search for the other lines.
-        """
+        # The first and the last line are needed most often, so they are found without a search for the other lines.
         if index == 0:
             return 0, self.text.index(b"\n")
         if index == self.count - 1:
@@ -219,10 +216,9 @@ class _RunText:
 
 
 def _line_count(text: bytes) -> int:
-    """Return the number of line ends in a text. For many lines, NumPy counts faster than ``bytes.count``."""
     if len(text) < _WORTH_AN_ARRAY:
         return text.count(b"\n")
-    import numpy as np
+    import numpy as np  # For many lines, NumPy counts faster than ``bytes.count``.
 
     return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")))
 
@@ -245,7 +241,7 @@ def exact_column(metric: str, statistic: str, values: NDArray[np.float64], marks
     """Make a column of numbers that were not rounded."""
     import numpy as np
 
-    return NumberColumn(metric, statistic, values, _same(np.nan, len(values)), np.broadcast_to(np.False_, len(values)), marks)
+    return NumberColumn(metric, statistic, values, _repeated(np.nan, len(values)), np.broadcast_to(np.False_, len(values)), marks)
 
 
 def printed_column(metric: str, statistic: str, values: NDArray[np.float64], resolution: float | NDArray[np.float64]) -> NumberColumn:
@@ -253,12 +249,12 @@ def printed_column(metric: str, statistic: str, values: NDArray[np.float64], res
     import numpy as np
 
     below = values == 0
-    resolutions = resolution if isinstance(resolution, np.ndarray) else _same(resolution, len(values))
+    resolutions = resolution if isinstance(resolution, np.ndarray) else _repeated(resolution, len(values))
     return NumberColumn(metric, statistic, np.where(below, resolution, values) if below.any() else values, resolutions, below)
 
 
-def _same(value: float, count: int) -> NDArray[np.float64]:
-    """Return a read-only array that repeats one value. The array stores the value only once."""
+def _repeated(value: float, count: int) -> NDArray[np.float64]:
+    """Return a read-only array, which stores the repeated value only once."""
     import numpy as np
 
     return np.broadcast_to(np.float64(value), count)
