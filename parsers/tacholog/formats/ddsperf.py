@@ -136,7 +136,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield an interval record for each result line, and after the last line of a process the summaries of its intervals."""
+    """Yield an interval record for each result line, and the summaries of each process after its last line."""
     processes: dict[str, _Process] = {}
     reasons: list[str] = []
     for line in lines:
@@ -183,7 +183,7 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
     process = processes.setdefault(pid, _Process())
     record = replace(result, participant=process.role(result.participant))
     yield Finding(line, record)
-    yield from process.add(line, float(stamp["time"]), record, _totals(report))
+    yield from process.add(line, float(stamp["time"]), record, _subscriber_totals(report))
 
 
 def _result(line: Line, report: str) -> Record | Broken | Literal["nothing yet"] | None:
@@ -220,8 +220,7 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
     return replace(_RECEIVED, payload_bytes=size, numbers=numbers, samples=delta if delta < COUNT_LIMIT else None)
 
 
-def _totals(report: str) -> tuple[Number, ...]:
-    """Return the counters of a subscriber since the start of the subscriber; empty for other reports."""
+def _subscriber_totals(report: str) -> tuple[Number, ...]:
     match = _SUBSCRIBER.fullmatch(report)
     return (counted("messages_received", int(match["total"])), counted("messages_lost", int(match["total_lost"]))) if match else ()
 
@@ -286,23 +285,23 @@ class _Process:
         self.partial = False  #: whether a line of the process was broken, so that totals are incomplete
 
     def role(self, peer: str | None) -> str | None:
-        """Return a name for a peer that does not contain the peer's host and process number; ``None`` for the process itself."""
+        """Return a name for a peer, without host and process number; ``None`` for the process itself."""
         if peer is None or len(self._roles) >= _SERIES:
             return peer and self._roles.get(peer, "another peer")
         return self._roles.setdefault(peer, f"peer {len(self._roles) + 1}")
 
     def note_change(self) -> None:
-        """Note that a participant joined or left: the next interval is incomplete."""
+        """Note that a participant joined or left. The next interval is then incomplete."""
         self._quiet = False
         self._undisturbed.clear()
 
     def note_damage(self) -> None:
-        """Note a broken line: the numbers of its second are unknown."""
+        """Note a broken line. The numbers of its second are then unknown."""
         self.partial = True
         self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Finding]:
-        """Add an interval. Ignore it if a later interval was added before, because its line is then repeated or out of order."""
+        """Add an interval, unless a later interval was added before. The line is then repeated or out of order."""
         if time < self._time:
             return
         key = (record.conditions.definition, record.participant, str(record.payload_bytes))
@@ -340,7 +339,7 @@ class _Process:
         return lasted, since - lasted
 
     def summaries(self) -> Iterator[Finding]:
-        """Yield the summary of each size and peer, with the resources that the process itself used. Resources that its peers used are left out."""
+        """Yield the summary of each size and peer, with the resources of the process itself. Resources of its peers are left out."""
         own_tally = self._series.pop(("ddsperf-process", None, "None"), None)
         used = own_tally.numbers() if own_tally else ()
         # The counters do not restart at a new size. If there are several sizes, the totals of a size are the sums of its intervals.

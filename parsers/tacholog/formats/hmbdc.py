@@ -119,9 +119,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 class _Pings:
     """Reads the results of pingers and pongers. A result has two lines.
 
-    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. This is visible only
-    later, because a line of the next result is missing. So each record waits for the next result, and is broken if a line of the next result is
-    missing.
+    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then a line of the next
+    result is missing. So each record waits for the next result, and is broken if the next result lacks a line.
     """
 
     def __init__(self) -> None:

@@ -344,7 +344,7 @@ class _BenchReport:
     def _records(self, line: Line, cells: dict[str, Cell], label: str, client: str | None, samples: int | None) -> Iterator[Finding]:
         """Yield the records of a client, or of all clients together.
 
-        If the calls wait for an acknowledgement, their times are a separate record, because these times have a basis.
+        The times of calls are a separate record if the calls wait for an acknowledgement, because these times have a basis.
         """
         kind = _KINDS[label]
         fits = self._do_options_fit(label, cells)
@@ -430,7 +430,6 @@ def _conditions(kind: _ClientKind, label: str, options: _Options) -> Conditions:
 
 
 def _calls(kind: _ClientKind, cells: Mapping[str, Cell], step: float = 10.0) -> Iterator[Number]:
-    """Yield the times of the calls. Times are left out if the calls return before their messages arrive."""
     metric = "send_call" if kind.has_send_calls else "latency" if kind.basis else None
     for name in _CALL_STATISTICS:
         if metric and name in cells:

@@ -168,9 +168,6 @@ class FormatQueries(NamedTuple):
 def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
     """Return the prefix of the lines of a log; ``None`` if there is no prefix, or none is certain enough.
 
-    In a log without a prefix, usually only the first lines are examined. Sometimes the formats are also asked whether they fit lines without their
-    first words.
-
     Args:
         head: the start of the log, in complete lines.
         queries: the questions to the formats.
@@ -186,11 +183,10 @@ def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
 def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
     """Return a prefix, the number of lines with this prefix, and the number of lines that are not blank.
 
-    Many lines have this prefix, but `prefix_of` requires more lines. Return ``None`` if there is no such prefix.
+    Many lines have this prefix, but too few for `prefix_of`. ``None`` is returned if there is no such prefix, or if the tool itself prints it.
 
-    The tool itself may print some parts, such as a word. Such a part is a prefix only if a format fits the log without the part, and no format fits
-    the log with the part. If the formats recognise at least as many lines with the prefix as without it, the tool itself prints the prefix. Then
-    ``None`` is returned.
+    A part that tools may print, such as a word, is a prefix only if a format fits the log without the part, and no format fits the log with the part.
+    If the formats recognise at least as many lines with the prefix as without it, the tool itself prints the prefix.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)

@@ -213,7 +213,6 @@ def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> C
 
 
 def _verb(test: str) -> str:
-    """Return the kind of RDMA and its operation. Sending is not named."""
     kind = test.partition("_")[0]
     verb = next((f" {words}" for name, words in _VERBS if name in test), "")
     return f"{_RDMA[kind]}{verb}{', verified' if kind == 'ver' else ''}"
@@ -278,12 +277,11 @@ def _counts_agree(rows: dict[str, FigureRow]) -> bool:
     if samples is None or not rate or not rate.number or not times:
         return True
     digits = max(_digits(row) for row in rows.values() if row.number and row.quantity in {"rate", "time", "band", "cost", "cpu"})
-    counts = [(rate.value * time.value / 1e9, _step(rate, time, digits)) for time in times]
+    counts = [(rate.value * time.value / 1e9, _rounding_error_of_count(rate, time, digits)) for time in times]
     return min(count - step for count, step in counts) <= samples <= max(count + step for count, step in counts)
 
 
-def _step(rate: FigureRow, time: FigureRow, digits: int) -> float:
-    """Return the possible error of the number of messages that is computed from a rounded rate and a rounded time."""
+def _rounding_error_of_count(rate: FigureRow, time: FigureRow, digits: int) -> float:
     return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
 
 
@@ -434,7 +432,7 @@ def read_row(line: Line) -> FigureRow | None:
 
 
 def is_whole(rows: Sequence[FigureRow]) -> bool:
-    """Whether the block still has its widest row: the tool pads all rows of a block to the widest name and the widest value."""
+    """Whether the block still has its widest row. The tool pads all rows of a block to the widest name and the widest value."""
     names = {row.name for row in rows}
     if len(names) < len(rows):
         return False

@@ -47,7 +47,7 @@ _OVER: Any = object()  # Returned by `next` when the format has finished.
 
 
 class FormatFailure(UnreadableInput):
-    """The log cannot be read in this format: the code of the format failed, or yielded an object that is not a finding."""
+    """The code of a format failed, or yielded an object that is not a finding. So the log cannot be read in this format."""
 
 
 class Event(NamedTuple):
@@ -221,7 +221,7 @@ class Scan:
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
         """Yield the lines that the format itself must read.
 
-        The lines between them become records without the format. These are like the record of the line that was yielded before.
+        The lines between two such lines become records without the format, like the record of the first of the two.
         """
         index, tries = 0, 0
         while index < run.count:
@@ -458,9 +458,9 @@ _TAB = 8  # in columns
 
 
 def with_positions_in_log(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
-    """Return the record. The position of each number becomes its position on the line of the log.
+    """Return the record with the position of each number on the line of the log.
 
-    The lines of the log may be longer than the lines that the format got, for example by a prefix.
+    A line of the log may be longer than the line that the format got, for example by a prefix.
     """
     if all(number.value_start is None for number in record.numbers):
         return record

@@ -126,7 +126,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def is_ours(module: Format) -> bool:
-    """Whether a format is part of this project, whose tests check it."""
+    """Whether a format is part of this project, so that its tests check it."""
     return getattr(module, "__name__", "").startswith("tacholog.formats.")
 
 
@@ -147,7 +147,7 @@ def formats() -> Mapping[str, Format]:
 def readers_of_any_log() -> Sequence[Callable[[Line], Finding | None]]:
     """Return the functions ``read_in_any_log`` of our own formats.
 
-    Functions of other packages are not used: they would change how all logs are read.
+    Functions of other packages are not used, because they would change how all logs are read.
     """
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
@@ -176,11 +176,10 @@ def states_of(name: str) -> Mapping[str, States] | None:
 
 
 def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return the formulas with which a format computes numbers from other numbers on the same line. The key is metric and statistic.
+    """Return the formulas with which a format computes numbers from other numbers on the same line; empty if it declares none.
 
-    Empty if the format declares no formula.
-
-    A number has one formula, or several formulas for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
+    The key is metric and statistic. A number may have several formulas, for lines with different fields: ``{("loss", "total"): ["lost / (received +
+    lost)"]}``.
     """
     computed = getattr(_resolved(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):
@@ -225,10 +224,7 @@ def any_fits(lines: Sequence[str], names: Collection[str] | None = None) -> bool
 
 
 def lines_known(lines: Sequence[str]) -> int:
-    """Return the number of lines that a fitting format claims; -1 if no format fits. ``lines`` are the first lines of a log.
-
-    If several formats fit, the largest number is returned.
-    """
+    """Return the largest number of lines that a fitting format claims; -1 if no format fits. ``lines`` are the first lines of a log."""
     head = "\n".join(lines)
     return max((_claimed_by(module, lines) for module in formats().values() if _ask(module, head).fits), default=-1)
 
@@ -280,15 +276,14 @@ def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]
     A format matches if two neighbouring words of the log are also neighbours in an example of the format (in ``wants``). These two words are the
     quote. A single common word is no evidence, because it also occurs in prose.
     """
-    own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
+    own_pairs = {name: _specific_pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
     shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)
-    there = _pairs(head.splitlines())
+    there = _specific_pairs(head.splitlines())
     quotes = {name: [there[pair] for pair in pairs if pair in there and shared[pair] == 1] for name, pairs in own_pairs.items()}
     return [(name, quotes[name][0]) for name in sorted(quotes, key=lambda name: -len(quotes[name])) if quotes[name]][:_CANDIDATES]
 
 
-def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return pairs of neighbouring words that are long enough to be specific, each with the text of its first occurrence."""
+def _specific_pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
     texts_of_pairs: dict[tuple[str, str], str] = {}
     for text in texts:
         for first, second in pairwise(_WORD.finditer(text)):

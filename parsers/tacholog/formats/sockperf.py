@@ -431,12 +431,10 @@ _GARBLED = Broken("a packet's row that is cut, garbled or out of its place")
 
 
 class Packets:
-    """Reads the table of packets in a full log, which is after the last record and has one row for each packet.
+    """Reads the table of packets in a full log. It is after the last record, which the tool computed from the latencies in this table.
 
-    The tool computed the record from the latencies in this table.
-
-    The last cell is the latency, which always has three decimals. If it has three decimals, the row is complete, even if the log ends after it. If a
-    row is cut, it is refused, because the latency cannot be computed exactly from the two times.
+    The last cell of a row is the latency, which always has three decimals. A row with these decimals is complete, even if the log ends after it. A
+    cut row is refused, because the latency cannot be computed exactly from the two times.
     """
 
     def __init__(self) -> None:
@@ -445,7 +443,7 @@ class Packets:
         self._latencies_ns = Distribution(is_exact=False)
 
     def behind(self, findings: Iterable[Finding]) -> None:
-        """Remember the record that is among these findings, because the table of packets may follow it."""
+        """Remember the record that is among these findings, because the table of packets may follow the record."""
         self._record = next((finding.what for finding in findings if isinstance(finding.what, Record)), self._record)
 
     def take(self, line: Line, text: str) -> Finding | None:

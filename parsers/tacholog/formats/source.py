@@ -41,7 +41,7 @@ _WINDOW_LOG = 27
 
 
 class Damaged(Exception):
-    """The stream is damaged, ends early, or is a decompression bomb. The message states which of these is the case."""
+    """The stream is damaged, ends early, or is a decompression bomb. The message states which."""
 
 
 class _Member(Protocol):
@@ -201,8 +201,7 @@ class Digest:
 class LogText:
     """The text of an open log: first its head for detection, then its lines, which can be read only once.
 
-    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason why the bytes ended early; ``None`` if they did not end
-    early.
+    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason why the bytes ended early, or ``None``.
     """
 
     def __init__(self, stream: BinaryIO, on_chunk: Callable[[int], object] | None = None) -> None:
@@ -255,7 +254,7 @@ class LogText:
         return head[: head.rfind("\n") + 1] if len(self._head) > HEAD_BYTES else head
 
     def identity(self) -> tuple[int, str, str]:
-        """Return the size in bytes and SHA-256 of the stored log, and the SHA-256 of its text, after it was read to its end."""
+        """Read the log to its end. Return the size in bytes and the SHA-256 of the stored log, and the SHA-256 of its text."""
         while self._digest.read(CHUNK_BYTES):
             pass  # Bytes that a format did not read still belong to the file.
         stored = self._digest.sha256()

@@ -33,9 +33,9 @@ _PLAIN = (Record, Broken, Facts, Histogram)
 
 
 def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None:
-    """Return a message about the first number of a finding that is impossible or too large for a table; ``None`` if all numbers are in range.
+    """Return a message about the first number of a finding that is impossible or too large for a table; ``None`` if there is none.
 
-    A log may contain any number. So this function checks the ranges for the formats of all packages, and no format needs to check them.
+    A log may contain any number. This function checks the ranges for the formats of all packages, so no format needs to check them.
     """
     if isinstance(what, Record):
         return _impossible_number(what)

@@ -116,7 +116,7 @@ def _has_units(cells: BlockValues, units: list[str]) -> bool:
 def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | None:
     """Return the number that eCAL calls throughput; ``None`` if the rows of the block contradict each other.
 
-    It is read from the row with the finest unit.
+    The number is read from the row with the finest unit.
     """
     text, unit = cells["rate"].split(" ")
     rate, unit_bytes = float(text), _RATE_BYTES[unit]

@@ -189,7 +189,7 @@ def _crossings(text: str) -> list[int]:
 
 
 def _cells(text: str, borders: Sequence[int] = ()) -> list[Cell]:
-    """Return the cells of a row; empty if the row does not end with a bar, or its bars are not at the borders of the grid."""
+    """Return the cells of a row; empty if the row does not end with a bar, or the bars are not at the borders of the grid."""
     bars = borders or [column for column, sign in enumerate(text) if sign == "|"]
     if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[column] != "|" for column in bars):
         return []

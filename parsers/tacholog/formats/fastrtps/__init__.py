@@ -143,7 +143,7 @@ def detect(head: str) -> Detected:
 
 
 def system_of(head: str) -> str | None:
-    """Return the measured system; ``None`` for eProsima's summaries, because its scripts write them for any DDS and do not name the DDS."""
+    """Return the measured system; ``None`` for summaries by eProsima's scripts, which do not name the DDS."""
     return SYSTEM if _is_of_fast_dds(head) else None
 
 

@@ -213,7 +213,7 @@ SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
 class RawFile(LogTable):
-    """A file of single samples, sorted by payload. Each line begins with the index of its sample, which grows through the whole file."""
+    """A file of single samples, sorted by payload. Each line begins with an index that grows through the whole file."""
 
     def __init__(self) -> None:
         self._number = 0

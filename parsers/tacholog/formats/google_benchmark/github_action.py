@@ -141,7 +141,7 @@ class _HistoryEntry:
 
 
 def _of_pytest(item: JsonObject, name: str) -> Record | Broken:
-    """Return the mean time in the field ``extra``. The field ``value`` is not used, because it is the inverse of this time."""
+    """Return the mean time in the field ``extra``. The field ``value`` is not used, because it is the inverse of the mean time."""
     extra = item.members.get("extra")
     match = _OF_PYTEST.fullmatch(extra.text) if extra else None
     if extra is None or not isinstance(extra.text, Cell) or match is None or float(match["mean"]) == 0:

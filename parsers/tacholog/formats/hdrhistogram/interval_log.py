@@ -150,8 +150,8 @@ def _buckets(text: str) -> Counter[tuple[int, int]]:
     half = max(_ceil_log2(2 * 10**digits), 1) - 1  # Each bucket except the first has 2**half sub-buckets.
     magnitude = lowest.bit_length() - 1
     buckets: Counter[tuple[int, int]] = Counter()
-    for index, count in _counts(plain[_HEAD.size :]):
-        buckets[_edges(index, half, magnitude)] = count
+    for index, count in _indexes_and_counts(plain[_HEAD.size :]):
+        buckets[_highest_and_width(index, half, magnitude)] = count
         if len(buckets) > _MOST_BUCKETS:
             raise ValueError("it has too many different values")
     return buckets
@@ -161,8 +161,7 @@ def _ceil_log2(number: int) -> int:
     return (number - 1).bit_length()
 
 
-def _edges(index: int, half: int, magnitude: int) -> tuple[int, int]:
-    """Return the highest value and the width of the bucket with this index."""
+def _highest_and_width(index: int, half: int, magnitude: int) -> tuple[int, int]:
     bucket = (index >> half) - 1
     sub = (index & ((1 << half) - 1)) + (1 << half)
     if bucket < 0:
@@ -173,8 +172,7 @@ def _edges(index: int, half: int, magnitude: int) -> tuple[int, int]:
     return (sub + 1) * width - 1, width
 
 
-def _counts(payload: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the index and the count of each bucket that has samples."""
+def _indexes_and_counts(payload: bytes) -> Iterator[tuple[int, int]]:
     position = index = 0
     while position < len(payload):
         number, bits = 0, 0

@@ -251,12 +251,12 @@ class _Timing(NamedTuple):
     """How rate, bytes and times of a result are related.
 
     Attributes:
-        of_one_side: whether bytes and rate belong to the same side. In a row for both sides, the bytes are those of one side, and the rate is
-            computed from the time of the other side.
+        of_one_side: whether bytes and rate belong to the same side. A row for both sides has the bytes of one side, but its rate is computed from
+            the time of the other side.
         has_all_digits: whether rates and times are printed with all digits; otherwise with six digits.
-        has_two_times: whether the result has the times of two hosts: ``end`` is the receiver's time, ``seconds`` the time of the host that prints.
-            These two times may differ by any amount. Only the receiver of a TCP stream has two times: ``iperf_print_results`` in ``iperf_api.c``
-            prints ``receiver_time`` as end, ``end_time`` as seconds, and computes the rate from ``receiver_time``.
+        has_two_times: whether ``end`` is the time of the receiver, and ``seconds`` the time of the host that prints. These two times may differ by
+            any amount. Only the receiver of a TCP stream has two times. The rate is computed from ``end``. Source: ``iperf_print_results`` in
+            ``iperf_api.c``, which prints ``receiver_time`` as end, and ``end_time`` as seconds.
     """
 
     of_one_side: bool
@@ -420,7 +420,6 @@ class IperfDocument:
         return within is not None and is_result(within)
 
     def _findings_of_damage(self, line: Line, read: JsonLine) -> Iterator[Finding]:
-        """Damage may affect only the line, the result on the line, or everything after the line."""
         yield from self._given_up(read.lost, "the JSON is damaged after this result")
         if not any(map(self._is_result, self._reader.holders(line))):
             yield Finding(line, Broken(read.damage or ""))
@@ -554,9 +553,9 @@ class EventStream:
         return [record for record in records if record]
 
     def document(self, line: Line) -> Iterator[Finding] | None:
-        """Return the findings of a line with one or several complete documents. Several documents may be in a list, one after the other, or nested.
+        """Return the findings of a line with complete documents; ``None`` for any other line.
 
-        ``None`` for any other line.
+        Several documents may be in a list, one after the other, or nested.
         """
         if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
             return None

@@ -106,10 +106,7 @@ class TextReport:
             yield from self.close()
 
     def close(self) -> Iterator[Finding]:
-        """End the test or the log. Results in `_unproven` become broken.
-
-        The end of their test is missing, so the receiver's figures may never have arrived.
-        """
+        """End the test or the log. Results in `_unproven` become broken, because the receiver's figures may never have arrived."""
         lost = Broken("nothing received, and the end of the test is missing: the receiver's figures may never have arrived")
         unproven, self._unproven = self._unproven, []
         yield from (Finding(line, lost) for line, _ in unproven)
@@ -221,7 +218,6 @@ class TextReport:
             self._forget()
 
     def _is_suspect(self, text: str) -> bool:
-        """Whether an unknown line may be a damaged header, a damaged announcement of a stream, or the damaged start of a test."""
         is_opening = any(opening.startswith(text.rstrip()) for opening in _OPENINGS)
         return is_opening or _SUSPECT.search(text) is not None or (not self._has_begun and _ANNOUNCEMENT.fullmatch(text) is not None)
 
@@ -245,14 +241,13 @@ class TextReport:
             return None
         if self._is_summary and self._last_row.get(_series(row)) == line.text:
             return None  # If a test is interrupted, the tool prints the last interval again, under another header.
-        if trouble := self._cannot_be_placed(row):
+        if trouble := self._why_unplaced(row):
             return Broken(trouble)
         if self._fits(row):
             return self._result(row)
         return Broken("a row that does not fit its header" if self._columns != "none" else "a row without the header of its columns")
 
-    def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
-        """Return the reason why a row can be used neither as an interval nor as a summary."""
+    def _why_unplaced(self, row: re.Match[str]) -> str | None:
         if self._is_of_both(row):
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
@@ -296,7 +291,9 @@ class TextReport:
     def _fits(self, row: re.Match[str]) -> bool:
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
-        return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
+        return (
+            self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _possible_headers(row) or self._is_received_under_cwnd(row))
+        )
 
     def _is_announced(self, row: re.Match[str]) -> bool:
         return row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
@@ -328,7 +325,6 @@ class TextReport:
         return "receiver" if row["jitter"] else ""
 
     def _test_of(self, row: re.Match[str]) -> IperfTest | None:
-        """Return the known conditions of the test; ``None`` if its protocol contradicts the columns."""
         by_columns = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
         if by_columns and self._test.transport and by_columns != self._test.transport:
             return None
@@ -356,8 +352,8 @@ def _series(row: re.Match[str]) -> str:
     return f"{row['id']} {row['role'] or ''}"
 
 
-def _columns_for(row: re.Match[str]) -> set[str]:
-    """Return the possible headers above a row. A header is named by its last column."""
+def _possible_headers(row: re.Match[str]) -> set[str]:
+    """A header is named by its last column."""
     is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
     if row["jitter"]:
         return {"jitter"}

@@ -175,8 +175,6 @@ def lines_in(piece: Line | Lines) -> Iterator[Line]:
 
 
 class _RunText:
-    """The text of consecutive lines. Values are computed only when they are needed."""
-
     def __init__(self, text: bytes, bulk: Bulk) -> None:
         self.text, self.bulk = text, bulk
         self.count = _line_count(text)
@@ -186,13 +184,13 @@ class _RunText:
     @property
     def cells(self) -> NDArray[np.float64]:
         if self._cells is None:
-            self._cells = numbers_of(self.text.translate(_table(self.bulk.letters)), self.count)
+            self._cells = numbers_of(self.text.translate(_table_that_keeps_numbers(self.bulk.letters)), self.count)
         return self._cells
 
     def spans(self) -> NDArray[np.int64]:
         import numpy as np
 
-        characters = np.frombuffer(b" " + self.text.translate(_table(self.bulk.letters)), dtype=np.uint8)
+        characters = np.frombuffer(b" " + self.text.translate(_table_that_keeps_numbers(self.bulk.letters)), dtype=np.uint8)
         inside = characters != ord(" ")
         edges = np.flatnonzero(inside[1:] != inside[:-1]).reshape(self.count, -1, 2)
         begins = np.flatnonzero(np.frombuffer(b"\n" + self.text[:-1], dtype=np.uint8) == ord("\n"))
@@ -224,8 +222,7 @@ def _line_count(text: bytes) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def _table(letters: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the table for ``bytes.translate`` that keeps numbers and replaces everything else by blanks."""
+def _table_that_keeps_numbers(letters: tuple[tuple[str, str], ...]) -> bytes:
     table = bytearray(code if code in _KEPT else ord(" ") for code in range(256))
     for letter, digit in letters:
         table[ord(letter)] = ord(digit)

@@ -178,7 +178,6 @@ class _NativeRun:
         return what if self._is_one_of_several else self._with_warmup(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
-        """Return the trial if its index is larger than that of all earlier trials. A repeated line is no second trial."""
         try:
             index = count(fields, "index")
         except (KeyError, ValueError) as error:
@@ -314,7 +313,7 @@ def _facts_of(kind: str) -> Callable[[Mapping[str, str]], Facts]:
 
 
 def _memory(fields: Fields) -> Facts:
-    """Return the facts about the shared memory of a side. The size is part of their names, because they differ from size to size."""
+    """Return the facts about the shared memory of a side. The size is part of the names, because the facts differ from size to size."""
     others = {key: value for key, value in fields.items() if key != "payload_bytes"}
     return _facts_of(f"memory_{payload_bytes(fields)}")(others)
 

@@ -118,7 +118,7 @@ class ResultDocument:
             yield self._setting(path, str(value)) if path == "consumersPerTopic" else Facts(conditions=self._conditions(path))
 
     def _setting(self, name: str, value: str) -> Facts:
-        """Return all settings so far. In old versions, only the name of the workload states the size and the rate, so it is a setting."""
+        """Return all settings so far. One is the name of the workload, because old versions state the size and the rate only in this name."""
         self._settings[name] = value
         return Facts(conditions=Conditions(settings=settings_text(self._settings)))
 
@@ -204,7 +204,6 @@ def _rates_of(interval: JsonObject) -> Record | None:
 
 
 def _number(figures: JsonObject, name: str) -> Number | None:
-    """Return a latency. Percentiles, minimum and maximum are whole microseconds. The mean has all its digits."""
     figure = _FIGURE.fullmatch(name)
     if figure is None:
         return None

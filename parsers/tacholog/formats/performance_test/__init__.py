@@ -166,7 +166,7 @@ class _Experiment:
         self._screens = Screens()
 
     def learn(self, key: str, value: str) -> Facts | None:
-        """Read a line of the head. If such a line is before the opening line, or after the start of the table, it is not part of a head."""
+        """Read a line of the head. A line before the opening line, or after the start of the table, is not part of a head."""
         if self.columns or len(self._head) >= _KEYS or not (self._head or key == _OPENING):
             return None
         return self._learn_all({key: value})
@@ -185,7 +185,7 @@ class _Experiment:
         )
 
     def load_facts(self) -> Facts | None:
-        """Return the load mode, when the table starts. ``None`` if the head states the mode, because then the load mode was returned earlier."""
+        """Return the load mode when the table starts; ``None`` if it was returned earlier, because the head states the mode."""
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
@@ -247,7 +247,7 @@ class _Experiment:
             self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
     def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
-        """Return the row with latencies of the time of this row. The tool prints latencies since the start of the run."""
+        """Return the row with latencies of this row only. The tool prints latencies since the start of the run."""
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
             self._so_far = (line, row)

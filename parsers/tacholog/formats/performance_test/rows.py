@@ -206,7 +206,6 @@ class ExperimentRow(NamedTuple):
         return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 
     def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
-        """Return a number that was printed with ``digits`` significant digits. The resolution of a zero is unknown."""
         if not value or self.digits is None:
             return Number(metric=metric, statistic=statistic, value=float(value))
         resolution = float(Decimal(10) ** (value.adjusted() - self.digits + 1))

@@ -170,7 +170,6 @@ class _PerftestRun:
         yield from self.banner.close(results=self._results)
 
     def _with_conditions(self, finding: Finding) -> Finding:
-        """Add the conditions of the run. A summary of latencies also gets the marks of earlier notices."""
         record = finding.what
         if not isinstance(record, Record):
             return finding

@@ -142,7 +142,7 @@ class CsvTable:
         return self._record_of_saved_row(line, text) if row is None else self._record(row, dict(zip(names, cells, strict=True)))
 
     def _record_of_cut_row(self, line: Line) -> Record | Broken:
-        """Read the complete cells of a row within which the log ends. The last cell is complete if it has all its decimals."""
+        """Read the complete cells of a row within which the log ends."""
         head = self._head
         if head is None or (head.row in _OF_LATENCY and " " not in line.text.strip()):
             return CUT
@@ -165,7 +165,7 @@ class CsvTable:
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
     def _record_of_saved_row(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
-        """Read a row that a spreadsheet saved. It has no padding and no trailing zeros."""
+        """Read a row that a spreadsheet saved, without padding and without trailing zeros."""
         head = self._head
         if head is None or re.search(r"\s", text):
             return OUT_OF_PLACE if is_whole else CUT

@@ -137,9 +137,9 @@ class JsonOutput:
         return finding_on(lines, what)
 
     def _check_order(self, record: Record | Broken) -> Record | Broken:
-        """Check a result against earlier results of its size.
+        """Check a result against earlier results of the same size.
 
-        The minimum of a size never grows, and its maximum never shrinks. The summary repeats the last minimum and maximum.
+        The minimum never grows, and the maximum never shrinks. The summary repeats the last minimum and maximum.
         """
         if isinstance(record, Broken):
             return record

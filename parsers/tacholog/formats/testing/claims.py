@@ -20,9 +20,9 @@ Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic,
 
 
 class Claim(NamedTuple):
-    """The content of a record: its kind, its sizes, its conditions, and its numbers, except numbers that the format computed from other numbers.
+    """The kind, sizes, conditions and numbers of a record, without numbers that the format computed from other numbers.
 
-    Marks are not compared: they are warnings, and they may depend on other lines around a result.
+    Marks are not compared, because they are warnings that may depend on other lines around a result.
     """
 
     kind: tuple[str, str]
