@@ -38,7 +38,7 @@ class Account(msgspec.Struct):
 
     @property
     def status(self) -> Status | None:
-        """How the run ended. If the log does not state it, ``empty`` stands for no records, and ``None`` for some records.
+        """How the run ended. If the log does not state it, the status is ``empty`` without records, and ``None`` (not stated) with records.
 
         Many tools print nothing at their end, so the log of a stopped run looks like the log of a shorter run.
         """

@@ -296,12 +296,12 @@ class _Process:
         self._undisturbed.clear()
 
     def note_damage(self) -> None:
-        """Note a broken line. The numbers of its second are then unknown."""
+        """Note a broken line. The numbers of this second are then unknown."""
         self.partial = True
         self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Finding]:
-        """Add an interval, unless a later interval was added before. The line is then repeated or out of order."""
+        """Add an interval. An interval before the latest interval is ignored, because its line is repeated or out of order."""
         if time < self._time:
             return
         key = (record.conditions.definition, record.participant, str(record.payload_bytes))
@@ -322,9 +322,9 @@ class _Process:
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
         """Return the length of an interval, and the time before the interval in which nothing was received, both in seconds.
 
-        ``since`` is the time since the end of the previous interval. A publisher's interval begins at this end. A subscriber's interval lasts as long
-        as its samples divided by its rate, which is more than one second if the report was late. If the total counter did not grow by exactly these
-        samples, lines are missing. Then 1 and 0 are returned.
+        ``since`` is the time since the end of the previous interval. A publisher's interval begins when the previous interval ended. The length of a
+        subscriber's interval is its number of samples divided by its rate: one second, or more if the report was late. If the total counter did not
+        grow by exactly these samples, lines are missing. Then 1 and 0 are returned.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0

@@ -139,7 +139,6 @@ class _Counters:
         return Finding(line, Broken("the line is cut short or garbled"))
 
     def close(self) -> Iterator[Finding]:
-        """Yield the summaries."""
         for tally in self._tallies.values():
             if (summary := tally.found(partial=self._is_partial)) and tally.numbers():
                 yield summary

@@ -257,8 +257,8 @@ def _durations_of_sides(rows: dict[str, FigureRow]) -> list[FigureRow]:
 def _difference_of_times(rows: dict[str, FigureRow]) -> float:
     """Return the largest possible difference between the times of the two sides, divided by the time.
 
-    If the block does not state the times, two clock ticks are the difference, because the time of each side may be wrong by one tick. 0 is returned
-    if the planned time is not stated either.
+    If the block does not state the times, two clock ticks are divided by the planned time, because the time of each side may be wrong by one tick. 0
+    is returned if the planned time is not stated either.
     """
     values = [row.value for row in _durations_of_sides(rows)]
     if values:

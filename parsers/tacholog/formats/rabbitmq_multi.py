@@ -105,12 +105,10 @@ class _Scenarios(Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]]):
         return 0
 
     def ended(self) -> list[Finding]:
-        """Return the summaries of scenarios that ended."""
         summaries, self._summaries = self._summaries, []
         return summaries
 
     def end(self) -> None:
-        """End the scenario."""
         self._summaries += [summary for tally in self._tallies.values() if tally.numbers() and (summary := tally.found())]
         self._path, self._count, self._elapsed, self._tallies = "", 0, 0, {}
 

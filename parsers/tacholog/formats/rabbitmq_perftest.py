@@ -286,5 +286,5 @@ def _statistic(name: str) -> str:
 
 
 def _rate(metric: str, cell: Cell) -> Number:
-    """Return a rate. The tool cuts off decimals from 10 on, and prints a rate of exactly 0 without decimals."""
+    """Return a rate. The tool cuts off the decimals of rates from 10 on, and prints a rate of exactly 0 without decimals."""
     return printed(metric, "mean", float(cell.replace(",", ".")), unit_of_last_decimal(cell), zero_is_exact=cell == "0", cell=cell)

@@ -200,7 +200,6 @@ class _CommandReport:
             self._lines, self._cells, self._kind = [], {}, ""
 
     def close(self) -> Iterator[Finding]:
-        """End a report that is not complete."""
         if self._lines:
             yield finding_on(self._lines, Broken("the next line of the report is missing or garbled"))
         self._lines, self._cells, self._kind = [], {}, ""

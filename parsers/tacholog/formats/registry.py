@@ -178,8 +178,8 @@ def states_of(name: str) -> Mapping[str, States] | None:
 def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
     """Return the formulas with which a format computes numbers from other numbers on the same line; empty if it declares none.
 
-    The key is metric and statistic. A number may have several formulas, for lines with different fields: ``{("loss", "total"): ["lost / (received +
-    lost)"]}``.
+    The key is metric and statistic. A number may have several formulas, for lines with different fields. Example:
+    ``{("loss", "total"): ["lost / (received + lost)"]}``.
     """
     computed = getattr(_resolved(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):

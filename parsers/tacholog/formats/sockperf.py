@@ -431,10 +431,11 @@ _GARBLED = Broken("a packet's row that is cut, garbled or out of its place")
 
 
 class Packets:
-    """Reads the table of packets in a full log. It is after the last record, which the tool computed from the latencies in this table.
+    """Reads the table of packets in a full log.
 
-    The last cell of a row is the latency, which always has three decimals. A row with these decimals is complete, even if the log ends after it. A
-    cut row is refused, because the latency cannot be computed exactly from the two times.
+    The table is after the last record, which the tool computed from the latencies in this table. The last cell of a row is the latency, which always
+    has three decimals. A row with these decimals is complete, even if the log ends after it. A cut row is refused, because the latency cannot be
+    computed exactly from the two times.
     """
 
     def __init__(self) -> None:

@@ -201,7 +201,7 @@ class Digest:
 class LogText:
     """The text of an open log: first its head for detection, then its lines, which can be read only once.
 
-    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason why the bytes ended early, or ``None``.
+    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason if the bytes ended early; otherwise ``None``.
     """
 
     def __init__(self, stream: BinaryIO, on_chunk: Callable[[int], object] | None = None) -> None:

@@ -81,7 +81,7 @@ def _as_text(count: int) -> str:
 
 
 def _may_be_negative(record: Record, number: Number) -> bool:
-    """Whether a negative value is allowed, because a one-way latency is the difference of two clocks."""
+    """A one-way latency may be negative, because it is the difference of two clocks."""
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 

@@ -123,7 +123,6 @@ class _PingSeries:
         yield Finding(line, self._record(tuple(numbers), 1, scope_is_interval=True))
 
     def close(self) -> Iterator[Finding]:
-        """Yield the summary of the series."""
         if not self._ends:
             return
         marks = tuple(sorted((DERIVED, PARTIAL) if self.is_partial else (DERIVED,)))
@@ -166,7 +165,6 @@ class _Rounds:
         return _rate_record(Cell(match["rate"], match.start("rate")), counted("messages_received", int(count), cell=count))
 
     def close(self) -> Iterator[Finding]:
-        """Yield the summary of the rounds."""
         if self._tally and (summary := self._tally.found()):
             yield summary
 

@@ -186,7 +186,6 @@ class _FastRtpsOutput:
         return self._table.take_many(lines) if self._table else BulkStep()
 
     def end(self) -> Iterator[Finding]:
-        """Yield the findings of a table that is still open at the end of the log."""
         yield from self._leave()
         yield from self._subscriber.close("the log ends within these lines")
         if self._stopped_fine:

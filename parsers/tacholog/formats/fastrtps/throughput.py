@@ -208,7 +208,7 @@ def _samples(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _time(metric: str, side: str) -> Field:
-    """A time is in whole microseconds, or has three decimals. In 2014, it has the form of a C++ stream."""
+    """A time is in whole microseconds, or has three decimals. In 2014, a C++ stream printed it."""
     name = f"{side}_time"
 
     def resolution(cells: Cells) -> float:
@@ -219,7 +219,7 @@ def _time(metric: str, side: str) -> Field:
 
 
 def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
-    """A rate has three decimals. In 2014, it has the form of a C++ stream."""
+    """A rate has three decimals. In 2014, a C++ stream printed it."""
     name = f"{side}_{kind}"
 
     def resolution(cells: Cells) -> float:
@@ -305,7 +305,7 @@ VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
 
 
 def _video_field(metric: str, name: str) -> Field:
-    """Statistics have two decimals in the tables, and the form of a C++ stream in the file."""
+    """The tables have two decimals. A C++ stream printed the numbers in the file."""
     key = f"{metric}_{name}"
 
     def resolution(cells: Cells) -> float:

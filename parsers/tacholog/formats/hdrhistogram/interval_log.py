@@ -100,7 +100,7 @@ class IntervalLog:
 def _record(
     buckets: Mapping[tuple[int, int], int], unit: float, tag: str | None, marks: tuple[str, ...], *, scope_is_interval: bool = False
 ) -> Record:
-    """Return the record of a histogram. The keys of ``buckets`` are the highest value and the width of a bucket, and the values are its count."""
+    """Return the record of a histogram. The keys of ``buckets`` are highest value and width of a bucket. The values are the counts."""
     ordered = sorted(buckets.items())
     count = sum(buckets.values())
     # The middle of a bucket may end with .5, so it is doubled to get a whole number.

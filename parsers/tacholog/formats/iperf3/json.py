@@ -189,7 +189,7 @@ class TestResults:
         if self.test.transport == "UDP" and is_sent and not is_interval and cells["transfer"] == 0:
             return False  # If a server does not know how much was sent, it prints 0 bytes and an arbitrary count.
         if self.test.transport == "UDP":
-            return "datagrams" not in cells or (is_interval and not _match_bytes_and_datagrams(cells, self.test.block_bytes))
+            return "datagrams" not in cells or (is_interval and not _do_bytes_match_datagrams(cells, self.test.block_bytes))
         return is_sent and "retransmissions" not in cells and "retransmits" in self._paths
 
     def _processors(self, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell]) -> Record | Broken:
@@ -233,7 +233,7 @@ _STREAMS = 4096  # The largest number of sockets that are stored. A hostile log 
 _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
 
 
-def _match_bytes_and_datagrams(cells: Cells, block_bytes: int | None) -> bool:
+def _do_bytes_match_datagrams(cells: Cells, block_bytes: int | None) -> bool:
     if not block_bytes:
         return True
     expected, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
@@ -601,7 +601,7 @@ def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
-    """Yield the objects that describe a test. An object within them is about the other side of the same test, and is not yielded."""
+    """Yield the objects that describe a test. An object within such an object is about the other side of the same test, and is left out."""
     if isinstance(value, dict) and isinstance(value.get("start"), dict) and value.keys() & {"intervals", "end"}:
         yield value
     elif isinstance(value, dict | list):
@@ -610,7 +610,7 @@ def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
 
 
 def _objects(value: Any, path: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401
-    """Yield the path and the scalar members of each object: either only of results, or only of the other objects."""
+    """Yield the path and the scalar members of each object. ``results`` selects either the results or all other objects."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield from _objects(member, f"{path}/{name}", results=results)

@@ -317,7 +317,7 @@ def _added_conditions(conditions: Conditions, before: Conditions, *, settled: bo
 
 
 def _settings(head: Mapping[str, str]) -> str | None:
-    """Return all other values that change how messages are transported. Text and JSON get the same names."""
+    """Return all other values that change how messages are transported. The names are the same for text and for JSON."""
     qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
     values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(head)
