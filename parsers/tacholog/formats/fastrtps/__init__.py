@@ -182,7 +182,6 @@ class _FastRtpsOutput:
             yield from self._fact_or_chatter(line, squeezed)
 
     def lines(self, lines: Lines) -> BulkStep:
-        """Read many rows of a table of demands, or of a file of samples, together."""
         return self._table.take_many(lines) if self._table else BulkStep()
 
     def end(self) -> Iterator[Finding]:

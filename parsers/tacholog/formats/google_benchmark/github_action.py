@@ -92,7 +92,6 @@ class _HistoryEntry:
         self._repeated = BoundedNames()  # the names of the benchmarks of which a repetition was read
 
     def fact(self, path: str, value: JsonScalar) -> Facts | None:
-        """Return a fact about the entry."""
         match path, value:
             case "tool", str():
                 self._tool = value

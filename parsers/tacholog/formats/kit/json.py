@@ -144,7 +144,6 @@ class _OpenValue:
             self.lines.append(line)
 
     def stands_on(self, line: Line) -> bool:
-        """Whether the last value of the object is on this line."""
         return bool(self.lines) and self.lines[-1] is line
 
     def object(self) -> JsonObject:

@@ -142,7 +142,6 @@ def _declaration_for(results: Sequence[Result]) -> str:
 
 
 def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
-    """Return the conditions that all results state, and the conditions that at least one result states."""
     names = [result.conditions for result in results]
     return set(frozenset.intersection(*names)), set(frozenset.union(*names))
 
