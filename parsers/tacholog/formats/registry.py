@@ -126,7 +126,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def is_ours(module: Format) -> bool:
-    """Whether a format is part of this project, so that its tests check it."""
+    """Whether a format is part of this project, whose tests check it."""
     return getattr(module, "__name__", "").startswith("tacholog.formats.")
 
 

@@ -464,7 +464,7 @@ class IperfDocument:
             yield result.item.found(Broken("too many results are before the description of their test"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
-        """Claim the lines of each result that has waited for more than `_WAIT_LINES` lines. The record follows later."""
+        """Claim the lines of each waiting result that began more than `_WAIT_LINES` lines ago. The record follows later."""
         while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
             yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1
