@@ -17,8 +17,8 @@ LineClass = Literal["record", "chatter", "broken", "unknown"]
 class Account(msgspec.Struct):
     """The number of lines of each class in a log, and the facts about its runs.
 
-    ``runs`` are the facts of each run in the log. While the log is read, ``facts`` are the facts of the current run. At the end of the log, they are
-    the facts that all runs share.
+    ``runs`` has the facts of each run that has ended. ``facts`` are the facts of the current run or, at the end of the log, the facts that all runs
+    share.
     """
 
     records: int = 0
@@ -38,9 +38,9 @@ class Account(msgspec.Struct):
 
     @property
     def status(self) -> Status | None:
-        """How the run ended. If the log does not state it: ``empty`` if there is no record, ``None`` (not stated) if there are records.
+        """How the run ended. If the log does not state it, the status is ``empty`` without records, and ``None`` (not stated) with records.
 
-        Many tools print nothing at their end: then the log of a stopped run looks like the log of a shorter run.
+        Many tools print nothing at their end, so the log of a stopped run looks like the log of a shorter run.
         """
         return self.facts.status or (None if self.records else "empty")
 
@@ -50,17 +50,17 @@ class Account(msgspec.Struct):
         return self.facts.reason or (None if self.records else "no result in the log")
 
     def facts_of(self, run: int) -> Facts:
-        """Return the facts that the log states for one of its runs. They are complete only at the end of the log: in JSON, metadata may come last."""
+        """Return the facts about one of the runs. They are complete only at the end of the log, because metadata in JSON may come last."""
         return self.runs[run] if run < len(self.runs) else self.facts
 
     def conditions(self, run: int) -> Conditions:
-        """Return the conditions that the log states for one of its runs; see `facts_of`."""
+        """Return the conditions of one of the runs; see `facts_of`."""
         return self.facts_of(run).conditions
 
     def learn(self, facts: Facts) -> None:
         """Replace older facts by newer facts.
 
-        If the log states a version although the run already has results, the tool was started again. Then another run begins.
+        If the log states a version when the run already has results, the tool was started again, and another run begins.
         """
         if facts.tool_version and self.facts.tool_version and self.records > self.earlier_records:
             self.close_run()
@@ -73,19 +73,18 @@ class Account(msgspec.Struct):
         self.facts = msgspec.structs.replace(old, **changes)
 
     def close_run(self) -> None:
-        """Store the facts of the current run. If the log states no start time, use the time in the prefix of the first line of the run."""
+        """Store the facts of the current run. If the log states no start time, the time in the prefix of the first line is used."""
         began = self.first_time if not self.facts.start_time else None
         self.runs.append(msgspec.structs.replace(self.facts, start_time=began) if began else self.facts)
         self.facts, self.earlier_records, self.first_time = Facts(), self.records, None
 
     def close(self) -> None:
-        """End the log. From now on, ``facts`` are the facts that all its runs share."""
+        """End the log. From now on, ``facts`` are the facts that all runs share."""
         self.close_run()
-        self.facts = _common(self.runs)
+        self.facts = _shared_facts(self.runs)
 
 
-def _common(runs: Sequence[Facts]) -> Facts:
-    """Return the facts that all runs of a log share. The status and the reason come from the run with the worst ending."""
+def _shared_facts(runs: Sequence[Facts]) -> Facts:
     first, *others = runs
     if not others:
         return first

@@ -100,7 +100,7 @@ _LEAST_LINES = 3  # Shorter sequences have only a first and a last line, which `
 
 
 class RunCutter:
-    """Divides the complete lines of a chunk into sequences of lines with one of these shapes, and the lines between these sequences."""
+    """Finds sequences of lines with one of several shapes in the complete lines of a chunk."""
 
     def __init__(self, bulks: Sequence[Bulk], least: int) -> None:
         self._bulks = bulks
@@ -109,7 +109,7 @@ class RunCutter:
         self._pattern = re.compile(b"(?m:^)(?:" + shapes + b")") if bulks else None
 
     def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:
-        """Yield the lines in parts: each sequence with its shape, and the lines between two sequences with ``None``."""
+        """Yield each sequence with its shape, and the lines between two sequences with ``None``."""
         end = 0
         for match in self._pattern.finditer(lines) if self._pattern else ():
             # Before Python 3.11.4, the end of a match is wrong if the next line begins like a line of this shape.

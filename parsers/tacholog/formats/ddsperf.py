@@ -136,7 +136,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield an interval record for each result line, and after the last line of a process the summaries of its intervals."""
+    """Yield an interval record for each result line, and the summaries of each process after its last line."""
     processes: dict[str, _Process] = {}
     reasons: list[str] = []
     for line in lines:
@@ -156,10 +156,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
-    """Handle a participant that joins or leaves. The current interval is then incomplete.
-
-    If a new process has the process number of an earlier process, the earlier process is summarised.
-    """
+    """Yield the summaries of an earlier process if a new process has the same process number."""
     pid = event["pid"]
     if event["event"] == "new (self)" and pid in processes:
         yield from processes.pop(pid).summaries()
@@ -186,11 +183,10 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
     process = processes.setdefault(pid, _Process())
     record = replace(result, participant=process.role(result.participant))
     yield Finding(line, record)
-    yield from process.add(line, float(stamp["time"]), record, _totals(report))
+    yield from process.add(line, float(stamp["time"]), record, _subscriber_totals(report))
 
 
 def _result(line: Line, report: str) -> Record | Broken | Literal["nothing yet"] | None:
-    """Return the result in a report; ``None`` if the report has no result."""
     for mark, pattern, read in _KINDS:
         if mark.match(report):
             match = pattern.fullmatch(report)
@@ -224,8 +220,7 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
     return replace(_RECEIVED, payload_bytes=size, numbers=numbers, samples=delta if delta < COUNT_LIMIT else None)
 
 
-def _totals(report: str) -> tuple[Number, ...]:
-    """Return the total counters on the line of a subscriber. They count from the start of the subscriber."""
+def _subscriber_totals(report: str) -> tuple[Number, ...]:
     match = _SUBSCRIBER.fullmatch(report)
     return (counted("messages_received", int(match["total"])), counted("messages_lost", int(match["total_lost"]))) if match else ()
 
@@ -277,8 +272,6 @@ _KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str], _Reader], ...] = (
 
 
 class _Process:
-    """The intervals of one process."""
-
     def __init__(self) -> None:
         self._time = -1e12
         self._is_whole = False
@@ -292,23 +285,23 @@ class _Process:
         self.partial = False  #: whether a line of the process was broken, so that totals are incomplete
 
     def role(self, peer: str | None) -> str | None:
-        """Return a name for a peer that does not contain the peer's host and process number; ``None`` for the process itself."""
+        """Return a name for a peer, without host and process number; ``None`` for the process itself."""
         if peer is None or len(self._roles) >= _SERIES:
             return peer and self._roles.get(peer, "another peer")
         return self._roles.setdefault(peer, f"peer {len(self._roles) + 1}")
 
     def note_change(self) -> None:
-        """Note that a participant joined or left: the next interval is incomplete."""
+        """Note that a participant joined or left. The next interval is then incomplete."""
         self._quiet = False
         self._undisturbed.clear()
 
     def note_damage(self) -> None:
-        """Note a broken line: the numbers of its second are unknown."""
+        """Note a broken line. The numbers of this second are then unknown."""
         self.partial = True
         self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Finding]:
-        """Add an interval. Ignore it if a later interval was added before, because its line is then repeated or out of order."""
+        """Add an interval. An interval before the latest interval is ignored, because its line is repeated or out of order."""
         if time < self._time:
             return
         key = (record.conditions.definition, record.participant, str(record.payload_bytes))
@@ -327,11 +320,11 @@ class _Process:
         self._totals = totals or self._totals
 
     def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
-        """Return two times: the length of an interval, and how long nothing was received before the interval.
+        """Return the length of an interval, and the time before the interval in which nothing was received, both in seconds.
 
-        ``since`` is the time since the end of the previous interval. The interval of a publisher begins when its previous interval ended. The length
-        of a subscriber's interval is its number of samples divided by its rate: one second, or more if the report was late. If the total counter grew
-        by exactly these samples, nothing was received in the rest of ``since``. Otherwise lines are missing, and one second and 0 are returned.
+        ``since`` is the time since the end of the previous interval. A publisher's interval begins when the previous interval ended. The length of a
+        subscriber's interval is its number of samples divided by its rate: one second, or more if the report was late. If the total counter did not
+        grow by exactly these samples, lines are missing. Then 1 and 0 are returned.
         """
         if since < _LATE or record.side is None:
             return 1.0, 0.0
@@ -346,7 +339,7 @@ class _Process:
         return lasted, since - lasted
 
     def summaries(self) -> Iterator[Finding]:
-        """Yield the summary of each size and peer, with the resources that the process itself used. Resources that its peers used are left out."""
+        """Yield the summary of each size and peer, with the resources of the process itself. Resources of its peers are left out."""
         own_tally = self._series.pop(("ddsperf-process", None, "None"), None)
         used = own_tally.numbers() if own_tally else ()
         # The counters do not restart at a new size. If there are several sizes, the totals of a size are the sums of its intervals.
@@ -362,7 +355,7 @@ class _Process:
         self._intervals.clear()
 
     def _percentiles(self, key: tuple[str | None, ...], first: Record) -> Iterator[Number]:
-        """Yield the percentiles of the run if it has only one interval. They cannot be computed from several intervals, and are then unknown."""
+        """Yield the percentiles. They are unknown if the run has several intervals, because they cannot be computed from intervals."""
         for number in first.numbers:
             if number.statistic in _PERCENTILES and self._intervals[key] == 1:
                 yield number

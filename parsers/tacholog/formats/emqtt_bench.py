@@ -60,8 +60,6 @@ _MS = 1e6
 
 
 class _Counter(NamedTuple):
-    """What a counter counts."""
-
     metric: str
     side: Side
     definition: str
@@ -119,8 +117,6 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Counters:
-    """The counters so far."""
-
     def __init__(self) -> None:
         self._totals: dict[str, int] = {}
         self._tallies: dict[str, Tally] = {}
@@ -129,7 +125,6 @@ class _Counters:
         self._is_partial = False
 
     def take(self, line: Line, text: str, shift: int) -> Finding:
-        """Return the finding on a line."""
         counter, latency = _NEW.fullmatch(text) or _OLD.fullmatch(text), _LATENCY.fullmatch(text)
         if line.whole and latency:
             cell = Cell.named(latency, shift)["mean"]
@@ -144,7 +139,6 @@ class _Counters:
         return Finding(line, Broken("the line is cut short or garbled"))
 
     def close(self) -> Iterator[Finding]:
-        """Yield the summaries."""
         for tally in self._tallies.values():
             if (summary := tally.found(partial=self._is_partial)) and tally.numbers():
                 yield summary

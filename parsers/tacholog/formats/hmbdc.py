@@ -117,11 +117,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Pings:
-    """Reads the results of pingers and pongers. A result has two lines, so the first line waits for the second line.
+    """Reads the results of pingers and pongers. A result has two lines.
 
-    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. This error shows only
-    later: one of the next result's two lines is missing. So each record waits for the next result. If a line of the next result is missing, the
-    waiting record is broken.
+    If two programs share a terminal, the first line of one program may be followed by the second line of the other program. Then a line of the next
+    result is missing. So each record waits for the next result, and is broken if the next result lacks a line.
     """
 
     def __init__(self) -> None:
@@ -181,7 +180,6 @@ def _about_the_run(line: Line) -> Iterator[Finding]:
 
 
 def _round_trip(first: Line, line: Line) -> Record | Broken:
-    """Return the record of a round trip. If the first line of the result is garbled, size, rate and data path are unknown."""
     pings, match = _PINGS.fullmatch(first.text), _ROUND_TRIP.fullmatch(line.text)
     if match is None or not line.whole:
         return Broken("a round trip that is cut short or garbled")
@@ -226,7 +224,7 @@ def _one_way(first: Line, line: Line) -> Record | Broken:
 
 
 def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
-    """Return the four statistics; empty for a result without samples, ``None`` if the statistics are impossible."""
+    """Return the four statistics; empty for a result without samples, ``None`` for impossible statistics."""
     if "samples" not in cells:
         return []
     mean, least, most = (Decimal(cells[name]) for name in ("mean", "min", "max"))
@@ -237,13 +235,13 @@ def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
 
 
 def _seconds(statistic: str, cell: Cell) -> Number:
-    """Return a latency that was printed in whole nanoseconds. A negative time is a difference of two clocks, not a latency."""
+    """Return a latency that was printed in whole nanoseconds. A negative time is the difference of two clocks, not a latency."""
     number = printed("latency", statistic, float(Decimal(cell).scaleb(9)), 1.0, cell=cell)
     return msgspec.structs.replace(number, resolution=1.0)
 
 
 def _deviation(cell: Cell) -> Number:
-    """Return a standard deviation with six significant digits. The tool prints ``nan`` if rounding makes the variance negative."""
+    """Return a deviation with six significant digits. The tool prints ``nan`` if rounding makes the variance negative."""
     if "nan" in cell:
         return impossible("latency", "std", cell=cell)
     value = Decimal(cell)
@@ -280,10 +278,8 @@ _POINTER = re.compile("shared po(?:ni|in)ter passing")
 
 
 class _Transport(NamedTuple):
-    """A transport in the table: the number at the start of its rows, and its name as a condition."""
-
-    block: int | None
-    words: str
+    block: int | None  # The number at the start of the rows.
+    words: str  # The name as a condition.
 
 
 _TRANSPORTS: Mapping[str, _Transport] = {
@@ -377,10 +373,7 @@ class SamplePage:
 
 
 def _fields(key: str, command: str) -> dict[str, str]:
-    """Return the facts about a command: its words and the values of its loop, as JSON. If it cannot be parsed, return its text.
-
-    ``key`` is a part of the names of these facts. It states row, machine and index.
-    """
+    """Return the facts about a command as JSON; its text if it cannot be parsed. ``key`` states row, machine and index."""
     command_line = read_command(command)
     if command_line is None:
         return {f"command {key} text": command}
@@ -392,8 +385,7 @@ def _has_result(line: Line) -> bool:
     return bool(line.text[_RESULT:].strip()) or _ROW.search(line.text) is not None
 
 
-def _slipped(line: Line) -> bool:
-    """Whether a line is cut, or the text of one of its columns reaches into the gap before the next column."""
+def _is_cut_or_shifted(line: Line) -> bool:
     return bool(line.text[_NOTES - 1 : _NOTES].strip() or line.text[_RESULT - 1 : _RESULT].strip()) or not line.whole
 
 
@@ -402,10 +394,10 @@ def _column(block: Sequence[Line], start: int, end: int) -> str:
 
 
 def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
-    """Return the findings in a complete block. If the columns of a line are shifted, the block is broken: part of its name may be missing."""
     name, notes = _column(block, 0, _NOTES), _column(block, _NOTES, _RESULT)
     transport = _TRANSPORTS.get(name)
-    if transport is None or any(_slipped(line) for line in block):
+    # If the columns of a line are shifted, part of the name may be missing.
+    if transport is None or any(_is_cut_or_shifted(line) for line in block):
         spoiled = Broken("a result next to an unknown transport, or in the wrong column")
         return [Finding(line, spoiled) for line in block if _has_result(line)]
     reference = transport.block == 0
@@ -423,7 +415,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
 
 
 def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
-    """Return the result in a cell of the table. A result is on one line, after the number of its row. A line without a number is prose."""
+    """Return the result on a line of the table. The result follows the number of its row. A line without a number is prose."""
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, conditions)
@@ -511,15 +503,11 @@ def read_command(text: str) -> CommandLine | None:
 
 
 def _are_numbers(value: list[str], last: int) -> bool:
-    """Whether the values of an iteration are numbers, and there is a value for each variable."""
     return len(value) > last and all(part.isascii() and part.isdecimal() for part in value)
 
 
 def _word(before: str, word: str, names: dict[int, str]) -> str:
-    """Return the word. If it contains a shell variable, the variable is replaced by the name of its option, in braces.
-
-    The name of the option is also stored in ``names``, under the index of the variable.
-    """
+    """Replace a shell variable in a word by the name of its option, in braces. Also store this name in ``names``, under the variable's index."""
     option = _OPTIONS.get(word.partition("=")[0] if "=" in word else before)
     variable = _VARIABLE.search(word)
     if variable is None or option is None:

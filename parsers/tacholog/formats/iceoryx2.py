@@ -105,7 +105,6 @@ def _result(line: Line) -> Record | Broken:
 
 
 def _conditions(match: re.Match[str]) -> Conditions | None:
-    """Return the conditions of a line: the kind of service is the transport, and each benchmark has its own definition."""
     service, queue = _SERVICE.fullmatch(match["type"]), _QUEUE.fullmatch(match["type"])
     definition = "iceoryx2-queue" if queue else "iceoryx2-publish-subscribe"
     if match["event"]:

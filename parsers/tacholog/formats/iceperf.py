@@ -121,7 +121,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _unfinished(section: _Section) -> Facts | None:
-    """Return facts about an unfinished run, in which a leader began to measure but printed no complete table. A follower never prints a table."""
+    """Return facts if a leader began to measure, but printed no complete table. A follower never prints a table."""
     if section.measuring is None:
         return None
     where = f"{section.name}: " if section.name else ""
@@ -129,7 +129,7 @@ def _unfinished(section: _Section) -> Facts | None:
 
 
 def _is_known(text: str, section: _Section) -> bool:
-    """Return whether the tool prints this line around its rows, and update the position within the section."""
+    """Return whether the tool prints this line around its rows. Also update the position within the section."""
     if match := _MEASURING.fullmatch(text):
         section.reach(_Stage.MEASURED, _Stage.SECTION)
         section.measuring = match["sizes"].rpartition(", ")[2]
@@ -197,13 +197,12 @@ def _why_lost(section: _Section) -> str:
 
 
 def _bytes_of(measuring: str) -> int:
-    """Return the bytes of a size that the tool prints before the table."""
     count, unit = measuring.split(" ")
     return int(count) * _UNITS[unit.strip("[]")]
 
 
 def _mean(cell: Cell) -> Number:
-    """Return a mean. The tool computes it in whole nanoseconds, and prints it in microseconds with two significant digits, without trailing zeros."""
+    """Return a mean. The tool computes whole nanoseconds, and prints microseconds with two significant digits, without trailing zeros."""
     value = Decimal(cell) * 1000
     return printed("latency", "mean", float(value), max(1.0, float(Decimal(10) ** (value.adjusted() - 1))) if value else 1.0, cell=cell)
 

@@ -173,7 +173,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Command:
-    """What the command of a tool, or its output before the results, states about the results that follow."""
+    """What a command, or its output before the results, states about the results that follow."""
 
     def __init__(self) -> None:
         self.conditions = Conditions()
@@ -183,10 +183,7 @@ class _Command:
         self._next = 0  # the number of the line that continues the command
 
     def take(self, line: Line) -> bool | Facts:
-        """Read a line. Return the facts that it states. If it states no facts, return whether the line is known.
-
-        A new command replaces everything that earlier lines stated.
-        """
+        """Return the facts that a line states; otherwise whether the line is known. A new command replaces all earlier facts."""
         text = line.text.rstrip()
         if created := _CREATED.fullmatch(text):
             return Facts(conditions=Conditions(partitions=int(created[1]), replication_factor=int(created[2])))
@@ -257,7 +254,6 @@ _LATENCIES = ("mean", "max", "p50", "p95", "p99", "p99_9")
 
 
 def _ascend(cells: Mapping[str, Cell]) -> bool:
-    """Return whether the latencies ascend."""
     values = [_value(cells[name]) for name in ("p50", "p95", "p99", "p99_9", "max") if name in cells]
     return all(low <= high for low, high in pairwise(values)) and _value(cells["mean"]) <= _value(cells["max"]) + 0.01
 
@@ -340,6 +336,5 @@ def _value(cell: str) -> float:
 
 
 def _number(metric: str, statistic: str, cell: Cell, unit: float, *, is_exact_zero: bool = False) -> Number:
-    """Return a number that was rounded to its last printed decimal."""
     decimals = len(cell.replace(",", ".").partition(".")[2])
     return printed(metric, statistic, round(_value(cell) * unit, 6), unit * 10.0**-decimals, zero_is_exact=is_exact_zero, cell=cell)

@@ -89,9 +89,7 @@ STATES = {
 }
 
 
-class _Kind(NamedTuple):
-    """A kind of client. It determines the metrics of the rates, and the basis of the times of calls."""
-
+class _ClientKind(NamedTuple):
     definition: str
     side: Side
     rate: str
@@ -100,13 +98,13 @@ class _Kind(NamedTuple):
     has_send_calls: bool = False
 
 
-_PUBLISHER = _Kind("nats-bench-publisher", "publisher", "offered_rate", "offered_goodput", has_send_calls=True)
+_PUBLISHER = _ClientKind("nats-bench-publisher", "publisher", "offered_rate", "offered_goodput", has_send_calls=True)
 _EITHER = _PUBLISHER._replace(definition="nats-bench-publisher-or-requester")
-_SUBSCRIBER = _Kind("nats-bench-subscriber", "subscriber", "message_rate", "goodput")
-_ACKNOWLEDGED = _Kind("nats-bench-acknowledged", "publisher", "acknowledged_rate", "acknowledged_goodput", "pub-to-ack")
+_SUBSCRIBER = _ClientKind("nats-bench-subscriber", "subscriber", "message_rate", "goodput")
+_ACKNOWLEDGED = _ClientKind("nats-bench-acknowledged", "publisher", "acknowledged_rate", "acknowledged_goodput", "pub-to-ack")
 _BATCH = _ACKNOWLEDGED._replace(definition="nats-bench-batch")
-_REQUEST = _Kind("nats-bench-request", "publisher", "call_rate", None, "rtt")
-_KINDS: Mapping[str, _Kind] = {
+_REQUEST = _ClientKind("nats-bench-request", "publisher", "call_rate", None, "rtt")
+_KINDS: Mapping[str, _ClientKind] = {
     "Core NATS publisher": _PUBLISHER,
     "Core NATS subscriber": _SUBSCRIBER,
     "Core NATS service requester": _REQUEST,
@@ -205,8 +203,6 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Options(NamedTuple):
-    """What the line of options states."""
-
     label: str = ""
     payload_bytes: int | None = None
     messages: int | None = None
@@ -216,7 +212,6 @@ class _Options(NamedTuple):
     is_fast: bool = False
 
     def number_of(self, label: str) -> int | None:
-        """Return the number of publishers or subscribers; ``None`` if it is not stated."""
         return self.conditions.publishers if label == "Pub" else self.conditions.subscribers
 
 
@@ -251,7 +246,7 @@ def _count(text: str | None) -> int | None:
 class _BenchReport:
     """The results of one benchmark.
 
-    A line states the kind of its clients. In old versions it is before the lines of the clients, in new versions after them.
+    In old versions, the line with the kind of the clients is before the lines of the clients. In new versions, it is after them.
     """
 
     def __init__(self) -> None:
@@ -336,8 +331,7 @@ class _BenchReport:
         samples = self._options.messages if is_single or _KINDS[label].side == "publisher" else None
         yield from self._records(line, Cell.named(stats), label, None if is_single else "all", samples)
 
-    def _fits(self, label: str, cells: Mapping[str, Cell]) -> bool:
-        """Whether the options belong to clients of this kind, and the rate in bytes is the message rate times the size."""
+    def _do_options_fit(self, label: str, cells: Mapping[str, Cell]) -> bool:
         if label not in (self._options.label, "Pub", "Sub"):
             return False
         size = self._options.payload_bytes
@@ -350,10 +344,10 @@ class _BenchReport:
     def _records(self, line: Line, cells: dict[str, Cell], label: str, client: str | None, samples: int | None) -> Iterator[Finding]:
         """Yield the records of a client, or of all clients together.
 
-        If the calls wait for an acknowledgement, their times have a basis. Then these times are a separate record.
+        The times of calls are a separate record if the calls wait for an acknowledgement, because these times have a basis.
         """
         kind = _KINDS[label]
-        fits = self._fits(label, cells)
+        fits = self._do_options_fit(label, cells)
         options = self._options if fits else _Options()
         if kind is _SUBSCRIBER and options.payload_bytes in (None, _DEFAULT_SIZE) and not options.conditions.publishers:
             kind, options = kind._replace(goodput=None), options._replace(payload_bytes=None)
@@ -393,7 +387,7 @@ class _BenchReport:
             yield Finding(line, None)  # The calls return before their messages arrive, so their times are left out.
 
 
-def _rates(kind: _Kind, cells: Mapping[str, Cell], statistic: str) -> Iterator[Number]:
+def _rates(kind: _ClientKind, cells: Mapping[str, Cell], statistic: str) -> Iterator[Number]:
     if "rate" not in cells:
         return
     unit = 8.0 * _UNITS[cells["unit"]]
@@ -406,7 +400,6 @@ def _rates(kind: _Kind, cells: Mapping[str, Cell], statistic: str) -> Iterator[N
 
 
 def _row(cells: Mapping[str, Cell]) -> Record | Broken:
-    """Return the record of a row of a CSV file."""
     kind = _EITHER if cells["role"] == "P" else _SUBSCRIBER
     if not _ascend(cells):
         return Broken("times that do not ascend")
@@ -427,7 +420,7 @@ def _row(cells: Mapping[str, Cell]) -> Record | Broken:
     )
 
 
-def _conditions(kind: _Kind, label: str, options: _Options) -> Conditions:
+def _conditions(kind: _ClientKind, label: str, options: _Options) -> Conditions:
     waits = kind in (_ACKNOWLEDGED, _REQUEST)
     load_mode: LoadMode | None = "closed" if waits else "max-rate" if options.is_fast and kind.side == "publisher" else None
     if options.conditions.offered_rate_per_s and kind.side == "publisher":
@@ -436,8 +429,7 @@ def _conditions(kind: _Kind, label: str, options: _Options) -> Conditions:
     return replace(options.conditions, load_mode=load_mode, settings=settings, basis=kind.basis, definition=kind.definition)
 
 
-def _calls(kind: _Kind, cells: Mapping[str, Cell], step: float = 10.0) -> Iterator[Number]:
-    """Yield the times of the calls. The times of some calls are left out, because these calls return before their messages arrive."""
+def _calls(kind: _ClientKind, cells: Mapping[str, Cell], step: float = 10.0) -> Iterator[Number]:
     metric = "send_call" if kind.has_send_calls else "latency" if kind.basis else None
     for name in _CALL_STATISTICS:
         if metric and name in cells:
@@ -445,7 +437,7 @@ def _calls(kind: _Kind, cells: Mapping[str, Cell], step: float = 10.0) -> Iterat
 
 
 def _time(metric: str, statistic: str, cell: Cell, marks: tuple[str, ...] = (), step: float = 10.0) -> Number:
-    """Return a time in microseconds. Text has at most two decimals, without trailing zeros; further decimals are cut off."""
+    """Return a time in microseconds. Text has at most two decimals, without trailing zeros. Further decimals are cut off."""
     return printed(metric, statistic, round(_value(cell) * MICROSECOND, 3), step, marks, cell=cell)
 
 
@@ -454,7 +446,6 @@ def _value(cell: str) -> float:
 
 
 def _ascend(cells: Mapping[str, Cell]) -> bool:
-    """Whether minimum, percentiles and maximum ascend, and the mean is between minimum and maximum. Missing statistics are ignored."""
     values = [_value(cells[name]) for name in ("min", "p50", "p90", "p99", "p99_9", "max") if name in cells]
     return all(low <= high for low, high in pairwise(values)) and ("mean" not in cells or values[0] <= _value(cells["mean"]) <= values[-1])
 
@@ -462,7 +453,7 @@ def _ascend(cells: Mapping[str, Cell]) -> bool:
 def _size(total: int, rate: int, bytes_per_s: float) -> int | None:
     """Return the message size; ``None`` if several sizes are possible.
 
-    The total bytes must be a multiple of the size, and the size must match the printed rate, which is cut off to a whole number.
+    The size divides the total bytes, and matches the printed rate, which is cut off to a whole number.
     """
     if rate == 0:
         return None

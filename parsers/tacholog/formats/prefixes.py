@@ -168,9 +168,6 @@ class FormatQueries(NamedTuple):
 def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
     """Return the prefix of the lines of a log; ``None`` if there is no prefix, or none is certain enough.
 
-    In a log without a prefix, usually only the first lines are examined. Sometimes the formats are also asked whether they fit lines without their
-    first words.
-
     Args:
         head: the start of the log, in complete lines.
         queries: the questions to the formats.
@@ -186,11 +183,10 @@ def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
 def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
     """Return a prefix, the number of lines with this prefix, and the number of lines that are not blank.
 
-    Many lines have this prefix, but `prefix_of` requires more lines. Return ``None`` if there is no such prefix.
+    Many lines have this prefix, but too few for `prefix_of`. ``None`` is returned if there is no such prefix, or if the tool itself prints it.
 
-    The tool itself may print some parts, such as a word. Such a part is a prefix only if a format fits the log without the part, and no format fits
-    the log with the part. If the formats recognise at least as many lines with the prefix as without it, the tool itself prints the prefix. Then
-    ``None`` is returned.
+    A part that tools may print, such as a word, is a prefix only if a format fits the log without the part, and no format fits the log with the part.
+    If the formats recognise at least as many lines with the prefix as without it, the tool itself prints the prefix.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
@@ -235,9 +231,9 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
 
 
 def _chosen(lines: Sequence[str], first: Sequence[str], queries: FormatQueries) -> Prefix | None:
-    """Remove each possible prefix from the first lines. Return the prefix after whose removal the formats recognise the most lines.
+    """Return the prefix after whose removal the formats recognise the most lines of ``first``.
 
-    A prefix that is certain is returned even if the formats recognise no line.
+    A certain prefix is returned even if the formats recognise no line.
     """
     indentation = _with_indentation((), lines, every=True)
     behind, _ = _common([*_behind(indentation, lines)], _SHARE)
@@ -263,10 +259,7 @@ def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
 
 
 def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Yield possible prefixes, the likeliest prefix first.
-
-    `_chosen` returns the best of them. Of equally good prefixes, it returns the first.
-    """
+    """Yield possible prefixes. The likeliest prefix is first, because `_chosen` returns the first of equally good prefixes."""
     yield parts[:sure]
     yield ()
     for end in (*range(sure, len(parts) + 1), *range(sure - 1, -1, -1)):
@@ -277,10 +270,7 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
-    """Return these parts and one more part: the indentation that follows them on every line.
-
-    If ``every`` is false, the indentation must follow them on nearly every line.
-    """
+    """Add the indentation that follows the parts on every line or, if ``every`` is false, on nearly every line."""
     widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it always matches
     if not widths:
         return parts
@@ -311,7 +301,7 @@ def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
 
 
 def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
-    """Return the parts with which at least this share of the lines begins. Also return the number of lines that begin with the first part."""
+    """Return the parts with which at least this share of the lines begins, and the number of lines that begin with the first part."""
     chains = Counter(_chain(line) for line in lines)
     chosen: tuple[int, ...] = ()
     count, least = 0, share * len(lines)

@@ -110,7 +110,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _FigureBlock:
-    """A test and its rows so far. A row that the tool is not known to print is an unknown line, and does not affect the block."""
+    """A test and its rows so far. A row that the tool is not known to print does not affect the block."""
 
     def __init__(self) -> None:
         self._header: Line | None = None
@@ -162,7 +162,7 @@ def _record(test: str, rows: list[FigureRow]) -> Record | Broken:
     headlines = {row.name for row in rows[:1]} & _HEADLINE_ROWS.get(test.rpartition("_")[2], {"msg_rate"})
     if test == "quit" or not headlines or not in_order(rows):
         return Broken("a test without its headline, or with rows out of order")
-    checks = (sides_agree, _complete, _agree, _counts_agree, _ways_agree)
+    checks = (sides_agree, _is_complete, _are_rates_consistent, _counts_agree, _ways_agree)
     if test.split("_", maxsplit=1)[0] in _TRANSPORTS and not all(check(by_name) for check in checks):
         return Broken("the rows of this test contradict each other, or some are missing")
     digits = precision(rows)
@@ -213,65 +213,54 @@ def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> C
 
 
 def _verb(test: str) -> str:
-    """Return the kind of RDMA and its operation: a read, a write, or an atomic operation on remote memory. Sending is not named."""
     kind = test.partition("_")[0]
     verb = next((f" {words}" for name, words in _VERBS if name in test), "")
     return f"{_RDMA[kind]}{verb}{', verified' if kind == 'ver' else ''}"
 
 
 def _settings(rows: dict[str, FigureRow]) -> str | None:
-    """Return the parameters that change how messages are sent, as the tool prints them."""
     return settings_text({name: " ".join(row.text.split()) for name, row in rows.items() if name in SETTINGS})
 
 
 def _samples(rows: dict[str, FigureRow]) -> int | None:
     """Return the number of messages that both sides received. The tool computes the figures from these messages.
 
-    Return ``None`` if a count is missing, or is not printed with all its digits.
+    ``None`` is returned if a count is missing, or is not printed with all its digits.
     """
     names = ("loc_recv_msgs", "rem_recv_msgs") if "latency" in rows else ("recv_msgs",) if "recv_msgs" in rows else ("rem_recv_msgs",)
     counts = [row for name in names if (row := rows.get(name)) and row.factor == 1 and row.number is not None]
     return sum(int(row.number or 0) for row in counts) if len(counts) == len(names) else None
 
 
-def _complete(rows: dict[str, FigureRow]) -> bool:
-    """Whether the block has all rows that the tool always prints together.
-
-    A block with the row ``timeout`` also has size and time. A block with counts also has a rate.
-    """
+def _is_complete(rows: dict[str, FigureRow]) -> bool:
+    """Whether the block has all rows that the tool always prints together."""
     defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
     counted = any(name.endswith("_msgs") for name in rows)
     return defaults and (not counted or "msg_rate" in rows)
 
 
-def _agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether rate and latency, or rate, size and bandwidth, are consistent.
-
-    Small differences are allowed: numbers are rounded, and the two sides measure different times.
-    """
+def _are_rates_consistent(rows: dict[str, FigureRow]) -> bool:
     rate, latency = rows.get("msg_rate"), rows.get("latency")
     if rate and latency and latency.number and rate.number:
-        return _close(rate.value * latency.value, 1e9, _times_differ(rows), rate, latency)
+        return _close(rate.value * latency.value, 1e9, _difference_of_times(rows), rate, latency)
     band, size = rows.get("bw") or rows.get("recv_bw"), rows.get("msg_size")
     if rate and band and size and rate.number and size.number:
-        return _close(rate.value * size.value * 8, band.value, _times_differ(rows), rate, band, size)
+        return _close(rate.value * size.value * 8, band.value, _difference_of_times(rows), rate, band, size)
     return True
 
 
-def _times(rows: dict[str, FigureRow]) -> list[FigureRow]:
-    """Return the duration of the test on each side."""
+def _durations_of_sides(rows: dict[str, FigureRow]) -> list[FigureRow]:
     names = ("loc_real_time", "rem_real_time", "send_real_time", "recv_real_time")
     return [row for name in names if (row := rows.get(name)) and row.number]
 
 
-def _times_differ(rows: dict[str, FigureRow]) -> float:
+def _difference_of_times(rows: dict[str, FigureRow]) -> float:
     """Return the largest possible difference between the times of the two sides, divided by the time.
 
-    This matters because each figure is computed from the time of one side or of both sides. If the block states the times, their difference is used.
-    Otherwise two clock ticks are used, because the time of each side may be wrong by one tick; they are divided by the planned time. If the planned
-    time is not stated either, 0 is returned.
+    If the block does not state the times, two clock ticks are divided by the planned time, because the time of each side may be wrong by one tick. 0
+    is returned if the planned time is not stated either.
     """
-    values = [row.value for row in _times(rows)]
+    values = [row.value for row in _durations_of_sides(rows)]
     if values:
         return max(values) / min(values) - 1
     planned = rows.get("time")
@@ -279,26 +268,25 @@ def _times_differ(rows: dict[str, FigureRow]) -> float:
 
 
 def _counts_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether the number of messages equals the rate multiplied by the time.
+    """Whether the number of messages equals the rate multiplied by the time, within rounding.
 
-    The two sides measure different times. The number may be between the results for these two times, and rounding is allowed for.
+    The two sides measure different times. The number may be between the results for these two times.
     """
     samples, rate = _samples(rows), rows.get("msg_rate")
-    times = _times(rows)
+    times = _durations_of_sides(rows)
     if samples is None or not rate or not rate.number or not times:
         return True
     digits = max(_digits(row) for row in rows.values() if row.number and row.quantity in {"rate", "time", "band", "cost", "cpu"})
-    counts = [(rate.value * time.value / 1e9, _step(rate, time, digits)) for time in times]
+    counts = [(rate.value * time.value / 1e9, _rounding_error_of_count(rate, time, digits)) for time in times]
     return min(count - step for count, step in counts) <= samples <= max(count + step for count, step in counts)
 
 
-def _step(rate: FigureRow, time: FigureRow, digits: int) -> float:
-    """Return the possible error of a computed number of messages: it is the rate times the time, and both are rounded."""
+def _rounding_error_of_count(rate: FigureRow, time: FigureRow, digits: int) -> float:
     return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
 
 
 def _ways_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether each side of a ping-pong received the messages of the other side. The last messages may be missing, because they were on their way."""
+    """Whether each side of a ping-pong received the messages of the other side. The last messages may still be on their way."""
     if "latency" not in rows:
         return True
     counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1 and row.number is not None}
@@ -311,14 +299,7 @@ def _digits(row: FigureRow) -> int:
 
 
 def _close(value: float, expected: float, slack: float, *rows: FigureRow) -> bool:
-    """Whether two values are equal within the rounding of their figures.
-
-    Args:
-        value: a value.
-        expected: the expected value.
-        slack: a share by which the values may differ in addition.
-        rows: the figures from which both values were computed.
-    """
+    """Whether two values are equal within the rounding of ``rows``. They may also differ by the share ``slack``."""
     digits_of_figures = [_digits(row) for row in rows if row.exact is None]
     allowed = sum(10.0 ** (1 - digits) for digits in digits_of_figures) + slack
     return abs(value - expected) <= allowed * max(value, expected)
@@ -451,7 +432,7 @@ def read_row(line: Line) -> FigureRow | None:
 
 
 def is_whole(rows: Sequence[FigureRow]) -> bool:
-    """Whether the block still has its widest row: the tool pads all rows of a block to the widest name and the widest value."""
+    """Whether the block still has its widest row. The tool pads all rows of a block to the widest name and the widest value."""
     names = {row.name for row in rows}
     if len(names) < len(rows):
         return False
@@ -475,18 +456,16 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
     """Whether both sides report the same kinds of figures, and the processor times of each side add up to their sum."""
     sides = {side: {name.removeprefix(f"{side}_") for name in rows if name.startswith(f"{side}_") and name in FIGURES} for side in _SIDES}
     for side, other in (("send", "recv"), ("loc", "rem")):
-        if _lasting(sides[side]) != _lasting(sides[other]):
+        if _never_zero_names(sides[side]) != _never_zero_names(sides[other]):
             return False
     return all(_adds_up(rows, side) for side in _SIDES)
 
 
-def _lasting(names: set[str]) -> list[str]:
-    """Return the names of the figures that the tool always prints, because they are never 0.
-
-    If all names have the same direction (``send_`` or ``recv_``), this part of the names is removed.
-    """
+def _never_zero_names(names: set[str]) -> list[str]:
+    """Return the names of the figures that the tool always prints, because they are never 0."""
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
+    # If all names have the same direction, this part of the names is removed.
     return sorted(never_zero if len(directions) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in never_zero))
 
 

@@ -83,10 +83,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Scenarios(Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]]):
-    """A mapping. A key is the path of a sample, and the value is the function that reads the sample.
-
-    The mapping also stores the current scenario. The name of a scenario may be any text.
-    """
+    """Maps the path of a sample to the function that reads the sample. The name of a scenario in the path may be any text."""
 
     def __init__(self) -> None:
         self._path = ""
@@ -108,12 +105,10 @@ class _Scenarios(Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]]):
         return 0
 
     def ended(self) -> list[Finding]:
-        """Return the summaries of scenarios that ended."""
         summaries, self._summaries = self._summaries, []
         return summaries
 
     def end(self) -> None:
-        """End the scenario."""
         self._summaries += [summary for tally in self._tallies.values() if tally.numbers() and (summary := tally.found())]
         self._path, self._count, self._elapsed, self._tallies = "", 0, 0, {}
 
@@ -167,7 +162,6 @@ def _records(item: JsonObject, rates: Mapping[str, Number | None]) -> Iterator[R
 
 
 def _size(item: JsonObject) -> int | None:
-    """Return the message size: the rate of bytes divided by the rate of messages; ``None`` if it is unknown."""
     rates = [(item.real(f"{name}-msg-rate"), item.real(f"{name}-bytes-rate")) for name in ("send", "recv")]
     ratios = [of_bytes / messages for messages, of_bytes in rates if messages and of_bytes]
     size = round(ratios[0]) if ratios and 0 < ratios[0] < COUNT_LIMIT else 0

@@ -106,10 +106,7 @@ _UNMEASURED = {"0"}
 
 
 class _Measured(NamedTuple):
-    """The numbers of a second, or of a whole test.
-
-    ``rates`` has a rate for each name. ``latencies`` has the names, values and unit of each kind of latency.
-    """
+    """The numbers of a second, or of a whole test. Each kind of latency has names, values and a unit."""
 
     rates: Mapping[str, Cell]
     latencies: Mapping[str, tuple[Sequence[str], Sequence[Cell], str]]
@@ -131,8 +128,6 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Test:
-    """The seconds of a test, and the columns of its table."""
-
     def __init__(self) -> None:
         self._id = ""
         self._columns: list[str] = []
@@ -150,7 +145,7 @@ class _Test:
             self._columns = text.split(",") if "," in text else _COLUMN.findall(text)
             yield Finding(line, None)
         elif self._columns and (_ROW.fullmatch(text) if "id" not in self._columns else re.match(r"[^,\s]{1,200},[0-9.]{1,12},", text)):
-            measured = (self._csv(line, text) if "id" in self._columns else self._compact(text)) if line.whole else None
+            measured = (self._csv(line, text) if "id" in self._columns else self._read_compact_row(text)) if line.whole else None
             yield from self._second(line, measured) if measured else [Finding(line, Broken("the row is cut short, garbled, or of another table"))]
         elif stopped := _STOPPED.fullmatch(text):
             yield Finding(line, Facts(status="ok") if _WELL.fullmatch(stopped["why"]) else None)
@@ -216,8 +211,7 @@ class _Test:
         if not records:
             yield Finding(line, None)
 
-    def _compact(self, text: str) -> _Measured | None:
-        """Return the numbers of a compact row; ``None`` if its columns do not match the head."""
+    def _read_compact_row(self, text: str) -> _Measured | None:
         cells, position = [], len(text) - len(text.partition("s")[2].lstrip())
         while cell := _CELL.match(text, position):
             cells.append(cell)
@@ -256,7 +250,6 @@ def _values(cells: Cell) -> list[Cell]:
 
 
 def _is_possible(measured: _Measured) -> bool:
-    """Whether each latency has a name, and minimum, percentiles and maximum ascend."""
     for names, values, _ in measured.latencies.values():
         ordered = [int(value) for name, value in zip(names, values, strict=False) if name != "avg"]
         if len(names) != len(values) or any(low > high for low, high in pairwise(ordered)):
@@ -283,8 +276,8 @@ def _records(measured: _Measured, scope: Scope) -> Iterator[Record]:
 
 
 def _latency(statistic: str, cell: Cell, step: float, marks: tuple[str, ...]) -> Number:
-    """Return a latency. A latency of centuries, from two unrelated clocks, is impossible."""
     value = int(cell) * step
+    # Two unrelated clocks cause a latency of centuries.
     return printed("latency", statistic, value, step, marks, cell=cell) if value < COUNT_LIMIT else impossible("latency", statistic, marks, cell=cell)
 
 

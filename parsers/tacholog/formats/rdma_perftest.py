@@ -130,8 +130,6 @@ _HEAD = LineStart(
 
 
 class _Banner(NamedTuple):
-    """What the banner of a test states."""
-
     verb: str | None = None
     is_both_ways: bool = False
     options: Mapping[str, str] = {}
@@ -189,8 +187,6 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Table:
-    """The banner and the columns of the table that is being read."""
-
     def __init__(self) -> None:
         self._banner = _Banner()
         self._columns: list[str] = []
@@ -223,16 +219,12 @@ class _Table:
             yield Finding(line, None)
 
     def _begin(self, banner: _Banner) -> None:
-        """Begin the banner of a test.
-
-        If there was no table since an earlier title, the lines of two tests are mixed, and nothing is known about them.
-        """
+        # If there was no table since an earlier title, the lines of two tests are mixed.
         is_mixed = self._is_mixed or (self._banner.verb is not None and not self._columns and self._banner[:2] != banner[:2])
         self._end()
         self._banner, self._is_mixed = _Banner() if is_mixed else banner, is_mixed
 
     def _end(self) -> None:
-        """Leave the table, because the next lines belong to another test."""
         self._banner, self._columns = _Banner(), []
         self._has_rows = self._is_in_cycles = self._is_mixed = False
 
@@ -266,13 +258,12 @@ def _decimals(column: str) -> str:
 
 
 class _Document:
-    """The JSON of a test. The information about the test is before its results."""
+    """The JSON of a test. The information about the test is before the results."""
 
     def __init__(self) -> None:
         self._banner = _Banner()
 
     def fact(self, path: str, value: JsonScalar) -> None:
-        """Store a fact that the document states about its test."""
         name = path.removeprefix("test_info/")
         if path == "test_info/test" and isinstance(value, str):
             title = _TITLE.fullmatch(value)
@@ -282,7 +273,6 @@ class _Document:
             self._banner = self._banner._replace(options={**self._banner.options, _JSON_NAMES.get(name, name.replace("_", " ")): plain})
 
     def result(self, item: JsonObject) -> Iterator[JsonResult]:
-        """Yield the record of the results."""
         size, iterations = item.whole("MsgSize"), item.whole("n_iterations")
         cells = {name: member.text for name, member in item.members.items() if re.fullmatch(r"-?[0-9]{1,15}\.[0-9]{1,6}", member.text)}
         if size is None or iterations is None:
@@ -340,7 +330,7 @@ def _bandwidth(banner: _Banner, size: int, iterations: int, peak: str, average: 
 
 
 def _rates(of_bytes: str, of_messages: str | None, peak: str, average: str, rate: str, bits: float) -> Sequence[Number]:
-    """Return the bandwidths and the rate. A peak of 0 was not measured."""
+    # A peak of 0 was not measured.
     bandwidths = [("mean", average)] + ([("max", peak)] if float(peak) else [])
     numbers = [printed(of_bytes, name, round(float(cell) * bits, 3), unit_of_last_decimal(cell) * bits, cell=cell) for name, cell in bandwidths]
     return [*numbers, *([printed(of_messages, "mean", round(float(rate) * 1e6, 3), 1.0, cell=rate)] if of_messages else [])]

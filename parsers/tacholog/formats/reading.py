@@ -47,7 +47,7 @@ _OVER: Any = object()  # Returned by `next` when the format has finished.
 
 
 class FormatFailure(UnreadableInput):
-    """The log cannot be read in this format: the code of the format failed, or yielded an object that is not a finding."""
+    """The code of a format failed, or yielded an object that is not a finding. So the log cannot be read in this format."""
 
 
 class Event(NamedTuple):
@@ -171,7 +171,7 @@ class Scan:
         self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
     def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
-        """Run code of the format. An error in this code affects only this log. The message of the error names the package of the format."""
+        """Run code of the format. An error in this code affects only this log. The message names the package of the format."""
         try:
             return step()
         except KeyboardInterrupt:
@@ -219,9 +219,9 @@ class Scan:
             raise
 
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
-        """Yield those lines of a sequence that the format itself must read.
+        """Yield the lines that the format itself must read.
 
-        The lines between them become records without the format. They are like the record of the line that was yielded before them.
+        The lines between two such lines become records without the format, like the record of the first of the two.
         """
         index, tries = 0, 0
         while index < run.count:
@@ -236,10 +236,7 @@ class Scan:
             index += 1
 
     def _record_on(self, line: Line) -> Record | None:
-        """Return the record that the format found on this line; ``None`` if it found no record.
-
-        This is correct only until the format gets the next line.
-        """
+        """Return the record that the format found on this line. The answer is correct only until the format gets the next line."""
         finding = self._latest
         return (
             finding.what
@@ -258,10 +255,6 @@ class Scan:
         self._waiting.forget_late()
 
     def _event_of_unclaimed(self, line: Line) -> Event:
-        """Return the event of a line that the format did not claim.
-
-        The line is unknown, unless it is a line that a tool prints into logs of other tools.
-        """
         finding = next((finding for read in readers_of_any_log() if (finding := read(line))), None)
         if finding is None:
             return self._event((line,), "unknown", None, (line.number,))
@@ -309,7 +302,6 @@ class Scan:
         return finding
 
     def _event_of_many(self, finding: BulkFinding) -> Event | RecordBlock:
-        """Claim lines that the format got together, and return their event."""
         lines, what = finding
         if what is not None:
             return self._block_of_records(lines, what)
@@ -330,7 +322,7 @@ class Scan:
         return block
 
     def _event_of_pieces(self, finding: Finding) -> Event:
-        """Claim the lines of a finding, and return its event. The finding may contain `Lines`, which are many lines together."""
+        """Claim the lines of a finding, and return its event. A piece of the finding may be `Lines`, which are many lines together."""
         pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
         first, last = (piece.line(index) if isinstance(piece, Lines) else piece for piece, index in ((pieces[0], 0), (pieces[-1], -1)))
@@ -347,15 +339,12 @@ class Scan:
 
 
 def _has_tabs_for_blanks(text: str) -> bool:
-    """Whether there are tabs between the words of a line. A line of JSON may have tabs, so it does not count."""
+    # A line of JSON may have tabs, so it does not count.
     return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
 
 
 def _as_formats_see(line: Line, expand: bool) -> Line:
-    """Return the line in the form that formats get: without trailing blanks, and, if ``expand`` is true, with blanks in place of tabs.
-
-    Editors, terminals and web pages change blanks.
-    """
+    """Remove trailing blanks and, if ``expand``, replace tabs. Editors, terminals and web pages change blanks."""
     if line.text[-1:] in (" ", "\t"):
         line = line._replace(text=line.text.rstrip(" \t"))
     return line._replace(text=line.text.expandtabs()) if expand and "\t" in line.text else line
@@ -469,9 +458,9 @@ _TAB = 8  # in columns
 
 
 def with_positions_in_log(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
-    """Return the record. The position of each number becomes its position on the line of the log.
+    """Return the record with the position of each number on the line of the log.
 
-    The lines of the log may be longer than the lines that the format got, for example by a prefix.
+    A line of the log may be longer than the line that the format got, for example by a prefix.
     """
     if all(number.value_start is None for number in record.numbers):
         return record
@@ -498,9 +487,9 @@ def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) ->
 
 
 def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
-    """Return the offset on the line of the log; ``None`` if the format got a text that cannot be found on this line.
+    """Return the offset on the line of the log; ``None`` if ``seen_text`` is not found on this line.
 
-    ``offset`` is the offset in the text that the format got.
+    ``offset`` is the offset in ``seen_text``, the text that the format got.
     """
     before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
     if line.text.startswith(seen_text):

@@ -172,7 +172,6 @@ class _CommandReport:
 
     @property
     def is_open(self) -> bool:
-        """Whether a report has begun."""
         return bool(self._lines)
 
     def take(self, line: Line, text: str) -> Iterator[Finding]:
@@ -185,7 +184,7 @@ class _CommandReport:
         if match is None:
             return
         cells = Cell.named(match, len(line.text) - len(line.text.rpartition("\r")[2]), line.number)
-        if line.number - (self._lines or [line])[0].number > _LONGEST or not self._fits(kind, cells):
+        if line.number - (self._lines or [line])[0].number > _LONGEST or not self._ascends(kind, cells):
             yield from self.close()
             yield Finding(line, Broken("the rows of a distribution contradict each other"))
             return
@@ -201,7 +200,6 @@ class _CommandReport:
             self._lines, self._cells, self._kind = [], {}, ""
 
     def close(self) -> Iterator[Finding]:
-        """End a report that is not complete."""
         if self._lines:
             yield finding_on(self._lines, Broken("the next line of the report is missing or garbled"))
         self._lines, self._cells, self._kind = [], {}, ""
@@ -209,8 +207,7 @@ class _CommandReport:
     def _wanted(self) -> tuple[str, ...]:
         return _FOLLOWS.get(self._kind, ("title",))
 
-    def _fits(self, kind: str, cells: Mapping[str, Cell]) -> bool:
-        """Whether each value of a row of a distribution is at least as large as in the previous row; true for all other lines."""
+    def _ascends(self, kind: str, cells: Mapping[str, Cell]) -> bool:
         if kind not in ("row", "old row") or self._kind != kind:
             return True
         return all(float(cells[name]) >= float(self._cells[name]) for name in ("percent", "value", "count", "slowest") if name in cells)
@@ -233,7 +230,6 @@ def _row(text: str) -> Record | Broken:
 
 
 def _record(cells: Mapping[str, Cell]) -> Record | Broken:
-    """Return the record of a command from its printed values."""
     ordered = [float(cells[name]) for name in ("min", "p50", "p95", "p99", "max") if name in cells]
     if any(low > high for low, high in pairwise(ordered)) or (
         "mean" in cells and not ordered[0] <= float(cells["mean"]) + 1e-3 <= ordered[-1] + 2e-3

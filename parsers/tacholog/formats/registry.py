@@ -95,18 +95,17 @@ def installed() -> InstalledFormats:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
-            failures[entry.name] = f"of {package_of(entry.name)} cannot be loaded: {describe_error(error)}{_way_out(error)}"
+            failures[entry.name] = f"of {package_of(entry.name)} cannot be loaded: {describe_error(error)}{_hint_for_older_format(error)}"
     return InstalledFormats(loaded, failures)
 
 
-def _way_out(error: BaseException) -> str:
-    """Return a hint, if a format imports a module of Tacholog that does not exist. The format may be for an older version."""
+def _hint_for_older_format(error: BaseException) -> str:
+    # The format may be for an older version of Tacholog.
     is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
     return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
 
 
 def _missing_part(module: object) -> str | None:
-    """Return the missing part of a module that is no valid format; ``None`` if the format is valid."""
     missing = [name for name in _PARTS if not hasattr(module, name)]
     if missing:
         return f"it lacks {', '.join(missing)}"
@@ -148,13 +147,13 @@ def formats() -> Mapping[str, Format]:
 def readers_of_any_log() -> Sequence[Callable[[Line], Finding | None]]:
     """Return the functions ``read_in_any_log`` of our own formats.
 
-    Functions of other packages are not used: they would change how all logs are read.
+    Functions of other packages are not used, because they would change how all logs are read.
     """
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
 
 def _resolved(name: str) -> Format | None:
-    """Return the format with this name; ``None`` if there is no such format. ``hdrhistogram:us`` is the format for values in microseconds."""
+    """Return the format with this name, which may have a unit, as in ``hdrhistogram:us``."""
     base, colon, unit = name.partition(":")
     module = formats().get(base)
     if module is None or not colon:
@@ -177,11 +176,10 @@ def states_of(name: str) -> Mapping[str, States] | None:
 
 
 def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return the formulas with which a format computes numbers from other numbers on the same line. The key is metric and statistic.
+    """Return the formulas with which a format computes numbers from other numbers on the same line; empty if it declares none.
 
-    Empty if the format declares no formula.
-
-    A number has one formula, or several formulas for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
+    The key is metric and statistic. A number may have several formulas, for lines with different fields. Example:
+    ``{("loss", "total"): ["lost / (received + lost)"]}``.
     """
     computed = getattr(_resolved(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):
@@ -211,11 +209,10 @@ def format_named(name: str) -> Format:
         takes = f"one of {', '.join(f'{base}:{word}' for word in TIME_UNITS)}" if hasattr(formats()[base], "in_unit") else f"{base} without a unit"
         raise UnreadableInput(f"no format is called {name!r}: write {takes}")
     reason = f"; the format {name} {installed().failures[name]}" if name in installed().failures else ""
-    raise UnreadableInput(f"no format is called {name!r}{_near(name)}; there are: {', '.join(formats())}{reason}")
+    raise UnreadableInput(f"no format is called {name!r}{_hint_of_similar_formats(name)}; there are: {', '.join(formats())}{reason}")
 
 
-def _near(name: str) -> str:
-    """Return a hint with the formats that the user probably meant: the formats of a tool with this name, or else formats with a similar name."""
+def _hint_of_similar_formats(name: str) -> str:
     near = formats_of_tool(name) or difflib.get_close_matches(name, formats(), 2)
     return f" (is {' or '.join(near)} meant?)" if near else ""
 
@@ -227,10 +224,7 @@ def any_fits(lines: Sequence[str], names: Collection[str] | None = None) -> bool
 
 
 def lines_known(lines: Sequence[str]) -> int:
-    """Return the number of lines that a fitting format claims; -1 if no format fits. ``lines`` are the first lines of a log.
-
-    If several formats fit, the largest number is returned.
-    """
+    """Return the largest number of lines that a fitting format claims; -1 if no format fits. ``lines`` are the first lines of a log."""
     head = "\n".join(lines)
     return max((_claimed_by(module, lines) for module in formats().values() if _ask(module, head).fits), default=-1)
 
@@ -265,7 +259,7 @@ def detect(head: str) -> str:
     fitting = [name for name in fitting if answers[name].names_itself] or fitting
     if len(fitting) == 1:
         return fitting[0]
-    if binary := _binary(head):
+    if binary := _message_if_binary(head):
         raise UnreadableInput(binary)
     if fitting:
         raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
@@ -279,18 +273,17 @@ def detect(head: str) -> str:
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
     """Return the formats that match the log best, each with a quote from the log. The best format is first.
 
-    A format matches if two neighbouring words of the log are also neighbours in an example of the format (in ``wants``). The quote is these two
-    words. A single common word is no evidence, because it also occurs in prose.
+    A format matches if two neighbouring words of the log are also neighbours in an example of the format (in ``wants``). These two words are the
+    quote. A single common word is no evidence, because it also occurs in prose.
     """
-    own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
+    own_pairs = {name: _specific_pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
     shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)
-    there = _pairs(head.splitlines())
+    there = _specific_pairs(head.splitlines())
     quotes = {name: [there[pair] for pair in pairs if pair in there and shared[pair] == 1] for name, pairs in own_pairs.items()}
     return [(name, quotes[name][0]) for name in sorted(quotes, key=lambda name: -len(quotes[name])) if quotes[name]][:_CANDIDATES]
 
 
-def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return pairs of neighbouring words, each with the text of its first occurrence. Both words of a pair are long enough to be specific."""
+def _specific_pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
     texts_of_pairs: dict[tuple[str, str], str] = {}
     for text in texts:
         for first, second in pairwise(_WORD.finditer(text)):
@@ -302,13 +295,11 @@ def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
 
 
 def _quoted(text: str, first: re.Match[str], second: re.Match[str]) -> str:
-    """Return the text from one word to the next word, as it is in the log. If the text between the words is long, it is left out."""
     is_short = second.start() - first.end() <= _LONGEST_GAP
     return text[first.start() : second.end()] if is_short else f"{first[0]} ... {second[0]}"
 
 
-def _binary(head: str) -> str | None:
-    """Return a message if the bytes are not text; ``None`` for text."""
+def _message_if_binary(head: str) -> str | None:
     start = head[:_SEEN_CHARACTERS]
     strange = sum(not char.isprintable() and not char.isspace() for char in start) + start.count("\ufffd")
     if strange <= _BINARY_SHARE * len(start):
@@ -328,7 +319,6 @@ def expands_tabs(module: Format) -> bool:
 
 
 def _ask(module: Format, head: str) -> Detected:
-    """Return the answer of a format to the start of a log. A format that raises an exception does not fit."""
     try:
         fits, wants, *names_itself = module.detect(head)  # The third value is optional.
         return Detected(bool(fits), str(wants), any(names_itself))

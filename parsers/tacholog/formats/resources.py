@@ -96,7 +96,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _record(line: Line) -> Record | Broken | None:
-    """Read the line of a process. If a line names no test, it belongs to a run without results, and is no record."""
+    """Read the line of a process. A line without a test is no record, because it belongs to a run without results."""
     pairs = [(pair[1], Cell(pair[2], pair.start(2))) for pair in _PAIR.finditer(line.text)]
     fields = dict(pairs)
     if line.text != "used" + "".join(f" {name}={value}" for name, value in pairs) + " ." or len(fields) < len(pairs):

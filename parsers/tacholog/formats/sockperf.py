@@ -127,9 +127,8 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 def _context_of(parameters: str) -> TestParameters:
     """Return the facts that the parameters of a full log state.
 
-    If the server answers only some messages, the mode is under-load; otherwise it is unknown.
-
-    If no condition exists for a parameter, the parameter is a setting. A parameter without a value is a switch that is on.
+    The mode is under-load if the server answers only some messages; otherwise it is unknown. A parameter for which no condition exists is a setting.
+    A parameter without a value is a switch that is on.
     """
     values = {name: int(value) for name, value in _PARAMETER.findall(parameters)}
     under_load = values.get("reply-every", 1) > 1
@@ -307,7 +306,6 @@ def _counted(metric: str, cell: Cell) -> Number:
 
 
 def _printed(metric: str, statistic: str, cell: Cell, unit: float, resolution: float) -> Number:
-    """Return a number that was printed as a multiple of ``resolution``. A deviation of zero is exact."""
     return printed(metric, statistic, float(round(float(cell) * unit)), resolution, zero_is_exact=statistic in _DEVIATIONS.values(), cell=cell)
 
 
@@ -340,10 +338,7 @@ def _read_statistics(rows: BlockRows, context: TestParameters) -> Record | Broke
 
 
 def _contradiction(rows: BlockRows) -> str | None:
-    """Return the reason why these lines cannot belong to one result; ``None`` if they can.
-
-    The tool computes a result from one sorted list of samples.
-    """
+    """Return the reason why these lines cannot belong to one result. The tool computes a result from one sorted list of samples."""
     average, total = rows["average"][0], rows["total"][0]
     samples = int(rows["valid"][0]["received"])
     if int(total["samples"]) != samples or total["hundredth"] != f"{samples / 100:.2f}" or samples == 0:
@@ -385,7 +380,7 @@ def _read_throughput(rows: BlockRows, context: TestParameters) -> Record | Broke
     bits, resolution = float(band["bits"]) * unit, float(unit * 10**-decimals)
     if trouble := _contradictory_rates(float(band["bytes"]) * unit, bits, resolution, per_second * middle):
         return Broken(trouble)
-    if not _is_over_time(sent, float(total["s"]), per_second):
+    if not _is_rate_over_time(sent, float(total["s"]), per_second):
         return Broken("the rate is not the messages divided by the time")
     load_mode: LoadMode = "paced" if "mps" in note else "max-rate"
     return Record(
@@ -418,8 +413,8 @@ def _contradictory_rates(bytes_per_s: float, bits_per_s: float, resolution: floa
     return None
 
 
-def _is_over_time(sent: int, seconds: float, per_second: int) -> bool:
-    """Whether the rate equals the number of messages divided by the time. The time is rounded to milliseconds, so the rate may differ slightly."""
+def _is_rate_over_time(sent: int, seconds: float, per_second: int) -> bool:
+    # The time is rounded to milliseconds, so the rate may differ slightly.
     return sent / (seconds + 1e-3) - 1 <= per_second and per_second * (seconds - 1e-3) <= sent + 1
 
 
@@ -436,12 +431,11 @@ _GARBLED = Broken("a packet's row that is cut, garbled or out of its place")
 
 
 class Packets:
-    """Reads the table of packets in a full log, which is after the last record and has one row for each packet.
+    """Reads the table of packets in a full log.
 
-    The tool computed the record from the latencies in this table.
-
-    The last cell is the latency, which always has three decimals. If it has three decimals, the row is complete, even if the log ends after it. If a
-    row is cut, it is refused, because the latency cannot be computed exactly from the two times.
+    The table is after the last record, which the tool computed from the latencies in this table. The last cell of a row is the latency, which always
+    has three decimals. A row with these decimals is complete, even if the log ends after it. A cut row is refused, because the latency cannot be
+    computed exactly from the two times.
     """
 
     def __init__(self) -> None:
@@ -450,7 +444,7 @@ class Packets:
         self._latencies_ns = Distribution(is_exact=False)
 
     def behind(self, findings: Iterable[Finding]) -> None:
-        """Remember the record that is among these findings, because the table of packets may follow it."""
+        """Remember the record that is among these findings, because the table of packets may follow the record."""
         self._record = next((finding.what for finding in findings if isinstance(finding.what, Record)), self._record)
 
     def take(self, line: Line, text: str) -> Finding | None:
@@ -464,7 +458,7 @@ class Packets:
         row = _ROW.fullmatch(text)
         packet, sent_ns, received_ns, latency_ns = (int(cell.replace(".", "")) for cell in row.groups()) if row else (0, 0, 0, 0)
         rows = self._latencies_ns.count
-        if row is None or not self._record or not self.is_open or not self._is_next(packet, sent_ns, received_ns, latency_ns, rows):
+        if row is None or not self._record or not self.is_open or not self._is_next_and_consistent(packet, sent_ns, received_ns, latency_ns, rows):
             return Finding(line, _GARBLED)
         self._latencies_ns.add(latency_ns)
         return Finding(line, None)
@@ -478,14 +472,13 @@ class Packets:
         packet, sent, received, latency = lines.cells.T
         latency_ns = np.rint(latency * 1e3)
         numbers = np.arange(self._latencies_ns.count, self._latencies_ns.count + lines.count)
-        count = first_false(self._is_next(packet, np.rint(sent * 1e9), np.rint(received * 1e9), latency_ns, numbers))
+        count = first_false(self._is_next_and_consistent(packet, np.rint(sent * 1e9), np.rint(received * 1e9), latency_ns, numbers))
         if count == 0:
             return BulkStep()
         self._latencies_ns.add_many(latency_ns[:count].astype("int64"))
         return BulkStep(count, [BulkFinding(lines.part(0, count), None)])
 
-    def _is_next(self, packet: Any, sent_ns: Any, received_ns: Any, latency_ns: Any, number: Any) -> Any:  # noqa: ANN401 - numbers, or arrays of them
-        """Whether a row is the next row, and its latency matches the difference of its two times."""
+    def _is_next_and_consistent(self, packet: Any, sent_ns: Any, received_ns: Any, latency_ns: Any, number: Any) -> Any:  # noqa: ANN401 - numbers, or arrays of them
         trip_ns = received_ns - sent_ns
         expected_ns = trip_ns if self._record and self._record.conditions.basis == "rtt" else trip_ns / 2
         return (packet == number) & (abs(latency_ns - expected_ns) <= 1)

@@ -41,11 +41,11 @@ _WINDOW_LOG = 27
 
 
 class Damaged(Exception):
-    """The stream is damaged, ends early, or is a decompression bomb. The message states which of these is the case."""
+    """The stream is damaged, ends early, or is a decompression bomb. The message states which."""
 
 
 class _Member(Protocol):
-    """The decompressor of one of the compressed streams in a file. `lzma.LZMADecompressor` and the decompressor of Zstandard have this interface."""
+    """A decompressor of one of the streams in a file, such as `lzma.LZMADecompressor` or the decompressor of Zstandard."""
 
     @property
     def eof(self) -> bool: ...
@@ -57,7 +57,7 @@ class _Member(Protocol):
 
 
 class _Gzip:
-    """zlib's decompressor with the interface of `_Member`."""
+    """The decompressor of zlib with the interface of `_Member`."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
@@ -108,7 +108,7 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
     fed = grown = 0
     all_fed = all_grown = 0  # bytes of all members, before and after expansion; many small members can be a bomb together
     member = compression.member()
-    for piece in _small(compressed):
+    for piece in _small_pieces(compressed):
         fed += len(piece)
         all_fed += len(piece)
         remaining = piece
@@ -130,8 +130,8 @@ def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[
         raise Damaged(f"the {compression.name} stream is damaged: it ends before its end mark")
 
 
-def _small(compressed: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the stream in small pieces, so that the size of each piece can be compared with the size of its output."""
+def _small_pieces(compressed: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield small pieces, so that the size of each piece can be compared with the size of its output."""
     for piece in compressed:
         for start in range(0, len(piece), _PIECE_BYTES):
             yield piece[start : start + _PIECE_BYTES]
@@ -201,8 +201,7 @@ class Digest:
 class LogText:
     """The text of an open log: first its head for detection, then its lines, which can be read only once.
 
-    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason why the bytes ended early; ``None`` if they did not end
-    early.
+    A log may be compressed (gzip, xz, Zstandard). After reading, ``trouble`` is the reason if the bytes ended early; otherwise ``None``.
     """
 
     def __init__(self, stream: BinaryIO, on_chunk: Callable[[int], object] | None = None) -> None:
@@ -250,12 +249,12 @@ class LogText:
         return _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
 
     def _whole_lines(self) -> str:
-        """Return the complete lines of the head. If the log is longer than the head, the last line is left out, because it may be cut."""
         head = self._raw_head()
+        # If the log is longer than the head, the last line may be cut.
         return head[: head.rfind("\n") + 1] if len(self._head) > HEAD_BYTES else head
 
     def identity(self) -> tuple[int, str, str]:
-        """Return the size in bytes and SHA-256 of the stored log, and the SHA-256 of its text, after it was read to its end."""
+        """Read the log to its end. Return the size in bytes and the SHA-256 of the stored log, and the SHA-256 of its text."""
         while self._digest.read(CHUNK_BYTES):
             pass  # Bytes that a format did not read still belong to the file.
         stored = self._digest.sha256()
@@ -308,7 +307,6 @@ class LogText:
             yield chunk
 
     def _expanded(self, compression: Compression, start: bytes) -> Iterator[bytes]:
-        """Expand the stream. If it is damaged, the text before the damage is used."""
         self._expanded_hash = digest = hashlib.sha256()
         try:
             for chunk in expanded(compression, self._plain(start)):
@@ -318,7 +316,7 @@ class LogText:
             self.trouble = str(damage)
 
     def _first_chunks(self) -> bytes:
-        """Return the first bytes, as many as the head needs. A compressed stream may yield small chunks, so several chunks may be needed."""
+        """Return the bytes that the head needs. Several chunks may be needed, because a compressed stream may yield small chunks."""
         chunks: list[bytes] = []
         while sum(map(len, chunks)) < HEAD_BYTES and (chunk := next(self._chunks, b"")):
             chunks.append(chunk)
@@ -375,9 +373,9 @@ def utf16_of(head: bytes) -> str | None:
 
 
 def _is_tar(head: bytes) -> bool:
-    """Whether bytes begin like a tar archive.
+    """Whether the checksum in the header of a tar archive is correct.
 
-    The header of an archive contains a checksum, which is the sum of all bytes of the header. The field of the checksum counts as blanks.
+    The checksum is the sum of all bytes of the header. The bytes of the checksum count as blanks.
     """
     header = head[:_TAR_HEADER]
     checksum = header[_TAR_SUM].strip(b" \0")

@@ -33,9 +33,9 @@ _PLAIN = (Record, Broken, Facts, Histogram)
 
 
 def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None:
-    """Return a message about the first number of a finding that is impossible or too large for a table; ``None`` if all numbers are in range.
+    """Return a message about the first number of a finding that is impossible or too large for a table; ``None`` if there is none.
 
-    A log may contain any number. So this function checks the ranges for the formats of all packages, and no format needs to check them.
+    A log may contain any number. This function checks the ranges for the formats of all packages, so no format needs to check them.
     """
     if isinstance(what, Record):
         return _impossible_number(what)
@@ -58,14 +58,14 @@ def _impossible_number(record: Record) -> str | None:
             return f"{number.metric} {number.statistic} is known to {number.resolution:g}, which is impossible"
         if value is None:
             continue
-        if not isfinite(value) or value > VALUE_LIMIT or (value < 0 and (value < -VALUE_LIMIT or not _clocks_apart(record, number))):
+        if not isfinite(value) or value > VALUE_LIMIT or (value < 0 and (value < -VALUE_LIMIT or not _may_be_negative(record, number))):
             return f"{number.metric} {number.statistic} is {value:g}, which is impossible"
     return None
 
 
 @lru_cache(maxsize=1024)
 def _impossible_condition(conditions: Conditions) -> str | None:
-    """Return the error in conditions; ``None`` if there is no error. The result is cached, because many records share few different conditions."""
+    """Return the error in conditions. It is cached, because many records share few different conditions."""
     for name in Conditions.__struct_fields__:
         value = getattr(conditions, name)
         if type(value) is int and not 0 <= value < COUNT_LIMIT:
@@ -76,12 +76,12 @@ def _impossible_condition(conditions: Conditions) -> str | None:
 
 
 def _as_text(count: int) -> str:
-    """Return a count as a short text. A count with hundreds of digits does not fit into a float."""
+    """Return a short text, because a count with hundreds of digits does not fit into a float."""
     return str(count) if abs(count) < VALUE_LIMIT else f"about 2^{count.bit_length()}"
 
 
-def _clocks_apart(record: Record, number: Number) -> bool:
-    """Whether a negative value is allowed. A one-way latency may be negative, because it is the difference of two clocks."""
+def _may_be_negative(record: Record, number: Number) -> bool:
+    """A one-way latency may be negative, because it is the difference of two clocks."""
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 
@@ -162,7 +162,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
 
 
 def _defect_of_record(record: Record) -> str | None:
-    """Return the error in a record whose fields have the right types; ``None`` if there is no error."""
+    """Return the error in a record whose fields have the right types."""
     for name, size, least in (("size", record.payload_bytes, 1), ("size", record.payload_bytes_high, 1), ("number of samples", record.samples, 0)):
         if size is not None and not least <= size < COUNT_LIMIT:
             return f"has a {name} of {size!r:.40}, which is impossible"
@@ -195,7 +195,6 @@ def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain va
 
 
 def _defect_of_text(text: str) -> str | None:
-    """Return the error if a text cannot be encoded as UTF-8 (it has lone surrogates), or is too long; otherwise ``None``."""
     if not text.isascii():
         try:
             text.encode()

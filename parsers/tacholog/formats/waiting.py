@@ -41,14 +41,14 @@ class WaitingLines:
     def give(self, line: Line) -> None:
         """Note that the format gets a line."""
         if self._claimed:
-            self._settle()
+            self._hold_unclaimed_lines()
         self._hold(line)
         self.reached = line.number
 
     def give_run(self, run: Lines) -> None:
         """Note that the format gets many lines together. It may claim some of these lines later, like other lines."""
         if self._claimed:
-            self._settle()
+            self._hold_unclaimed_lines()
         self._run, self._claimed = run, bytearray(run.count)
         self.reached = run.number + run.count - 1
 
@@ -96,15 +96,14 @@ class WaitingLines:
 
     def expire(self) -> None:
         """Move all waiting lines to the late lines, because the log has ended."""
-        self._settle()
+        self._hold_unclaimed_lines()
         self._expire(0, 0)
 
     def forget_late(self) -> None:
         """Forget the late lines."""
         self.late, self.stretch, self._late_characters = [], None, 0
 
-    def _settle(self) -> None:
-        """Store each unclaimed line of the latest lines as a single waiting line."""
+    def _hold_unclaimed_lines(self) -> None:
         run, claimed = self._run, self._claimed
         self._run, self._claimed = _NO_RUN, bytearray()
         index = claimed.find(0)

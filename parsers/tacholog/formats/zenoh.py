@@ -104,8 +104,6 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _PingSeries:
-    """The round trips of one size."""
-
     def __init__(self) -> None:
         self.is_partial = False
         self._size = self._next = 0
@@ -125,7 +123,6 @@ class _PingSeries:
         yield Finding(line, self._record(tuple(numbers), 1, scope_is_interval=True))
 
     def close(self) -> Iterator[Finding]:
-        """Yield the summary of the series."""
         if not self._ends:
             return
         marks = tuple(sorted((DERIVED, PARTIAL) if self.is_partial else (DERIVED,)))
@@ -151,13 +148,10 @@ class _PingSeries:
 
 
 class _Rounds:
-    """The rates of a throughput test."""
-
     def __init__(self) -> None:
         self._tally: Tally | None = None
 
     def take(self, line: Line, match: re.Match[str]) -> Record:
-        """Return the record of a round."""
         rate = Cell(match["rate"], match.start("rate"))
         record = _rate_record(rate, scope_is_interval=True)
         self._tally = self._tally or Tally(line, record)
@@ -171,7 +165,6 @@ class _Rounds:
         return _rate_record(Cell(match["rate"], match.start("rate")), counted("messages_received", int(count), cell=count))
 
     def close(self) -> Iterator[Finding]:
-        """Yield the summary of the rounds."""
         if self._tally and (summary := self._tally.found()):
             yield summary
 

@@ -86,7 +86,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     block: list[Line] = []
     cells: dict[str, Cell] = {}
     for line in lines:
-        wanted = _wanted(cells)
+        wanted = _possible_next_lines(cells)
         match = next((match for pattern in wanted if (match := pattern.fullmatch(line.text))), None)
         if match is None and block and (_SIGN.search(line.text) or any(word.startswith(line.text) for word in _BEGINNINGS)):
             yield finding_on(block, Broken("the next line of the result is missing or garbled"))
@@ -107,8 +107,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         yield finding_on(block, Broken("the log ends within this result"))
 
 
-def _wanted(cells: dict[str, Cell]) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of the possible next lines of a block. ``cells`` are its numbers so far."""
+def _possible_next_lines(cells: dict[str, Cell]) -> tuple[re.Pattern[str], ...]:
     if "size" not in cells:
         return (_SIZE,)
     if "count" not in cells:
@@ -136,7 +135,7 @@ def _latency(cells: dict[str, Cell]) -> Record:
 def _throughput(cells: dict[str, Cell]) -> Record | Broken:
     size, rate, bits, count = int(cells["size"]), cells["rate"], cells["bits"], cells["count"]
     # nng and some of its ports do not print "mean". nng's Mb is 2^20 bits, the Mb of these ports is 10^6 bits.
-    mega = next((mega for mega in ((1e6,) if "mean" in cells else (2.0**20, 1e6)) if _agree(rate, bits, size, mega)), None)
+    mega = next((mega for mega in ((1e6,) if "mean" in cells else (2.0**20, 1e6)) if _do_rates_agree(rate, bits, size, mega)), None)
     if mega is None:
         return Broken("the rates in msg/s and in Mb/s contradict each other")
     return Record(
@@ -152,10 +151,10 @@ def _throughput(cells: dict[str, Cell]) -> Record | Broken:
     )
 
 
-def _agree(rate: Cell, bits: Cell, size: int, mega: float) -> bool:
-    """Return whether the rate in messages matches the rate in Mb. ``mega`` is the number of bits in an Mb.
+def _do_rates_agree(rate: Cell, bits: Cell, size: int, mega: float) -> bool:
+    """Return whether both rates match. ``mega`` is the number of bits in an Mb.
 
-    The tool may have cut off decimals of the message rate, before or after it computed the rate in Mb. This error is allowed.
+    The tool may have cut off decimals of the message rate, before or after it computed the rate in Mb.
     """
     bit_per_s = float(bits) * mega
     most = unit_of_last_decimal(rate) * size * 8 + unit_of_last_decimal(bits) * mega + 1e-6 * bit_per_s

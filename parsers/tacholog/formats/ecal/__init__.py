@@ -146,8 +146,6 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _EcalOutput:
-    """Reads the output of the samples: tables and blocks. A block of the receiver may be inside a block of the sender."""
-
     def __init__(self) -> None:
         self._senders = Senders()
         self._sent = BlockReader(self._senders.block)
@@ -201,7 +199,7 @@ def _facts(line: Line) -> Facts | None:
 
 
 class _Samples:
-    """Makes one record from all latencies of a file. The last line gets this record. All other lines get no finding of their own."""
+    """Makes one record from all latencies of a file. The record belongs to the last line."""
 
     def __init__(self) -> None:
         self._distribution = Distribution()

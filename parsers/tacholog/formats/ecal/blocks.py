@@ -55,7 +55,7 @@ def latency(cells: BlockValues, statistic: str) -> Number:
 
 
 def _received_only(cells: BlockValues) -> Record | Broken:
-    """Read a block that has only a count. If few messages were received after the warm-up, the tool prints no latency."""
+    """Read a block that has only a count. The tool prints no latency if it received few messages after the warm-up."""
     if cells.integer("received") > MOST_WARM_UPS:
         return Broken("the block ends before its last row")
     numbers = (cells.counted("messages_received", "received"),)
@@ -86,7 +86,7 @@ def _received(cells: BlockValues) -> Record | Broken:
 
 
 def _reflected(cells: BlockValues) -> Record | Broken:
-    """Read a block of a receiver that sent each message back: the C++ receiver of 5.3 to 5.9, or the Python receiver."""
+    """Read a block of the C++ receiver of 5.3 to 5.9, or of the Python receiver. Both receivers send each message back."""
     python = "messages" in cells
     counted_in = next((key for key in ("messages", "packages") if key in cells), None)
     received = cells.integer(counted_in) if counted_in else None
@@ -108,13 +108,13 @@ def _reflected(cells: BlockValues) -> Record | Broken:
 
 
 def _has_units(cells: BlockValues, units: list[str]) -> bool:
-    """Whether the throughput rows have these units; the last row may be missing."""
     own_units = [cells[key].partition(" ")[2] for key in _RATE_KEYS if key in cells]
+    # The last row may be missing.
     return own_units == units[: len(own_units)]
 
 
 def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | None:
-    """Return the number that eCAL calls throughput: size divided by latency. ``None`` if the rows of the block contradict each other.
+    """Return the number that eCAL calls throughput; ``None`` if the rows of the block contradict each other.
 
     The number is read from the row with the finest unit.
     """
@@ -246,17 +246,14 @@ class Senders:
 
 
 def _settings(cells: BlockValues) -> str | None:
-    """Return the pause between messages and the number of memory buffers of a publisher."""
     return settings_text({key: cells[key] for key in ("buffers", "delay") if key in cells})
 
 
 def _needed(cells: BlockValues) -> set[str]:
-    """Return the keys that a sender's block must have, in addition to runs and size.
-
-    The first versions printed the row for zero copy only if zero copy was on.
-    """
+    """Return the keys that a sender's block must have, in addition to runs and size."""
     if cells["size"].endswith(" B"):
         return {"buffers", "frequency", "zero_copy"}
+    # The first versions printed the row for zero copy only if zero copy was on.
     return {"buffers", "zero_copy"} if "delay" not in cells or "buffers" in cells else set()
 
 
@@ -312,8 +309,8 @@ def _in_one_process(cells: BlockValues) -> Record | Broken:
 
 
 def _lost(cells: BlockValues) -> Iterator[Number]:
-    """Yield the number of lost bytes and their share. If more bytes were received than sent, the tool prints a negative number as a huge number."""
     lost, percent = cells.word("lost"), cells.word("lost", 2)
+    # If more bytes were received than sent, the tool prints a negative number as a huge number.
     if int(lost) // _MEGABYTE > cells.integer("sent"):
         yield impossible("bytes_lost", cell=lost)
         yield impossible("loss", cell=percent)
@@ -411,8 +408,7 @@ def _milliseconds(metric: str, name: str) -> list[Field]:
     return [Field(metric, statistic, f"{name}_{statistic}", unit=1e6, places=0) for statistic in ("mean", "min", "max")]
 
 
-def _is_inverse(cells: Cells) -> bool:
-    """Whether the rate is the inverse of the interval, within rounding."""
+def _is_rate_inverse_of_interval(cells: Cells) -> bool:
     interval_ms, per_s = cells["interval_mean"], cells["offered" if "offered" in cells else "rate"]
     return bool(abs(interval_ms * per_s / 1000 - 1) <= 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9)
 
@@ -428,7 +424,7 @@ _SECONDS = LineRule(
         *_milliseconds("send_call", "sending"),
     ),
     record=Record(test="throughput", payload_bytes=None, numbers=(), scope="interval", conditions=Conditions(definition="ecal-perftool")),
-    checks=(Check("the rate of this line is not the inverse of its interval", _is_inverse),),
+    checks=(Check("the rate of this line is not the inverse of its interval", _is_rate_inverse_of_interval),),
     size=None,
     other=(
         re.compile(

@@ -129,7 +129,7 @@ class BlockReader:
             yield self._done(self._open.read)
 
     def _index_of(self, label: str) -> int | None:
-        """Return the index of the row with this label in the open block. If no block is open, open the block that begins with this label."""
+        """Return the index of the row in the open block. If no block is open, open the block that begins with this label."""
         if self._open:
             return _next_row(self._open, self._next_index, label)
         for block in self._blocks:
@@ -178,7 +178,6 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _next_row(block: BlockForm, start: int, label: str) -> int | None:
-    """Return the index of the row with this label, if the row may be next; otherwise ``None``."""
     for index in range(start, len(block.rows)):
         if label in block.rows[index].labels:
             return index

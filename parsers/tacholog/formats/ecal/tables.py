@@ -78,7 +78,7 @@ class DocumentedTables:
             yield Finding(line, Facts(environment={"ecal_runs": runs[1], "ecal_buffers": runs[2]} if runs else {}))
 
     def _head(self, line: Line, text: str) -> Iterator[Finding]:
-        """Collect the lines of a grid that are above its line of equals signs. Only a grid with "Payload Size" in its corner is a grid of eCAL."""
+        """Collect the lines of a grid above its line of equals signs. Only a grid with "Payload Size" in its corner is from eCAL."""
         head = [*self._grid_head, line]
         if _BORDER.fullmatch(text):
             self._grid_head = [line]
@@ -155,7 +155,7 @@ class DocumentedTables:
 def _samples(match: re.Match[str]) -> tuple[int, int | None, int] | None:
     """Return the number of samples up to a size, this size, and the number of samples above this size.
 
-    If the text states one number for all sizes, the size is ``None``. Return ``None`` if the text contradicts itself.
+    The size is ``None`` if one number applies to all sizes. ``None`` is returned if the text contradicts itself.
     """
     if match[2] is None:
         return int(match[1]), None, 0
@@ -163,9 +163,9 @@ def _samples(match: re.Match[str]) -> tuple[int, int | None, int] | None:
 
 
 def _columns(heads: Sequence[Sequence[str]]) -> list[DocumentedColumn]:
-    """Return the meaning of the headings. If some columns are for zero copy, all other columns are for copies."""
     layers = [" ".join(words for line in head[1:] if (words := _UNIT.sub("", line).strip())) for head in heads]
     some_zero_copy = any(layer.endswith(" ZC") for layer in layers)
+    # If some columns are for zero copy, all other columns are for copies.
     otherwise: DataPath | None = "copy" if some_zero_copy else None
     return [
         DocumentedColumn(
@@ -179,7 +179,6 @@ def _columns(heads: Sequence[Sequence[str]]) -> list[DocumentedColumn]:
 
 
 def _size_bytes(cell: str, *, in_kilobytes: bool) -> int | None:
-    """Return the size of a row; ``None`` if the cell is not a size, or its unit is unknown."""
     size = _SIZE.fullmatch(cell)
     unit = (size[2] or ("kB" if in_kilobytes else None)) if size else None
     return int(size[1]) * _SIZE_UNITS[unit] if size and unit else None
@@ -190,7 +189,7 @@ def _crossings(text: str) -> list[int]:
 
 
 def _cells(text: str, borders: Sequence[int] = ()) -> list[Cell]:
-    """Return the cells of a row; empty if the row does not end with a bar. In a grid, the bars of the row must be at the borders of the grid."""
+    """Return the cells of a row; empty if the row does not end with a bar, or the bars are not at the borders of the grid."""
     bars = borders or [column for column, sign in enumerate(text) if sign == "|"]
     if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[column] != "|" for column in bars):
         return []

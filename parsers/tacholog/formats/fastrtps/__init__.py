@@ -143,7 +143,7 @@ def detect(head: str) -> Detected:
 
 
 def system_of(head: str) -> str | None:
-    """Return the measured system; ``None`` for eProsima's summaries, because its scripts write them for any DDS and do not name the DDS."""
+    """Return the measured system; ``None`` for summaries by eProsima's scripts, which do not name the DDS."""
     return SYSTEM if _is_of_fast_dds(head) else None
 
 
@@ -159,8 +159,6 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _FastRtpsOutput:
-    """The open table, and the facts that earlier lines state about it."""
-
     def __init__(self) -> None:
         self._table: LogTable | None = None
         self._recovery_ms: int | None = None
@@ -181,21 +179,18 @@ class _FastRtpsOutput:
         elif _ORPHAN.fullmatch(squeezed):
             yield Finding(line, Broken("a row without the header of its table"))
         else:
-            yield from self._words(line, squeezed)
+            yield from self._fact_or_chatter(line, squeezed)
 
     def lines(self, lines: Lines) -> BulkStep:
-        """Read many rows of a table of demands, or of a file of samples, together."""
         return self._table.take_many(lines) if self._table else BulkStep()
 
     def end(self) -> Iterator[Finding]:
-        """Yield the findings of a table that is still open at the end of the log."""
         yield from self._leave()
         yield from self._subscriber.close("the log ends within these lines")
         if self._stopped_fine:
             yield Finding(None, Facts(status="ok"))
 
     def _table_of_header(self, text: str, squeezed: str) -> LogTable | None:
-        """Return the table that a header opens, with the values that were stated above it."""
         if demands := throughput.form_of(squeezed):
             recovery_ms, self._recovery_ms = self._recovery_ms, None
             return throughput.DemandTable(demands, recovery_ms)
@@ -215,8 +210,7 @@ class _FastRtpsOutput:
             yield from self._table.close()
         self._table = None
 
-    def _words(self, line: Line, squeezed: str) -> Iterator[Finding]:
-        """Yield a finding for a line that states a fact, and for a line of chatter."""
+    def _fact_or_chatter(self, line: Line, squeezed: str) -> Iterator[Finding]:
         if banner := _BANNER.fullmatch(line.text):
             yield from self._leave()
             self._recovery_ms, self._stopped_fine = int(banner[1]), False

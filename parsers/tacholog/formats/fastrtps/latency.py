@@ -46,12 +46,9 @@ _COMMAS = "a table with decimal commas: its cells cannot be separated; export it
 
 
 def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
-    """Return the form of a table. ``decimals`` is the number of decimals of each statistic.
-
-    If the log ends within a row, a record needs all cells up to the median.
-    """
     counts = ("bytes", *(name for name in columns if name == "samples"))
     cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
+    # If the log ends within a row, a record needs all cells up to the median.
     return Form.from_cells(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
 
 
@@ -89,14 +86,12 @@ class LatencyTable(RecordTable):
 
 
 def _is_possible(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the percentiles are in order, and the mean is between minimum and maximum."""
     least, most = cells.get("min", float("-inf")), cells.get("max", float("inf"))
     mean = cells.get("mean", least)
     return is_in_order(cells) & (least <= mean) & (mean <= most)
 
 
 def _field(name: str) -> Field:
-    """Return the field of a statistic of latency or, in summaries, of jitter. If there were no samples, the tool prints ``nan``."""
     metric, statistic = ("jitter", name.removeprefix("jitter_")) if name.startswith("jitter") else ("latency", name.replace("_", "."))
 
     def resolution(cells: Cells) -> float:
@@ -104,6 +99,7 @@ def _field(name: str) -> Field:
         whole_microseconds = name == "std" and decimals == len("00")  # The tool rounds the deviation, then prints it with decimals.
         return MICROSECOND if whole_microseconds else MICROSECOND / 10**decimals
 
+    # If there were no samples, the tool prints ``nan``.
     return Field(metric, statistic, name, unit=MICROSECOND, resolution=resolution, unknown=lambda cells: cells[name] != cells[name])
 
 
@@ -118,13 +114,14 @@ def _rule(*shapes: str, columns: Sequence[str]) -> LineRule:
     )
 
 
-def _shape(counts: Sequence[str], decimals: int) -> str:
-    """Return the pattern of a row in the log, with blanks before its cells."""
+def _padded_row_pattern(counts: Sequence[str], decimals: int) -> str:
     cells = [*((name, "[0-9]{1,15}+") for name in counts), *((name, rf"[0-9]{{1,12}}+\.[0-9]{{{decimals}}}") for name in STATISTICS)]
     return ",".join(f" *+(?P<{name}>{cell})" for name, cell in cells)
 
 
-LATENCIES = _rule(_shape(["bytes"], 2), _shape(["bytes", "samples"], 2), _shape(["bytes", "samples"], 3), columns=STATISTICS)
+LATENCIES = _rule(
+    _padded_row_pattern(["bytes"], 2), _padded_row_pattern(["bytes", "samples"], 2), _padded_row_pattern(["bytes", "samples"], 3), columns=STATISTICS
+)
 _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
@@ -216,7 +213,7 @@ SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
 class RawFile(LogTable):
-    """A file of single samples, sorted by payload. Each line begins with the index of its sample, which grows through the whole file."""
+    """A file of single samples, sorted by payload. Each line begins with an index that grows through the whole file."""
 
     def __init__(self) -> None:
         self._number = 0

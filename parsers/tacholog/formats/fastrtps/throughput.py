@@ -53,13 +53,10 @@ _WAITS_LEFT_OUT = 0.8  # A publisher's time below this share of the subscriber's
 
 
 def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
-    """Return the form with these columns. Rates have three decimals, and all other numbers are whole numbers.
-
-    If the log ends within a row, the record needs all cells up to the receiver's time. With fewer cells, no rate can be computed, and the forms of
-    different versions cannot be distinguished.
-    """
     names = columns.split()
     cells = {name: _THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names}
+    # If the log ends within a row, the record needs all cells up to the receiver's time. With fewer cells, no rate can be computed, and the
+    # forms of different versions cannot be distinguished.
     return Form.from_cells(cells, definition, end=_ROW_ENDS, least=names.index("received_time") + 1)
 
 
@@ -72,9 +69,9 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> Form:
-    """Return a form that versions of 2014 print. It has rates and times as a C++ stream prints them.
+    """Return a form of 2014, with rates and times as a C++ stream prints them.
 
-    The last column is either the demand, or a time. From this time, the rate can be computed.
+    The last column is the demand, or a time from which the rate can be computed.
     """
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
     return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)
@@ -163,10 +160,7 @@ class DemandTable(RecordTable):
 
 
 def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Return a code for each row. Rows with equal values get the same code.
-
-    Columns are compared, one after another, because this is faster than comparing rows.
-    """
+    """Return a code for each row. Equal rows get the same code. Columns are compared one by one, because this is faster than comparing rows."""
     import numpy as np
 
     kind = np.zeros(len(columns[0]), dtype=np.int64)
@@ -186,8 +180,6 @@ def _is_unknown(cells: Cells, side: str) -> Any:  # noqa: ANN401
 
 
 def _rates_agree(side: str) -> Check:
-    """Return a check that the rate, samples, size and time of a side are consistent."""
-
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         if side not in cells:
             return True
@@ -216,7 +208,7 @@ def _samples(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _time(metric: str, side: str) -> Field:
-    """Return a field for a time: in whole microseconds, with three decimals, or (in 2014) in the form of a C++ stream."""
+    """A time is in whole microseconds, or has three decimals. In 2014, a C++ stream printed it."""
     name = f"{side}_time"
 
     def resolution(cells: Cells) -> float:
@@ -227,7 +219,7 @@ def _time(metric: str, side: str) -> Field:
 
 
 def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
-    """Return a field for a rate: with three decimals, or (in 2014) in the form of a C++ stream. It is exactly 0 if no message was counted."""
+    """A rate has three decimals. In 2014, a C++ stream printed it."""
     name = f"{side}_{kind}"
 
     def resolution(cells: Cells) -> float:
@@ -244,14 +236,13 @@ def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
     )
 
 
-def _shape(columns: str) -> str:
-    """Return the pattern of a row in the log, with blanks before its cells."""
+def _padded_row_pattern(columns: str) -> str:
     cells = (r"[0-9]{1,12}+\.[0-9]{3}" if name.endswith(("rate", "mbit")) else "[0-9]{1,15}+" for name in columns.split())
     return ",".join(f" *+(?P<{name}>{cell})" for name, cell in zip(columns.split(), cells, strict=True))
 
 
 DEMANDS = LineRule(
-    *map(_shape, (_T1, _T2, _T3)),
+    *map(_padded_row_pattern, (_T1, _T2, _T3)),
     fields=(
         Field.counted("messages_sent", "sent"),
         _time("send_duration", "sent"),
@@ -314,7 +305,7 @@ VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
 
 
 def _video_field(metric: str, name: str) -> Field:
-    """Return a field for a statistic: in the tables with two decimals, in the file in the form of a C++ stream."""
+    """The tables have two decimals. A C++ stream printed the numbers in the file."""
     key = f"{metric}_{name}"
 
     def resolution(cells: Cells) -> float:

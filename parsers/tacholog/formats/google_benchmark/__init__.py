@@ -78,7 +78,6 @@ class _BenchmarkReport:
         self._has_load = False
 
     def fact(self, path: str, value: JsonScalar) -> Facts | None:
-        """Return a fact that the context states."""
         match path.removeprefix("context/"), value:
             case "date", str():
                 return Facts(start_time=_iso(value))

@@ -92,7 +92,6 @@ class _HistoryEntry:
         self._repeated = BoundedNames()  # the names of the benchmarks of which a repetition was read
 
     def fact(self, path: str, value: JsonScalar) -> Facts | None:
-        """Return a fact about the entry."""
         match path, value:
             case "tool", str():
                 self._tool = value
@@ -141,7 +140,7 @@ class _HistoryEntry:
 
 
 def _of_pytest(item: JsonObject, name: str) -> Record | Broken:
-    """Return the mean time of a benchmark of pytest-benchmark. The field ``value`` is the inverse of this time, so it is not used."""
+    """Return the mean time in the field ``extra``. The field ``value`` is not used, because it is the inverse of the mean time."""
     extra = item.members.get("extra")
     match = _OF_PYTEST.fullmatch(extra.text) if extra else None
     if extra is None or not isinstance(extra.text, Cell) or match is None or float(match["mean"]) == 0:

@@ -40,7 +40,7 @@ def benchmark_settings(name: str, label: str | None = None, bytes_per_item: floa
 
 
 class BoundedNames:
-    """A set that stores a limited number of names: a hostile log may contain millions."""
+    """A set that stores a limited number of names, because a hostile log may contain millions."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()

@@ -100,7 +100,7 @@ class IntervalLog:
 def _record(
     buckets: Mapping[tuple[int, int], int], unit: float, tag: str | None, marks: tuple[str, ...], *, scope_is_interval: bool = False
 ) -> Record:
-    """Return the record of a histogram. In ``buckets``, the key is the highest value and the width of a bucket, and the value is its count."""
+    """Return the record of a histogram. The keys of ``buckets`` are highest value and width of a bucket. The values are the counts."""
     ordered = sorted(buckets.items())
     count = sum(buckets.values())
     # The middle of a bucket may end with .5, so it is doubled to get a whole number.
@@ -150,20 +150,18 @@ def _buckets(text: str) -> Counter[tuple[int, int]]:
     half = max(_ceil_log2(2 * 10**digits), 1) - 1  # Each bucket except the first has 2**half sub-buckets.
     magnitude = lowest.bit_length() - 1
     buckets: Counter[tuple[int, int]] = Counter()
-    for index, count in _counts(plain[_HEAD.size :]):
-        buckets[_edges(index, half, magnitude)] = count
+    for index, count in _indexes_and_counts(plain[_HEAD.size :]):
+        buckets[_highest_and_width(index, half, magnitude)] = count
         if len(buckets) > _MOST_BUCKETS:
             raise ValueError("it has too many different values")
     return buckets
 
 
 def _ceil_log2(number: int) -> int:
-    """Return the smallest exponent of two that is not below a number."""
     return (number - 1).bit_length()
 
 
-def _edges(index: int, half: int, magnitude: int) -> tuple[int, int]:
-    """Return the highest value and the width of the bucket with this index."""
+def _highest_and_width(index: int, half: int, magnitude: int) -> tuple[int, int]:
     bucket = (index >> half) - 1
     sub = (index & ((1 << half) - 1)) + (1 << half)
     if bucket < 0:
@@ -174,8 +172,7 @@ def _edges(index: int, half: int, magnitude: int) -> tuple[int, int]:
     return (sub + 1) * width - 1, width
 
 
-def _counts(payload: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the index and the count of each bucket that has samples."""
+def _indexes_and_counts(payload: bytes) -> Iterator[tuple[int, int]]:
     position = index = 0
     while position < len(payload):
         number, bits = 0, 0

@@ -140,17 +140,16 @@ class PercentileTable:
 
 
 def _is_complete(rows: Sequence[_PercentileRow], total: int) -> bool:
-    """Whether the rows are a complete table without a gap."""
     if len(rows) < _FEWEST_ROWS or rows[0].level != 0 or rows[-1].level != 1 or rows[-1].samples != total or rows[-2].samples != total:
         return False
     are_ascending = all(
         before.value <= row.value and before.samples <= row.samples and (before.samples < row.samples or before.value == row.value)
         for before, row in pairwise(rows)
     )
-    return are_ascending and any(_follow(rows[:-1], total, are_halved=are_halved) for are_halved in (True, False))
+    return are_ascending and any(_levels_follow(rows[:-1], total, are_halved=are_halved) for are_halved in (True, False))
 
 
-def _follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> bool:
+def _levels_follow(rows: Sequence[_PercentileRow], total: int, *, are_halved: bool) -> bool:
     """Whether each level follows from the level before it.
 
     If ``are_halved``, the step is halved each time that the distance to 100 % has halved. Otherwise each step is a fixed share of this distance.
@@ -174,9 +173,9 @@ def ranks(count: int) -> list[tuple[str, int]]:
 
 
 def _percentile(rows: Sequence[_PercentileRow], name: str, rank: int, fine: float, unit: float) -> Number:
-    """Return a percentile: the value of the first row that covers its rank.
+    """Return the value of the first row that covers the rank of a percentile.
 
-    If no row has exactly the level of the percentile, the true value may be lower, but not below the value of the previous row.
+    The true value may be lower if no row has exactly the level of the percentile. It is not below the value of the previous row.
     """
     index = next(index for index, row in enumerate(rows) if row.samples >= rank)
     row, level = rows[index], float(Fraction(name[1:]) / 100)
@@ -186,9 +185,6 @@ def _percentile(rows: Sequence[_PercentileRow], name: str, rank: int, fine: floa
 
 
 def _scaled(statistic: str, value: float, width: float, cell: Cell, unit: float) -> Number:
-    """Return a number in nanoseconds.
-
-    The true value may be lower than the printed value. ``width`` is the largest possible difference, in the unit of the log.
-    """
+    """Return a number in nanoseconds. The true value may be lower by up to ``width``, which is in the unit of the log."""
     resolution = max(width, unit_of_last_decimal(cell)) * unit
     return printed("latency", statistic, round(value * unit, 3), round(resolution, 6), line=cell.line, cell=cell)

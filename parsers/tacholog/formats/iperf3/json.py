@@ -72,7 +72,7 @@ class TestResults:
         self._is_reverse: bool | None = None
         self._roles: set[bool] = set()
         self._paths: set[str] = set()
-        self._sent: dict[str, int] = {}  # The number of sent datagrams that each summary states. The key is the result of `_pair`.
+        self._sent: dict[str, int] = {}  # The number of sent datagrams that each summary states. The key is the result of `_without_side`.
         self._senders: dict[int, bool] = {}  # For each socket: whether this host sends on it. All results must agree.
 
     def describe(self, members: Mapping[str, JsonScalar]) -> None:
@@ -101,7 +101,7 @@ class TestResults:
     def shows_no_datagrams(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
         """Whether a client's summary states that no sent datagram arrived. The summary also states this if the test failed before its end."""
         is_summary = path.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
-        was_sent = bool(members.get("bytes")) or _pair(path) in self._sent
+        was_sent = bool(members.get("bytes")) or _without_side(path) in self._sent
         is_received = "received" in path and bool(members.get("bytes"))  # Received bytes imply received datagrams.
         return self.test.transport == "UDP" and self._is_client is True and is_summary and was_sent and not is_received
 
@@ -125,22 +125,18 @@ class TestResults:
         timing = _Timing(rule is not BOTH, has_all_digits=not self._is_before(_ALL_DIGITS), has_two_times=path == _RECEIVER)
         cells = _cells(members, printed, timing)
         lacks = cells is None or self._lacks(cells, is_sent=rule is SENT, is_interval=is_interval)
-        if cells is None or rule is None or lacks or not is_paired or self._is_of_the_other(path, members) or self._has_turned(members):
+        if cells is None or rule is None or lacks or not is_paired or self._has_contradictory_side(path, members) or self._has_turned(members):
             return Broken("members of this result are missing, out of place, or contradict each other")
         if rule is SENT and not is_interval and cells.get("datagrams"):
-            self._sent[_pair(path)] = cells["datagrams"]
+            self._sent[_without_side(path)] = cells["datagrams"]
         participant = self._participant(path, members)
         if self.shows_no_datagrams(path, members):
             if not ended_well:
                 return Broken("nothing received, and the end of the test is missing: the receiver's figures may never have arrived")
-            return all_lost(cells, self.test, participant, self._sent.get(_pair(path)))
+            return all_lost(cells, self.test, participant, self._sent.get(_without_side(path)))
         return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
     def _participant(self, path: str, members: Mapping[str, JsonScalar]) -> str | None:
-        """Return the name of the participant: the direction, if the server sends, and the stream. Return ``None`` if neither is named.
-
-        For the result of a sum, no stream is named.
-        """
         words = [SERVER_TO_CLIENT] if self._is_reverse or path.endswith("_bidir_reverse") else []
         words += [f"stream {_integer(members.get('socket'))}"] if _STREAM.fullmatch(path) else []
         return ", ".join(words) or None
@@ -149,7 +145,7 @@ class TestResults:
         return self._version is not None and self._version < version
 
     def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
-        """Return the rule that makes the record of the result; ``None`` if a missing member leaves the rule unknown."""
+        """Return the rule for the result; ``None`` if a missing member leaves the rule unknown."""
         kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
         is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
@@ -164,10 +160,7 @@ class TestResults:
         return {"sum_sent": SENT, "sender": SENT, "sum_received": RECEIVED, "receiver": RECEIVED}.get(kind, BOTH)
 
     def _rule_before_3_7(self, members: Mapping[str, JsonScalar]) -> LineRule | None:
-        """Return the rule for an interval without a member ``sender``.
-
-        The side follows from the test and from other members; ``None`` if they contradict each other.
-        """
+        """Return the rule for an interval without a member ``sender``; ``None`` if the test and other members contradict each other."""
         by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
         by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
         if by_members is None and by_test is False and self.test.transport == "UDP":
@@ -177,27 +170,26 @@ class TestResults:
         is_sent = by_test if by_members is None else by_members
         return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
-    def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether a UDP result contradicts itself: its name and its member ``sender`` state different sides."""
+    def _has_contradictory_side(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
         says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
     def _has_turned(self, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether the result contradicts an earlier result about whether its stream sends or receives. Only damage can cause this."""
+        """Whether the stream changed between sending and receiving since an earlier result. Only damage can cause this."""
         socket, is_sender = _integer(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
             return False
         return self._senders.setdefault(socket, is_sender) != is_sender
 
     def _lacks(self, cells: Cells, *, is_sent: bool, is_interval: bool) -> bool:
-        """Whether the result lacks a required count, or has the counts of another interval.
+        """Whether a required count is missing, or belongs to another interval.
 
         A UDP result must have a count of datagrams. A TCP result must have a count of retransmissions if an earlier result had this count.
         """
         if self.test.transport == "UDP" and is_sent and not is_interval and cells["transfer"] == 0:
             return False  # If a server does not know how much was sent, it prints 0 bytes and an arbitrary count.
         if self.test.transport == "UDP":
-            return "datagrams" not in cells or (is_interval and not _are_datagrams_whole(cells, self.test.block_bytes))
+            return "datagrams" not in cells or (is_interval and not _do_bytes_match_datagrams(cells, self.test.block_bytes))
         return is_sent and "retransmissions" not in cells and "retransmits" in self._paths
 
     def _processors(self, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell]) -> Record | Broken:
@@ -213,8 +205,7 @@ _HOSTS = {"host": "local", "remote": "remote"}
 _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
-def _pair(path: str) -> str:
-    """Remove "sent" or "received" from the path of a sum. The two sums of a test then have the same path."""
+def _without_side(path: str) -> str:
     return path.replace("_sent", "").replace("_received", "")
 
 
@@ -242,14 +233,11 @@ _STREAMS = 4096  # The largest number of sockets that are stored. A hostile log 
 _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
 
 
-def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
-    """Whether the bytes match the number of datagrams. A few datagrams may belong to the next interval.
-
-    The number of datagrams may or may not include lost datagrams.
-    """
+def _do_bytes_match_datagrams(cells: Cells, block_bytes: int | None) -> bool:
     if not block_bytes:
         return True
     expected, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
+    # A few datagrams may belong to the next interval. The count of datagrams may or may not include lost datagrams.
     return any(abs(expected - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
 
 
@@ -263,12 +251,12 @@ class _Timing(NamedTuple):
     """How rate, bytes and times of a result are related.
 
     Attributes:
-        of_one_side: whether bytes and rate belong to the same side. In a row for both sides, the bytes are those of one side, and the rate is
-            computed from the time of the other side.
+        of_one_side: whether bytes and rate belong to the same side. A row for both sides has the bytes of one side, but its rate is computed from
+            the time of the other side.
         has_all_digits: whether rates and times are printed with all digits; otherwise with six digits.
-        has_two_times: whether the result has the times of two hosts: ``end`` is the receiver's time, ``seconds`` the time of the host that prints.
-            These two times may differ by any amount. Only the receiver of a TCP stream has two times: ``iperf_print_results`` in ``iperf_api.c``
-            prints ``receiver_time`` as end, ``end_time`` as seconds, and computes the rate from ``receiver_time``.
+        has_two_times: whether ``end`` is the time of the receiver, and ``seconds`` the time of the host that prints. These two times may differ by
+            any amount. Only the receiver of a TCP stream has two times. The rate is computed from ``end``. Source: ``iperf_print_results`` in
+            ``iperf_api.c``, which prints ``receiver_time`` as end, and ``end_time`` as seconds.
     """
 
     of_one_side: bool
@@ -277,9 +265,9 @@ class _Timing(NamedTuple):
 
 
 def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timing: _Timing) -> Cells | None:
-    """Return the figures of a result. The key of a figure is the name of its group in the rule.
+    """Return the figures of a result by the names of their groups in the rule.
 
-    Return ``None`` if a required figure is missing, or if the rate does not match bytes and time.
+    ``None`` is returned if a required figure is missing, or if the rate does not match bytes and time.
     """
     counts, reals = (
         {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
@@ -302,19 +290,18 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], timin
         values["share"] /= 100
     if not timing.has_all_digits:
         rounded = ((group, members.get(_REALS[group])) for group in _ROUNDED)
-        values |= {f"{group}_step": _last_digit(figure) for group, figure in rounded if isinstance(figure, float)}
+        values |= {f"{group}_step": _unit_of_sixth_digit(figure) for group, figure in rounded if isinstance(figure, float)}
     return Cells(values, {}, cells)
 
 
-def _last_digit(value: float) -> float:
-    """Return the unit of the sixth significant digit."""
+def _unit_of_sixth_digit(value: float) -> float:
     return float(10 ** (floor(log10(abs(value))) - 5)) if value else 0.0
 
 
 def _lasted(values: Mapping[str, float], from_start_to_end: float, timing: _Timing) -> float | None:
     """Return the time from which the rate was computed: the stated seconds, or end minus start; ``None`` if neither time matches the rate.
 
-    Some versions print the time of the other side, but compute the rate from the time of their own side.
+    Some versions print the time of one side, but compute the rate from the time of the other side.
     """
     bits, rate, seconds = 8 * values["transfer"], values["rate"], values["seconds"]
     digits = 1e-6 if timing.has_all_digits else 1.2e-5
@@ -336,8 +323,6 @@ _WAIT_LINES = 3000  # After this many lines, a waiting result claims its lines. 
 
 
 class _WaitingResult(NamedTuple):
-    """A result that cannot be read yet: its path in the document, its values, and the JSON object that contains them."""
-
     path: str
     members: Mapping[str, JsonScalar]
     item: JsonObject
@@ -408,23 +393,21 @@ class IperfDocument:
         """Whether this document is the report of a test. With -d, the tool also prints the messages between the two sides as JSON."""
         return bool(self._parts) or self._root is not None or self._has_failed
 
-    def _has(self, part: str) -> bool:
-        """Whether the document has this part: the description of the test (``start``), or its final results (``end``)."""
+    def _has_part(self, part: str) -> bool:
         if self._root is None:
             return any(path.rpartition("/")[2] == part for path in self._parts)
         return (f"{self._root}/{part}" if self._root else part) in self._parts
 
     def _keeps(self, path: str) -> bool:
-        """Whether an object is a result, or the description of the test. The first such object determines the path of the document."""
-        within = self._within(path)
+        within = self._path_in_document(path)
         if within is None or not (is_result(within) or within == _TEST):
             return False
+        # The first result or description determines the path of the document.
         if self._root is None:
             self._root = path.removesuffix(within).rstrip("/")
         return True
 
-    def _within(self, path: str) -> str | None:
-        """Return a path relative to the document of iperf3; ``None`` if the path is not in such a document."""
+    def _path_in_document(self, path: str) -> str | None:
         if _OTHER_SIDE in path:
             return None
         if self._root is not None:
@@ -433,11 +416,10 @@ class IperfDocument:
         return next((path[start:] for start in starts if is_result(path[start:])), path[starts[0] :] if starts else None)
 
     def _is_result(self, path: str) -> bool:
-        within = self._within(path)
+        within = self._path_in_document(path)
         return within is not None and is_result(within)
 
     def _findings_of_damage(self, line: Line, read: JsonLine) -> Iterator[Finding]:
-        """Yield the findings for a damaged line. The damage may affect only the line, the result on the line, or everything after it."""
         yield from self._given_up(read.lost, "the JSON is damaged after this result")
         if not any(map(self._is_result, self._reader.holders(line))):
             yield Finding(line, Broken(read.damage or ""))
@@ -454,11 +436,10 @@ class IperfDocument:
         yield from (result.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for result in waiting)
 
     def _close_object(self, item: JsonObject) -> Iterator[Finding]:
-        """Read an object that has ended. If it is a result, yield its finding. If it is the whole document, yield the results that waited."""
         if item.path == self._root:
             yield from self._end_of_test()
             return
-        path = self._within(item.path)
+        path = self._path_in_document(item.path)
         if path is None:
             return
         members = {name: member.value for name, member in item.members.items()} if item.members else {}
@@ -472,7 +453,7 @@ class IperfDocument:
         if result.item.is_damaged:
             yield result.item.found(Broken("a member of this result is damaged or missing"))
         elif (
-            self._has("start")
+            self._has_part("start")
             and not self._results.waits_for_its_pair(result.path)
             and not self._results.shows_no_datagrams(result.path, result.members)
         ):
@@ -483,25 +464,25 @@ class IperfDocument:
             yield result.item.found(Broken("too many results are before the description of their test"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
-        """Claim the lines of each result that waits, if it began more than `_WAIT_LINES` lines before. Its record follows later."""
+        """Claim the lines of each waiting result that began more than `_WAIT_LINES` lines ago. The record follows later."""
         while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
             yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1
 
     def _end_of_test(self) -> Iterator[Finding]:
-        """End the document. Yield the results that waited, in the order in which iperf3 prints them."""
+        # iperf3 prints the results in this order.
         waiting = sorted(self._waiting, key=lambda result: (result.path.startswith("end/"), "received" in result.path))
         for result in waiting:
-            yield result.finding(self._results, ended_well=self._has("end") and not self._has_failed)
+            yield result.finding(self._results, ended_well=self._has_part("end") and not self._has_failed)
         yield Finding(None, self._ending())
         self._tests += 1
         self._begin()
 
     def _ending(self) -> Facts:
-        return Facts(status="ok") if self._has("end") else Facts(status="truncated", reason="the JSON has no 'end'")
+        return Facts(status="ok") if self._has_part("end") else Facts(status="truncated", reason="the JSON has no 'end'")
 
     def _fact(self, path: str, value: JsonScalar) -> Facts | None:
-        match self._within(path), value:
+        match self._path_in_document(path), value:
             case "error", str():
                 self._has_failed = True
                 return ending(value)
@@ -562,7 +543,6 @@ class EventStream:
             yield Finding(line, None if name.startswith("server_output") else Broken("an event without its data"))
 
     def _records(self, data: _Object, path: str) -> list[Record | Broken]:
-        """Return the results in an object. The results about sent data are read first, then the results about received data."""
         records, later = [], []
         for result_path, members in _objects(data, path):
             if self._results.waits_for_its_pair(result_path):
@@ -573,9 +553,9 @@ class EventStream:
         return [record for record in records if record]
 
     def document(self, line: Line) -> Iterator[Finding] | None:
-        """Return the findings of a line with one or several complete documents. Several documents may be in a list, one after the other, or nested.
+        """Return the findings of a line with complete documents; ``None`` for any other line.
 
-        ``None`` for any other line.
+        Several documents may be in a list, one after the other, or nested.
         """
         if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
             return None
@@ -621,7 +601,7 @@ def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
-    """Yield the documents of iperf3 in a value: the objects that describe a test. A nested document is about the other side of the same test."""
+    """Yield the objects that describe a test. An object within such an object is about the other side of the same test, and is left out."""
     if isinstance(value, dict) and isinstance(value.get("start"), dict) and value.keys() & {"intervals", "end"}:
         yield value
     elif isinstance(value, dict | list):
@@ -630,7 +610,7 @@ def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
 
 
 def _objects(value: Any, path: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401
-    """Yield the objects within a value with their paths and scalar members: either only the results, or only the other objects."""
+    """Yield the path and the scalar members of each object. ``results`` selects either the results or all other objects."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield from _objects(member, f"{path}/{name}", results=results)

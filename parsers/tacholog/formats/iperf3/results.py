@@ -44,15 +44,14 @@ _IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. If old versions receive a damaged ti
 _SHORTEST_S = 0.02  # Start and end are rounded. The rate of an interval that is not longer than this rounding error is not checked.
 
 
-def _clean(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
-    """Return a figure without the rounding errors of floating point."""
+def _without_float_errors(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
     return round(value, decimals) if isinstance(value, int | float) else rounded(value, decimals)
 
 
 def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
     """Return the unit of the last printed digit; ``None`` if the figure was not rounded.
 
-    If many rows are read together, all bytes and rates have three digits, so the size of a number determines how many of its digits are decimals.
+    In many rows that are read together, bytes and rates have three digits, so the value determines how many of the digits are decimals.
     """
     if name not in cells.decimals:
         return cells.get(f"{name}_step")
@@ -65,7 +64,7 @@ def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
 def _rounded_to(name: str, unit: Expression) -> Expression:
     def resolution(cells: Cells) -> Any:  # noqa: ANN401
         step = _step(cells, name)
-        return None if step is None else _clean(step * unit(cells))
+        return None if step is None else _without_float_errors(step * unit(cells))
 
     return resolution
 
@@ -75,26 +74,23 @@ def _byte_unit(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _bit_unit(cells: Cells) -> Any:  # noqa: ANN401
-    """Return the unit of the rate. An option of the tool prints rates in bytes; the units are then powers of 1024."""
     exponent = cells.get("rate_unit", 0)
+    # An option of the tool prints rates in bytes. The units are then powers of 1024.
     return 8 * 1024.0**exponent if cells.get("is_rate_of_bytes") else 1000.0**exponent
 
 
 def _lasted(cells: Cells) -> Any:  # noqa: ANN401
-    return _clean(cells["end"] - cells["start"], 2)
+    return _without_float_errors(cells["end"] - cells["start"], 2)
 
 
-def _follows(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether rate, bytes and time are consistent, within rounding. A row with a very short time is not checked.
-
-    Figures of JSON were checked before.
-    """
-    if "seconds" in cells:
+def _is_rate_consistent(cells: Cells) -> Any:  # noqa: ANN401
+    if "seconds" in cells:  # Figures of JSON were checked before.
         return True
     bits, bits_step = (8 * value * _byte_unit(cells) for value in (cells["transfer"], _step(cells, "transfer")))
     rate, rate_step = (value * _bit_unit(cells) for value in (cells["rate"], _step(cells, "rate")))
     shortest, longest = _lasted(cells) - _SHORTEST_S, _lasted(cells) + _SHORTEST_S
     agree = ((rate - rate_step) * shortest <= bits + bits_step) & ((rate + rate_step) * longest >= bits - bits_step)
+    # A row with a very short time is not checked.
     return (shortest <= 0) | agree
 
 
@@ -102,8 +98,7 @@ def _loss(cells: Cells) -> Any:  # noqa: ANN401
     return cells["share"] if "share" in cells else cells["lost"] / at_least(cells["datagrams"], 1)
 
 
-def _arrived(cells: Cells) -> Any:  # noqa: ANN401
-    """Return the number of received datagrams; ``None`` if the count of lost datagrams is impossible, for example negative."""
+def _datagrams_received(cells: Cells) -> Any:  # noqa: ANN401
     if "lost" not in cells:
         return None
     count = cells["datagrams"] - cells["lost"]
@@ -128,7 +123,7 @@ def _rule(definition: str, rate: str, amount: str, *fields: Field, side: Side | 
             *fields,
         ),
         record=Record(test="throughput", payload_bytes=None, numbers=(), scope="interval", side=side, conditions=Conditions(definition=definition)),
-        checks=(Check(NOT_FOLLOWING, _follows),),
+        checks=(Check(NOT_FOLLOWING, _is_rate_consistent),),
         order=(
             Order(
                 "another stream, or a row that is out of place",
@@ -183,7 +178,7 @@ RECEIVED = _rule(
     *_DATAGRAM_FIELDS,
     side="subscriber",
     behind=(r"  (?P<jitter>[0-9]{1,9}+\.[0-9]{3}) ms  (?P<lost>[0-9]{1,12}+)/(?P<datagrams>[0-9]{1,12}+) \([0-9]{1,3}+(?:\.[0-9]{1,3}+)?+%\)  ",),
-    samples=_arrived,
+    samples=_datagrams_received,
 )
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
 # The sender counted the bytes; the receiver counted the losses and measured the jitter.
@@ -229,10 +224,10 @@ class IperfTest(msgspec.Struct, frozen=True):
 
 
 def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
-    """Return the record of one side. If UDP has one row for sender and receiver, return the record of both sides.
+    """Return the record of one side, or of both sides if UDP has one row for sender and receiver.
 
-    If a summary states 0 bytes, the figures of its side never arrived, and the counts in its row are not those of its side. There is one exception: a
-    test whose datagrams were all lost, see `all_lost`.
+    If a summary states 0 bytes, the figures of its side never arrived, and the counts in the row are not those of this side. The only exception is a
+    test whose datagrams were all lost; see `all_lost`.
 
     Up to 3.6, a row for both sides has a count of datagrams. The tool calls them sent, but it counts only up to the last received datagram. So this
     count is used as the number of sent datagrams only if it matches the bytes. A server of these versions prints 0 bytes, because it does not know

@@ -106,10 +106,7 @@ class TextReport:
             yield from self.close()
 
     def close(self) -> Iterator[Finding]:
-        """End the test or the log. Results in `_unproven` become broken.
-
-        The end of their test is missing, so the receiver's figures may never have arrived.
-        """
+        """End the test or the log. Results in `_unproven` become broken, because the receiver's figures may never have arrived."""
         lost = Broken("nothing received, and the end of the test is missing: the receiver's figures may never have arrived")
         unproven, self._unproven = self._unproven, []
         yield from (Finding(line, lost) for line, _ in unproven)
@@ -132,10 +129,8 @@ class TextReport:
             self._was_dashes |= text == _SUMMARY
 
     def _use_header(self, header: re.Match[str]) -> None:
-        """Read a header. The first header of a test is for its intervals, the second for its summary.
-
-        A third header belongs to another test, whose first lines are lost.
-        """
+        """Read a header. The first header of a test is for the intervals, the second header for the summary."""
+        # A third header belongs to another test, whose first lines are lost.
         if self._is_summary:
             self._test, self._has_all_streams = IperfTest(), False
             self._last_row.clear()
@@ -162,7 +157,7 @@ class TextReport:
         self._awaits_word = False  # Whether the previous line was dashes. Then the next row may be a summary whose header is lost.
 
     def _forget(self) -> None:
-        """Forget the facts about the test, because later lines may belong to another test, or the announcement of a stream may be lost."""
+        """Forget the test, because later lines may belong to another test, or the announcement of a stream may be lost."""
         self._test, self._columns, self._has_all_streams = IperfTest(), "none", False
 
     def _about_the_test(self, line: Line) -> Iterator[Finding]:
@@ -223,7 +218,6 @@ class TextReport:
             self._forget()
 
     def _is_suspect(self, text: str) -> bool:
-        """Whether an unknown line may be a damaged header, a damaged announcement of a stream, or the damaged start of a test."""
         is_opening = any(opening.startswith(text.rstrip()) for opening in _OPENINGS)
         return is_opening or _SUSPECT.search(text) is not None or (not self._has_begun and _ANNOUNCEMENT.fullmatch(text) is not None)
 
@@ -247,17 +241,13 @@ class TextReport:
             return None
         if self._is_summary and self._last_row.get(_series(row)) == line.text:
             return None  # If a test is interrupted, the tool prints the last interval again, under another header.
-        if trouble := self._cannot_be_placed(row):
+        if trouble := self._why_unplaced(row):
             return Broken(trouble)
         if self._fits(row):
             return self._result(row)
         return Broken("a row that does not fit its header" if self._columns != "none" else "a row without the header of its columns")
 
-    def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
-        """Return the reason why a row can be used neither as an interval nor as a summary.
-
-        Up to 3.1, UDP rows of intervals and of summaries look the same.
-        """
+    def _why_unplaced(self, row: re.Match[str]) -> str | None:
         if self._is_of_both(row):
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
@@ -266,6 +256,7 @@ class TextReport:
             return "a second summary of one stream" if is_second else None
         if self._is_summary or row["word"]:
             return None
+        # Up to 3.1, UDP rows of intervals and of summaries look the same.
         is_unclear = self._is_old and row["jitter"]
         if is_unclear and (not self._streams or not self._may_receive):
             return "it is unknown whether this row is an interval or a summary"
@@ -278,7 +269,7 @@ class TextReport:
     def _result(self, row: re.Match[str]) -> Record | Broken:
         if len(self._last_row) < _STREAMS or _series(row) in self._last_row:
             self._last_row[_series(row)] = row[0]
-        cells, side, test = _cells(row, self._columns), self._side(row), self._test_of(row)
+        cells, side, test = _cells(row, self._columns), self._stated_side(row), self._test_of(row)
         is_summary = side == "both" or bool(row["word"])
         record = record_of(_RULES[side], cells, test or self._test, "summary" if is_summary else "interval", self._participant(row))
         if isinstance(record, Broken) or test is None:
@@ -293,15 +284,16 @@ class TextReport:
         return record
 
     def _shows_no_datagrams(self, row: re.Match[str], cells: Cells) -> bool:
-        """Whether a client's row states 0 datagrams. A server's row proves nothing, because a server does not know how much was sent."""
         counts_none = row["jitter"] is not None and not cells["datagrams"] and not cells["lost"] and not (row["word"] and cells["transfer"])
+        # A server's row proves nothing, because a server does not know how much was sent.
         return not self._is_server and not self._is_server_output and counts_none
 
     def _fits(self, row: re.Match[str]) -> bool:
-        """Whether a row matches the earlier lines: by its stream, by its columns, and in a summary by its word (sender or receiver)."""
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
-        return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
+        return (
+            self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _possible_headers(row) or self._is_received_under_cwnd(row))
+        )
 
     def _is_announced(self, row: re.Match[str]) -> bool:
         return row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
@@ -309,7 +301,7 @@ class TextReport:
     def _is_received_under_cwnd(self, row: re.Match[str]) -> bool:
         """Whether this is a row of received data below the header of a sender.
 
-        If a reverse test ends before the first report of its client, the client prints the header of a sender.
+        A client prints this header if a reverse test ends before the client's first report.
         """
         return self._is_reverse and not self._is_summary and self._columns == "cwnd" and not (row["count"] or row["jitter"] or row["word"])
 
@@ -321,8 +313,7 @@ class TextReport:
     def _is_of_both(self, row: re.Match[str]) -> bool:
         return bool(self._is_old and self._is_behind_dashes and row["jitter"] and not row["word"])
 
-    def _side(self, row: re.Match[str]) -> str:
-        """Return the side that the row itself states; empty if it states no side."""
+    def _stated_side(self, row: re.Match[str]) -> str:
         if row["word"]:
             return row["word"]
         if self._is_of_both(row):
@@ -334,7 +325,6 @@ class TextReport:
         return "receiver" if row["jitter"] else ""
 
     def _test_of(self, row: re.Match[str]) -> IperfTest | None:
-        """Return the known conditions of the test; ``None`` if its protocol contradicts the columns."""
         by_columns = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
         if by_columns and self._test.transport and by_columns != self._test.transport:
             return None
@@ -342,32 +332,28 @@ class TextReport:
         return msgspec.structs.replace(self._test, transport=self._test.transport or by_columns, streams=streams)
 
     def _number_of_streams(self, directions: int) -> int | None:
-        """Return the number of streams in a direction. If the log does not state it, the announcements are counted, unless one may be missing."""
+        """Return the number of streams in a direction. If the log does not state it, announcements are counted, unless one may be missing."""
         if self._test.streams is not None or not self._has_all_streams:
             return self._test.streams
         number, remainder = divmod(len(self._streams), directions)
         return number if number and not remainder else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
-        """Return the name of the participant: the direction, if the server sends, and the stream. Return ``None`` if neither is named.
-
-        The stream is named only if its direction has several streams. For their sum, no stream is named.
-        """
         directions = 2 if row["role"] else 1
         is_reverse = row["role"] in {"RX-C", "TX-S"} if row["role"] else self._is_reverse
         words = ["server output"] if self._is_server_output else []
         words += [SERVER_TO_CLIENT] if is_reverse else []
+        # A stream is named only if its direction has several streams.
         words += [f"stream {row['id'].strip()}"] if row["id"] != "SUM" and len(self._streams) != directions else []
         return ", ".join(words) or None
 
 
 def _series(row: re.Match[str]) -> str:
-    """Return the stream of a row (or the sum) and its direction, as one text."""
     return f"{row['id']} {row['role'] or ''}"
 
 
-def _columns_for(row: re.Match[str]) -> set[str]:
-    """Return the possible headers above a row, each named by its last column."""
+def _possible_headers(row: re.Match[str]) -> set[str]:
+    """A header is named by its last column."""
     is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
     if row["jitter"]:
         return {"jitter"}
@@ -385,8 +371,8 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
-    """Return the figures of a row, by the names of their groups in the rule. The header shows whether a count means retransmissions or datagrams."""
     texts = Cell.named(row)
     if count := texts.pop("count", None):
+        # The header shows what the count means.
         texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count
     return SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")

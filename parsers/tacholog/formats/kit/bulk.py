@@ -175,8 +175,6 @@ def lines_in(piece: Line | Lines) -> Iterator[Line]:
 
 
 class _RunText:
-    """The text of consecutive lines, and values that are computed only when they are needed."""
-
     def __init__(self, text: bytes, bulk: Bulk) -> None:
         self.text, self.bulk = text, bulk
         self.count = _line_count(text)
@@ -186,13 +184,13 @@ class _RunText:
     @property
     def cells(self) -> NDArray[np.float64]:
         if self._cells is None:
-            self._cells = numbers_of(self.text.translate(_table(self.bulk.letters)), self.count)
+            self._cells = numbers_of(self.text.translate(_table_that_keeps_numbers(self.bulk.letters)), self.count)
         return self._cells
 
     def spans(self) -> NDArray[np.int64]:
         import numpy as np
 
-        characters = np.frombuffer(b" " + self.text.translate(_table(self.bulk.letters)), dtype=np.uint8)
+        characters = np.frombuffer(b" " + self.text.translate(_table_that_keeps_numbers(self.bulk.letters)), dtype=np.uint8)
         inside = characters != ord(" ")
         edges = np.flatnonzero(inside[1:] != inside[:-1]).reshape(self.count, -1, 2)
         begins = np.flatnonzero(np.frombuffer(b"\n" + self.text[:-1], dtype=np.uint8) == ord("\n"))
@@ -203,10 +201,7 @@ class _RunText:
         return self.text[start:end].removesuffix(b"\r").decode("ascii")
 
     def _bounds_of(self, index: int) -> tuple[int, int]:
-        """Return the start and the end of a line.
-
-        The first and the last line, which are needed most often, are found without a search for the other lines.
-        """
+        # The first and the last line are needed most often, so they are found without a search for the other lines.
         if index == 0:
             return 0, self.text.index(b"\n")
         if index == self.count - 1:
@@ -219,17 +214,15 @@ class _RunText:
 
 
 def _line_count(text: bytes) -> int:
-    """Return the number of line ends in a text. For many lines, NumPy counts faster than ``bytes.count``."""
     if len(text) < _WORTH_AN_ARRAY:
         return text.count(b"\n")
-    import numpy as np
+    import numpy as np  # For many lines, NumPy counts faster than ``bytes.count``.
 
     return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")))
 
 
 @functools.lru_cache(maxsize=64)
-def _table(letters: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the table for ``bytes.translate`` that keeps numbers and replaces everything else by blanks."""
+def _table_that_keeps_numbers(letters: tuple[tuple[str, str], ...]) -> bytes:
     table = bytearray(code if code in _KEPT else ord(" ") for code in range(256))
     for letter, digit in letters:
         table[ord(letter)] = ord(digit)
@@ -245,7 +238,7 @@ def exact_column(metric: str, statistic: str, values: NDArray[np.float64], marks
     """Make a column of numbers that were not rounded."""
     import numpy as np
 
-    return NumberColumn(metric, statistic, values, _same(np.nan, len(values)), np.broadcast_to(np.False_, len(values)), marks)
+    return NumberColumn(metric, statistic, values, _repeated(np.nan, len(values)), np.broadcast_to(np.False_, len(values)), marks)
 
 
 def printed_column(metric: str, statistic: str, values: NDArray[np.float64], resolution: float | NDArray[np.float64]) -> NumberColumn:
@@ -253,12 +246,12 @@ def printed_column(metric: str, statistic: str, values: NDArray[np.float64], res
     import numpy as np
 
     below = values == 0
-    resolutions = resolution if isinstance(resolution, np.ndarray) else _same(resolution, len(values))
+    resolutions = resolution if isinstance(resolution, np.ndarray) else _repeated(resolution, len(values))
     return NumberColumn(metric, statistic, np.where(below, resolution, values) if below.any() else values, resolutions, below)
 
 
-def _same(value: float, count: int) -> NDArray[np.float64]:
-    """Return a read-only array that repeats one value. The array stores the value only once."""
+def _repeated(value: float, count: int) -> NDArray[np.float64]:
+    """Return a read-only array, which stores the repeated value only once."""
     import numpy as np
 
     return np.broadcast_to(np.float64(value), count)

@@ -144,7 +144,6 @@ class _OpenValue:
             self.lines.append(line)
 
     def stands_on(self, line: Line) -> bool:
-        """Whether the last value of the object is on this line."""
         return bool(self.lines) and self.lines[-1] is line
 
     def object(self) -> JsonObject:
@@ -240,7 +239,7 @@ class JsonReader:
         self._expect_value(parent)
         if len(self._frames) >= _DEEPEST:
             raise _DamagedError("nested more deeply than any report of the tool")
-        path = f"{parent.path}/{_name(parent, any_element=True)}".lstrip("/")
+        path = f"{parent.path}/{_name_or_index(parent, any_element=True)}".lstrip("/")
         self._frames.append(_OpenValue(path, "}" if mark == "{" else "]", mark == "{" and self._keeps(path)))
         self._line.opened.append(path)
 
@@ -278,23 +277,22 @@ class JsonReader:
                 raise _DamagedError("several results on one line: print the JSON with one member on each line")
             keeper.keep(self._name_in(keeper), member)
         else:
-            self._line.members.append((f"{frame.path}/{_name(frame, any_element=True)}".lstrip("/"), member))
+            self._line.members.append((f"{frame.path}/{_name_or_index(frame, any_element=True)}".lstrip("/"), member))
         frame.expects, frame.count = "next", frame.count + 1
 
     def _name_in(self, keeper: _OpenValue) -> str:
-        """Return the name of the current value within ``keeper``, which is an open object that contains the value."""
+        """Return the name of the current value within ``keeper``, an open object that contains the value."""
         if keeper is self._frames[-1]:
-            return _name(keeper, any_element=False)
+            return _name_or_index(keeper, any_element=False)
         inner = self._frames[self._frames.index(keeper) :]
-        return "/".join(_name(frame, any_element=False) for frame in inner)
+        return "/".join(_name_or_index(frame, any_element=False) for frame in inner)
 
     def _expect_value(self, frame: _OpenValue) -> None:
         if frame.expects != "value" and not (frame.closing == "]" and frame.expects == "first"):
             raise _DamagedError("a value in the wrong place")
 
 
-def _name(frame: _OpenValue, *, any_element: bool) -> str:
-    """Return the name of the current value in an object, or its index in a list."""
+def _name_or_index(frame: _OpenValue, *, any_element: bool) -> str:
     if frame.closing == "]":
         return "[]" if any_element else str(frame.count)
     return frame.key.replace("~", "~0").replace("/", "~1") if "/" in frame.key or "~" in frame.key else frame.key

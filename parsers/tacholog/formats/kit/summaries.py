@@ -141,7 +141,6 @@ class Tally:
 
 
 def _loss(received: Number | None, lost: Number | None) -> Number | None:
-    """Return the share of lost messages from these counts; ``None`` if one of them is unknown."""
     if not received or not lost or received.value is None or lost.value is None or not received.value + lost.value:
         return None
     return Number(metric="loss", statistic="total", value=lost.value / (received.value + lost.value))

@@ -144,10 +144,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _NativeRun:
-    """The facts that lines of a run state about later lines.
-
-    Sizes are measured one after another, so only the warm-up of the latest size is stored.
-    """
+    """Facts about later lines. Sizes are measured one after another, so only the warm-up of the latest size is stored."""
 
     def __init__(self) -> None:
         self._is_open = self._is_one_of_several = self._has_companion = False
@@ -178,10 +175,9 @@ class _NativeRun:
             return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
         if kind == "trial" and isinstance(what, Record):
             what = self._in_order(what, fields)
-        return what if self._is_one_of_several else self._warmed_up(what, fields, kind)
+        return what if self._is_one_of_several else self._with_warmup(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
-        """Check that the index of a trial is larger than that of all earlier trials. A repeated line is no second trial."""
         try:
             index = count(fields, "index")
         except (KeyError, ValueError) as error:
@@ -189,8 +185,8 @@ class _NativeRun:
         last, self._last_trial = self._last_trial, max(self._last_trial, index)
         return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
-    def _warmed_up(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return the content of a line. If it is a record, it gets the outcome of the warm-up of its size.
+    def _with_warmup(self, what: _What, fields: Fields, kind: str) -> _What:
+        """Return the content of a line. A record gets the outcome of the warm-up of its size.
 
         The resources of a latency test also get the number of round trips.
         """
@@ -254,7 +250,7 @@ def _opening(fields: Fields) -> Facts:
 
 
 def _config(fields: Fields) -> Facts:
-    """Return the requested conditions. If a version does not print a condition, the condition has only one possible value in this version."""
+    # If a version does not print a condition, the condition has only one possible value in this version.
     values = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
     values |= conditions_under(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
     values |= conditions_under(fields, "rate_per_s duration_s batch_bytes")
@@ -271,24 +267,22 @@ def _checked(values: Mapping[str, object]) -> Conditions:
 
 
 def _search(fields: Fields) -> Facts:
-    """Return the facts in the head of a search with another tool. The measured system is the program, unless a manifest states another system."""
     planned_s = decimal(fields, "duration_s")
     return Facts(
         tool_version=fields["version"],
-        system=fields["program"],
+        system=fields["program"],  # Unless a manifest states another system.
         environment={"search_command": fields["command"]},
         conditions=Conditions(load_mode="open", planned_duration_s=planned_s or None),
     )
 
 
 def _placement(fields: Fields) -> Facts:
-    """Return the facts about the CPUs of the two sides. What the CPUs share is a condition. All other facts are environment."""
     values = {} if fields["relation"] == "unknown" else {"placement": fields["relation"]}
     return msgspec.structs.replace(_facts_of("placement")(fields), conditions=_checked(values))
 
 
 def _settings(fields: Fields) -> Facts:
-    """Return all settings of the transport as one condition, because the names of the settings differ from transport to transport."""
+    """Return all settings as one condition, because the names of settings differ from transport to transport."""
     return Facts(conditions=Conditions(settings=settings_text(fields)))
 
 
@@ -319,7 +313,7 @@ def _facts_of(kind: str) -> Callable[[Mapping[str, str]], Facts]:
 
 
 def _memory(fields: Fields) -> Facts:
-    """Return the facts about the shared memory of a side. They differ from size to size, so the size is part of their names."""
+    """Return the facts about the shared memory of a side. The size is part of the names, because the facts differ from size to size."""
     others = {key: value for key, value in fields.items() if key != "payload_bytes"}
     return _facts_of(f"memory_{payload_bytes(fields)}")(others)
 

@@ -262,23 +262,21 @@ def _loss(fields: Fields) -> Iterator[Number]:
 
 
 def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
-    """Yield the number of instances whose messages arrived."""
     if "instances_heard" in fields and count(fields, "instances_heard") > count(fields, "instances"):
         raise ValueError(f"messages of {fields['instances_heard']} of {fields['instances']} instances were received")
     return number("instances_heard", statistic, "instances_heard", fields)
 
 
 def _peak_memory(fields: Fields) -> Iterator[Number]:
-    """Yield the peak memory.
+    """Yield the peak memory. It comes from getrusage, unless the line states another source.
 
-    Unless the line states another source, the number comes from getrusage. It is then an upper bound: it can be the memory of the program that
-    started perftest.
+    A peak from getrusage is an upper bound, because it can be the memory of the program that started perftest.
     """
     return number("peak_memory", "max", "peak_memory_bytes", fields, "=" if "peak_memory_from" in fields else "<")
 
 
 def _cost(fields: Fields) -> Iterator[Number]:
-    """Yield the processor time that the sides and the broker used for each message that arrived, on average. It belongs to the throughput result."""
+    """Yield the processor time of the sides and the broker for each message that arrived. It belongs to the throughput result."""
     messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
     if messages == 0:
         raise ValueError("the number of messages is 0")
@@ -286,12 +284,11 @@ def _cost(fields: Fields) -> Iterator[Number]:
 
 
 def _passed(fields: Fields) -> Iterator[Number]:
-    """Yield 1 if a trial met the goal, and 0 if it did not."""
     yield Number(metric="trials_passed", statistic="total", value=1.0 if one_of(("yes", "no"), fields, "passed") == "yes" else 0.0)
 
 
 def _sustained(fields: Fields) -> Iterator[Number]:
-    """Yield the rates that a search found. If the search ends at a limit of its range, the limit is a bound of the rate."""
+    """Yield the rates that a search found. If the search ends at a limit of its range, this limit is a bound of the rate."""
     bounds: Mapping[str, Bound] = {"found": "=", "above_range": ">", "below_range": "<"}
     outcome = one_of(tuple(bounds), fields, "outcome")
     rates = {"lower-bound": "upper_rate_per_s" if outcome == "below_range" else "rate_per_s"}
@@ -429,7 +426,7 @@ RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
 
 
 def _intervals(test: Test, *keys: str) -> LineRule:
-    """Return the rule for interval lines of one size. Another size may have other conditions. In a long run, most lines are interval lines."""
+    """Return the rule for interval lines, which are most lines of a long run. Another size may have other conditions."""
     names = ("payload_bytes", "index", "duration_ns", *keys)
     return LineRule(
         "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in names),

@@ -118,12 +118,11 @@ class ResultDocument:
             yield self._setting(path, str(value)) if path == "consumersPerTopic" else Facts(conditions=self._conditions(path))
 
     def _setting(self, name: str, value: str) -> Facts:
-        """Return all settings so far. The name of the workload is a setting: in old versions, only this name states the size and the rate."""
+        """Return all settings so far. One is the name of the workload, because old versions state the size and the rate only in this name."""
         self._settings[name] = value
         return Facts(conditions=Conditions(settings=settings_text(self._settings)))
 
     def _conditions(self, path: str) -> Conditions:
-        """Return the conditions that follow from this member and earlier members."""
         if path == "topics":
             return Conditions(topics=self._counts[path])
         if path == "partitions":
@@ -132,13 +131,11 @@ class ResultDocument:
         return Conditions(publishers=topics * self._counts[path]) if topics else Conditions()
 
     def _broken(self) -> Iterator[Finding]:
-        """Yield the current part as broken, because its other members are missing."""
         lines, self._part, self._values = _lines(self._values), None, {}
         if lines:
             yield Finding(lines[0], Broken("the JSON ends within this part"), lines[1:])
 
     def _flush(self) -> Iterator[Finding]:
-        """Yield the records of the current part, and begin another part."""
         part, values, self._part, self._values = self._part, self._values, None, {}
         if not values:
             return
@@ -179,7 +176,6 @@ class ResultDocument:
         yield figures.found(self._sized(record))
 
     def _latencies(self, figures: JsonObject, *, is_delivery: bool) -> Record | None:
-        """Return the record of the latencies; ``None`` if there is no latency."""
         numbers = [number for name in figures.members if (number := _number(figures, name))]
         if not is_delivery:
             self._has_delay = self._has_delay or any(number.metric == "send_lateness" for number in numbers)
@@ -208,7 +204,6 @@ def _rates_of(interval: JsonObject) -> Record | None:
 
 
 def _number(figures: JsonObject, name: str) -> Number | None:
-    """Return a latency. Percentiles, minimum and maximum are whole microseconds. The mean has all its digits."""
     figure = _FIGURE.fullmatch(name)
     if figure is None:
         return None

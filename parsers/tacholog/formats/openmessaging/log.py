@@ -15,10 +15,7 @@ _N = r"-?[0-9]{1,15}+[.,][0-9]"  # The decimal sign depends on the locale.
 
 
 def _statistics(prefix: str, *names: str) -> str:
-    """Return the pattern of several statistics on a line: ``50%:  0.4 - Max:  7.3``.
-
-    Each statistic has a named group: ``prefix`` and ``p99_9`` for ``99.9%``.
-    """
+    """Return the pattern of statistics on a line, such as ``50%:  0.4 - Max:  7.3``. The group of ``99.9%`` is ``prefix`` and ``p99_9``."""
     groups = ((name.replace(".", "[.]"), "max" if name == "Max" else f"p{name[:-1].replace('.', '_')}") for name in names)
     return " - ".join(f"{name}: {{1,16}}(?P<{prefix}{group}>{_N})" for name, group in groups)
 
@@ -142,7 +139,6 @@ class BenchmarkLog:
             yield Finding(line, self._with_conditions(latencies))
 
     def _with_conditions(self, record: Record) -> Record:
-        """Return the record with the size and the conditions of its workload."""
         counts = dict(self._workload)
         rate = counts.get("producerRate", 0)
         topics, groups = counts.get("topics"), counts.get("subscriptionsPerTopic")
@@ -189,6 +185,5 @@ def _latencies(cells: Mapping[str, Cell]) -> Iterator[Number]:
 
 
 def _number(metric: str, statistic: str, cell: Cell, unit: float) -> Number:
-    """Return a number that was rounded to one decimal."""
     value = round(float(cell.replace(",", ".")) * unit, 3)
     return printed(metric, statistic, value, unit / 10, cell=cell)

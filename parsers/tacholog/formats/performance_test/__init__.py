@@ -152,8 +152,6 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Experiment:
-    """The head of one experiment, and the rows of its table so far."""
-
     def __init__(self) -> None:
         self.columns: tuple[str, ...] = ()
         self._head: dict[str, str] = {}
@@ -168,26 +166,26 @@ class _Experiment:
         self._screens = Screens()
 
     def learn(self, key: str, value: str) -> Facts | None:
-        """Read a line of the head. If such a line is before the opening line, or after the start of the table, it is not part of a head."""
+        """Read a line of the head. A line before the opening line, or after the start of the table, is not part of a head."""
         if self.columns or len(self._head) >= _KEYS or not (self._head or key == _OPENING):
             return None
         return self._learn_all({key: value})
 
     def _learn_all(self, values: Mapping[str, str]) -> Facts:
-        before, system = self._conditions, _middleware(self._head)
+        before, system = self._conditions, _measured_system(self._head)
         self._head |= values
         self._conditions = _conditions(self._head)
         environment = {f"performance_test {key}": value.strip() for key, value in values.items() if value}
-        now = _middleware(self._head)
+        now = _measured_system(self._head)
         return Facts(
             tool_version=values.get(_VERSION),
             system=now if now != system else None,
-            conditions=_new(self._conditions, before, settled=_MODE in values),
+            conditions=_added_conditions(self._conditions, before, settled=_MODE in values),
             environment=environment,
         )
 
     def load_facts(self) -> Facts | None:
-        """Return the load mode, when the table starts. ``None`` if the head states the mode, because then the load mode was returned earlier."""
+        """Return the load mode when the table starts; ``None`` if it was returned earlier, because the head states the mode."""
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
@@ -249,10 +247,7 @@ class _Experiment:
             self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
     def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
-        """Return the row with latencies that cover only the time of this row.
-
-        The tool prints latencies that cover the time since the start of the run.
-        """
+        """Return the row with latencies of this row only. The tool prints latencies since the start of the run."""
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
             self._so_far = (line, row)
@@ -263,7 +258,7 @@ class _Experiment:
         return _MEANINGS.get(_mode(self._head), Conditions())
 
     def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, is_whole: bool) -> None:
-        """Add a row. An idle row is used only if messages follow later, because the time after the last message does not belong to the run."""
+        """Add a row. An idle row counts only if messages follow, because the time after the last message does not belong to the run."""
         if not row.idle:
             self._before_silence = None
         elif self._before_silence is None:
@@ -284,7 +279,7 @@ class _Experiment:
         self._so_far = None
 
     def _whole_run(self, line: Line, row: ExperimentRow) -> Finding | None:
-        """Return the latencies of the whole run, which the last row prints. If the log is cut, they cover only a part of the run."""
+        """Return the latencies of the whole run, which the last row prints. In a cut log, they cover only a part of the run."""
         record = row.latency(self._conditions, self._meaning)
         if record is None:
             return None
@@ -312,17 +307,17 @@ def _conditions(head: Mapping[str, str]) -> Conditions:
     )
 
 
-def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
+def _added_conditions(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
     """Return the conditions that a line of the head adds.
 
-    The load mode follows from the mode (`_mode`). It is added only when the mode is known, because a fact cannot be removed later.
+    The load mode is added only when the mode is known (`_mode`), because a fact cannot be removed later.
     """
     named = {name: value for name in Conditions.__struct_fields__ if (value := getattr(conditions, name)) != getattr(before, name)}
     return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})
 
 
 def _settings(head: Mapping[str, str]) -> str | None:
-    """Return the settings: all other values that change how messages are transported. Their names are the same for text and for JSON."""
+    """Return all other values that change how messages are transported. The names are the same for text and for JSON."""
     qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
     values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(head)
@@ -330,8 +325,7 @@ def _settings(head: Mapping[str, str]) -> str | None:
     return settings_text({setting: _FLAGS.get(value, value) for setting, value in values.items() if value})
 
 
-def _middleware(head: Mapping[str, str]) -> str | None:
-    """Return the measured system: the means of communication, or ROS 2 with its middleware; ``None`` if it is not stated."""
+def _measured_system(head: Mapping[str, str]) -> str | None:
     means, rmw = _means(head), head.get("RMW Implementation")
     if means and not _THROUGH_ROS.match(means):
         return means
@@ -343,17 +337,16 @@ def _means(head: Mapping[str, str]) -> str | None:
 
 
 def _ignored(seconds: str | None) -> str | None:
-    """Return the warm-up: the seconds for which no row is printed."""
     return f"first {seconds} s ignored" if _count(seconds) else None
 
 
 def _mode(head: Mapping[str, str]) -> str:
-    """Return the mode: ``NONE`` without a relay, ``MAIN`` or ``RELAY`` with a relay. Empty if a version with modes states no mode."""
+    """Return ``NONE`` without a relay, ``MAIN`` or ``RELAY`` with a relay; empty if a version with modes states no mode."""
     return head.get(_MODE, "NONE" if _WITHOUT_MODES in head and not _WITH_MODES & head.keys() else "")
 
 
 def _type_as_topic(topic: str) -> str | None:
-    """Return the name of the topic if it is a message type. Some versions print the type only as the name of the topic."""
+    """Return the topic if it is a message type. Some versions print the type only as the name of the topic."""
     return topic if _TYPE.fullmatch(topic) else None
 
 

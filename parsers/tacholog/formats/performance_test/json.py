@@ -80,10 +80,7 @@ def _number(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
-    """Whether a decimal number has a usual length.
-
-    Other numbers are refused: it would take hours to write `Decimal("1e1000000")` as a whole number.
-    """
+    """Whether a decimal number has a usual length. It would take hours to write `Decimal("1e1000000")` as a whole number."""
     return isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
 
 
@@ -144,9 +141,9 @@ def _head_values(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _rows(results: str) -> Iterator[ExperimentRow | Broken]:
-    """Yield the rows in the list. If there is other text than a comma between two objects, it is the rest of a garbled object."""
     end = 0
     for match in _OBJECT.finditer(results):
+        # Other text than a comma between two objects is the rest of a garbled object.
         if results[end : match.start()] != ("," if end else ""):
             yield _GARBLED
         yield _row(match[0])
@@ -182,17 +179,13 @@ def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> 
     counts = [row.samples for row in good]
     if len(counts) < _TELLING or any(before >= after for before, after in pairwise(counts)):
         return False
-    return all(row.samples > _TWICE * _own_messages(row) for row in good[1:]) and all(
-        after.samples - before.samples <= _TWICE * _own_messages(after) for before, after in pairwise(good)
+    return all(row.samples > _TWICE * _most_own_messages(row) for row in good[1:]) and all(
+        after.samples - before.samples <= _TWICE * _most_own_messages(after) for before, after in pairwise(good)
     )
 
 
-def _own_messages(row: ExperimentRow) -> float:
-    """Return an upper limit for the number of messages in the time of the row.
-
-    The rate is printed without its fraction, so the computed number may be too small by one.
-    """
-    return row.received + 1.0
+def _most_own_messages(row: ExperimentRow) -> float:
+    return row.received + 1.0  # The rate is printed without its fraction, so the computed number may be too small by one.
 
 
 def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:

@@ -206,7 +206,6 @@ class ExperimentRow(NamedTuple):
         return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 
     def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
-        """Return a number that was printed with ``digits`` significant digits, without trailing zeros. The resolution of a zero is unknown."""
         if not value or self.digits is None:
             return Number(metric=metric, statistic=statistic, value=float(value))
         resolution = float(Decimal(10) ** (value.adjusted() - self.digits + 1))
@@ -365,7 +364,7 @@ class Screens:
 
 
 def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> ExperimentRow:
-    """Return the row that the CSV would have for this screen. If there was no message, the tool prints hyphens in place of the latencies."""
+    """Return the row that the CSV would have for this screen. If there was no message, hyphens replace the latencies."""
     row_cells = dict(zip(("T_experiment", "T_loop", *_SCREEN_COUNTS), (*times, *cells), strict=False))
     seconds = dict(zip(("min", "max", "mean"), cells[len(_SCREEN_COUNTS) :], strict=False))
     row_cells |= {f"latency_{name} (ms)": cell.read_as(str(Decimal(cell) * 1000)) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}

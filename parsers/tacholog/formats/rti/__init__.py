@@ -132,8 +132,6 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _PerftestRun:
-    """Reads one run of the tool. It has a reader for each dialect, and the conditions and marks from the banner and the notices of the run."""
-
     def __init__(self) -> None:
         self.banner = Banner()
         self._results = False
@@ -172,7 +170,6 @@ class _PerftestRun:
         yield from self.banner.close(results=self._results)
 
     def _with_conditions(self, finding: Finding) -> Finding:
-        """Return the record with the conditions of its run. A summary of latencies also gets the marks of earlier notices."""
         record = finding.what
         if not isinstance(record, Record):
             return finding

@@ -93,7 +93,7 @@ class Banner:
             self._inside = True
             commit = {"rti_perftest_commit": version["commit"]} if version["commit"] else {}
             return Finding(line, Facts(tool_version=version["version"], system_version=version["system"], environment=commit))
-        if mark := _notice(text):
+        if mark := _mark_of_notice(text):
             self.marks.add(mark)
             return Finding(line, None)
         if _FAILURE.match(text):
@@ -163,8 +163,7 @@ class Banner:
         return Finding(line, Facts(environment=environment) if environment else None)
 
 
-def _notice(text: str) -> str | None:
-    """Return the mark that a notice puts on the next summary of latencies; ``None`` if the text is no such notice."""
+def _mark_of_notice(text: str) -> str | None:
     if _SKEWED.match(text):
         return "clock_skew"
     return "extra_answers" if _PONGS.match(text) else None

@@ -43,21 +43,18 @@ _OF_LATENCY = (_RUNNING_LATENCY, _LATENCY)
 
 
 class _Head(NamedTuple):
-    """The kind of row that a head names, and its optional columns."""
-
     row: CsvRow
     cost: bool
     cpu: bool
 
 
-def _fine(decimals: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the number of decimals that each cell has in a build with high resolution."""
+def _decimals_of_high_resolution(decimals: Mapping[str, int]) -> Mapping[str, int]:
     return {name: 3 if name != "size" else 0 for name in decimals}
 
 
 def _forms(head: _Head) -> Iterator[Mapping[str, int]]:
-    """Yield the possible forms of the rows below a head: the names of the cells, and the number of decimals of each cell."""
-    for decimals in (head.row.decimals, _fine(head.row.decimals)) if head.row in _OF_LATENCY else (head.row.decimals,):
+    """Yield the possible forms of the rows below a head. A form is the number of decimals of each cell."""
+    for decimals in (head.row.decimals, _decimals_of_high_resolution(head.row.decimals)) if head.row in _OF_LATENCY else (head.row.decimals,):
         yield {**decimals, **dict.fromkeys(COSTS if head.cost else (), 3), **dict.fromkeys(("cpu",) if head.cpu else (), 2)}
 
 
@@ -66,21 +63,21 @@ _HEADS_KNOWN = [_Head(row, cost, cpu) for row in CSV_ROWS for cost in {False, ro
 _FORMS = {tuple(form.values()): (head.row, tuple(form)) for head in _HEADS_KNOWN for form in _forms(head)}
 
 
-def _row_of(number: str, comma: str, second: str) -> re.Pattern[str]:
-    """Return the pattern of a row. C# omits a comma between the fifth and the sixth cell, and prints a percent sign before the second cell."""
+def _row_pattern(number: str, comma: str, second: str) -> re.Pattern[str]:
+    """Return the pattern of a row. C# omits a comma between the fifth and the sixth cell, and prints a percent sign before the second."""
     return re.compile(rf"{number}{second}{number}(?:{comma}{number}){{3}}(?:(?:{comma}|\s++){number}(?:{comma}{number})*)?")
 
 
 # In many locales, Java prints commas in place of decimal points. Then a blank follows each comma between cells.
 _NUMBERS = {point: re.compile(rf"-?[0-9]{{1,40}}+(?:{re.escape(point)}[0-9]{{1,3}})?") for point in (".", ",")}
 _ROWS = {
-    ".": _row_of(_NUMBERS["."].pattern, r"\s*+,\s*+", r"\s*+,\s*+%?\s*+"),
-    ",": _row_of(_NUMBERS[","].pattern, r",\s++", r",(?:\s++|\s*+%\s++)"),
+    ".": _row_pattern(_NUMBERS["."].pattern, r"\s*+,\s*+", r"\s*+,\s*+%?\s*+"),
+    ",": _row_pattern(_NUMBERS[","].pattern, r",\s++", r",(?:\s++|\s*+%\s++)"),
 }
 
 
 def _cells(text: str, point: str, line: Line | None = None) -> Sequence[str]:
-    """Return the cells of a row; empty if the text is no row. If the text has blanks in place of tabs, the cells have no positions."""
+    """Return the cells of a row; empty if the text is no row. The cells have no positions if the text has blanks in place of tabs."""
     if not _ROWS[point].fullmatch(text):
         return ()
     shift = line.text.find(text) if line else -1
@@ -145,10 +142,7 @@ class CsvTable:
         return self._record_of_saved_row(line, text) if row is None else self._record(row, dict(zip(names, cells, strict=True)))
 
     def _record_of_cut_row(self, line: Line) -> Record | Broken:
-        """Return the record of a row within which the log ends, from its complete cells.
-
-        If the last cell has all its decimals, it is complete, too.
-        """
+        """Read the complete cells of a row within which the log ends."""
         head = self._head
         if head is None or (head.row in _OF_LATENCY and " " not in line.text.strip()):
             return CUT
@@ -171,10 +165,7 @@ class CsvTable:
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
     def _record_of_saved_row(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
-        """Return the record of a row that a spreadsheet saved. Such a row has no padding and no trailing zeros.
-
-        If the log ends within the row, its complete cells are used.
-        """
+        """Read a row that a spreadsheet saved, without padding and without trailing zeros."""
         head = self._head
         if head is None or re.search(r"\s", text):
             return OUT_OF_PLACE if is_whole else CUT
@@ -186,14 +177,13 @@ class CsvTable:
         lacks = len(cells) != len(decimals) if is_whole else len(cells) > len(decimals)
         if lacks or not all(map(_fits, cells, decimals.values())):
             return OUT_OF_PLACE
-        return self._record(head.row, {name: _filled(cell, decimals[name]) for name, cell in zip(decimals, cells, strict=False)})
+        return self._record(head.row, {name: _with_trailing_zeros(cell, decimals[name]) for name, cell in zip(decimals, cells, strict=False)})
 
 
 def _fits(cell: str, decimals: int) -> bool:
     return re.fullmatch(rf"-?[0-9]{{1,40}}(?:\.[0-9]{{1,{decimals}}})?" if decimals else r"[0-9]{1,40}", cell) is not None
 
 
-def _filled(cell: Cell, decimals: int) -> Cell:
-    """Return the cell with its trailing zeros, which the spreadsheet removed."""
+def _with_trailing_zeros(cell: Cell, decimals: int) -> Cell:
     integer, _, behind = cell.partition(".")
     return cell.read_as(f"{integer}.{behind:0<{decimals}}" if decimals else integer)

@@ -83,7 +83,7 @@ class JsonOutput:
         return list(self.close("the object does not end")) if is_too_long else []
 
     def _is_known(self, line: Line, behind: str) -> bool:
-        """Whether a text that directly follows braces is known output of the tool: the tool may print no line end after braces."""
+        """Whether a text directly after braces is output of the tool, which may print no line end after braces."""
         return not behind or self._lines != [] or self._banner.take(line._replace(text=behind)) is not None
 
     def _take_beginning(self, line: Line, size: str | None) -> list[Finding]:
@@ -137,7 +137,10 @@ class JsonOutput:
         return finding_on(lines, what)
 
     def _check_order(self, record: Record | Broken) -> Record | Broken:
-        """Check that the minimum of a size never grows, that its maximum never shrinks, and that its summary repeats the last minimum and maximum."""
+        """Check a result against earlier results of the same size.
+
+        The minimum never grows, and the maximum never shrinks. The summary repeats the last minimum and maximum.
+        """
         if isinstance(record, Broken):
             return record
         if self._test not in {None, record.test}:
@@ -156,7 +159,6 @@ class JsonOutput:
 
 
 def _record(size: str, values: Mapping[str, Cell], *, summary: bool) -> Record | Broken:
-    """Return the record of a complete object. Its keys determine the kind of record."""
     keys = tuple(values)
     last = "cpu" if keys[-1:] in {("cpu",), ("CPU",)} else None
     keys = keys[:-1] if last else keys

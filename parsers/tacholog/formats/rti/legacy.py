@@ -135,7 +135,7 @@ class LegacyText:
         return record
 
     def _alike(self, match: re.Match[str]) -> bool:
-        """Whether the interval has the same form as earlier intervals: a program prints all intervals of a size in one form."""
+        """Whether the interval has the form of earlier intervals. A program prints all intervals of a size in one form."""
         cells = match.groupdict()
         shape = (match[0].lstrip()[:8], cells.get("unit"), match["sign"], cells.get("percent") is None)
         self._shape = self._shape or shape

@@ -18,13 +18,15 @@ from tacholog.formats.rti.rules import CUT, OUT_OF_PLACE, publisher, subscriber,
 _PERCENTILES = ("p50", "p90", "p99")
 
 
-def _are_known(cells: Cells) -> bool:
-    """Whether the percentiles were measured: builds that store no history print 0."""
+def _are_percentiles_measured(cells: Cells) -> bool:
+    # Builds that store no history print 0.
     return any(cells[name] for name in _PERCENTILES)
 
 
 def _is_ordered(cells: Cells) -> bool:
-    levels = [cells[name] for name in ("min", *_PERCENTILES, "max") if name not in _PERCENTILES or (name in cells and _are_known(cells))]
+    levels = [
+        cells[name] for name in ("min", *_PERCENTILES, "max") if name not in _PERCENTILES or (name in cells and _are_percentiles_measured(cells))
+    ]
     return bool(ascending(levels) and cells["min"] <= cells["mean"] <= cells["max"])
 
 
@@ -43,7 +45,7 @@ def _all(cells: Cells) -> int:
 
 
 def _latency(statistic: str) -> Field:
-    return Field("latency", statistic, statistic, unit=MICROSECOND, where=_are_known if statistic in _PERCENTILES else None)
+    return Field("latency", statistic, statistic, unit=MICROSECOND, where=_are_percentiles_measured if statistic in _PERCENTILES else None)
 
 
 _ORDERED = Check("the statistics contradict each other", _is_ordered)
@@ -78,7 +80,7 @@ _SAMPLE = LineRule(fields=(_latency("last"),), record=_RUNNING)
 
 
 def _row(text: str, separator: str = " +") -> re.Pattern[str]:
-    """Return the pattern of a row with these cells. A name stands for a count, ``name.2`` for a number with two decimals."""
+    """Return the pattern of a row. In ``text``, a name stands for a count, and ``name.2`` for a number with two decimals."""
     cells = []
     for cell in text.split():
         name, _, decimals = cell.partition(".")

@@ -154,7 +154,7 @@ class LineTable:
         self.has_begun = False
         if GRID_RULE.fullmatch(text):
             return Finding(line, None)
-        if head := _head(text):
+        if head := _table_of_head(text):
             self.has_begun = True
             self._table, self.is_open, self._has_bars = head, True, "|" in text
             return Finding(line, None)
@@ -185,11 +185,11 @@ _LINE_HEADS = tuple(
 HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # the start of a table with one row on each line
 
 
-def _head(text: str) -> TableForm | None:
-    """Return the table whose complete head is this line. Either bars are between all headings, or there are no bars."""
+def _table_of_head(text: str) -> TableForm | None:
     if not text.startswith(HEADS_BEGIN):
         return None
     bars = text.strip("|").count("|")
+    # Bars are between all headings, or there are no bars.
     return next((table for table, head in _LINE_HEADS if bars in {0, len(table.headings) - 1} and head.fullmatch(text)), None)
 
 
@@ -264,7 +264,7 @@ class WebPage:
         return [Finding(line, None), *self._complete()]
 
     def _leave(self, reason: str) -> Iterator[Finding]:
-        """Leave the table, because other text follows it. The last row is complete even if it lacks a processor time."""
+        # The last row is complete even if it lacks a processor time.
         if self._columns[-1:] and self._columns[-1] in CPU_COLUMNS and len(self._row) == len(self._columns) - 1:
             yield from self._complete()
         elif self._row and self._last_row:
@@ -307,7 +307,7 @@ class WebPage:
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
     def _previous_row(self, table: TableForm) -> Iterator[Finding]:
-        """Yield the previous row. If the current row is shifted, a cell of the previous row is missing, so the previous row is broken.
+        """Yield the previous row. If the current row is shifted, the previous row is broken, because one of its cells is missing.
 
         A row is shifted if its first number with decimals is in the wrong column.
         """

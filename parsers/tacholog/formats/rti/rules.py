@@ -73,7 +73,7 @@ def _is_ordered(cells: Cells) -> Any:  # noqa: ANN401
     return ascending([value for _, value in levels]) & (least - 1 <= cells["mean"]) & (cells["mean"] <= most + 1)
 
 
-def _is_smallest_for_percentiles(cells: Cells) -> Any:  # noqa: ANN401
+def _are_percentiles_minimum(cells: Cells) -> Any:  # noqa: ANN401
     """Whether the last percentiles are wrong, because they equal the minimum.
 
     The Java program divides 9999 by 10000 as whole numbers. The result is 0, so it prints the smallest sample.
@@ -84,16 +84,13 @@ def _is_smallest_for_percentiles(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _is_between(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether the latest latency and the mean are between the minimum and the maximum so far. If the line was cut, the maximum may be missing."""
+    # If the line was cut, the maximum may be missing.
     low, high = cells["min"], cells.get("max", float("inf"))
     return (low <= cells["last"]) & (cells["last"] <= high) & (low - 1 <= cells["mean"]) & (cells["mean"] <= high + 1)
 
 
 def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
-    """Return a check that rate times size equals Mbps.
-
-    ``messages`` is the largest possible rounding error of the rate.
-    """
+    """Check that rate times size equals Mbps. ``messages`` is the largest possible rounding error of the rate."""
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         bits = 8.0 * cells["size"]
@@ -102,13 +99,12 @@ def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
     return Check("rate, size and Mbps contradict each other", holds)
 
 
-def _share_lost(cells: Cells) -> Any:  # noqa: ANN401
-    """Return the percentage of lost messages, computed from the counts."""
+def _percent_lost(cells: Cells) -> Any:  # noqa: ANN401
     return 100.0 * cells["lost"] / at_least(cells["received"] + cells["lost"], 1)
 
 
-def _share_slack(cells: Cells) -> float:
-    """Return the largest difference that rounding can cause between the printed percentage and `_share_lost`."""
+def _percent_slack(cells: Cells) -> float:
+    """Return the largest difference that rounding causes between the printed percentage and `_percent_lost`."""
     return float(_SHARE_SLACK + 10.0 ** -cells.decimals["percent"] / 2 - 0.005)
 
 
@@ -119,8 +115,8 @@ def _is_none_lost(cells: Cells) -> Any:  # noqa: ANN401
 def _is_placed(cells: Cells) -> bool:
     """Whether each cell has the right number of decimals. Otherwise a cell is missing from the row.
 
-    There are two correct forms: all cells have three decimals, or the deviation has one decimal and all other cells have none. If the tool prints a
-    name for each cell, and the minimum, the maximum and the percentiles have no decimals, the mean and the deviation may have any number of decimals.
+    All cells have three decimals, or the deviation has one decimal and all other cells have none. If the tool prints a name for each cell, and the
+    minimum, the maximum and the percentiles have no decimals, the mean and the deviation may have any number of decimals.
     """
     decimals = {cells.decimals[name] for name in _ORDER if name in cells}
     deviation = cells.decimals["std"]
@@ -129,23 +125,22 @@ def _is_placed(cells: Cells) -> bool:
     return (decimals | {cells.decimals["mean"]}, deviation) in (({0}, 1), ({_FINE}, _FINE))
 
 
-def _is_computed(cells: Cells) -> bool:
-    """Whether the tool computed the time of serialisation. If it did not, it prints -1."""
-    return bool(cells["serialize"] >= 0 and cells.get("deserialize", 0) >= 0)
+def _is_serialisation_computed(cells: Cells) -> bool:
+    return bool(cells["serialize"] >= 0 and cells.get("deserialize", 0) >= 0)  # The tool prints -1 if it did not compute the time.
 
 
 def _cost_follows(cells: Cells) -> bool:
-    is_whole = "total" in cells and _is_computed(cells)
+    is_whole = "total" in cells and _is_serialisation_computed(cells)
     return not is_whole or bool(abs(cells["serialize"] + cells["deserialize"] - cells["total"]) <= _COST_SLACK)
 
 
 def _rates(statistic: str, rate: str, mbit: str) -> tuple[Field, Field]:
-    """Return the fields of a message rate and a goodput. The resolution of the goodput is a tenth, even if a spreadsheet saved 180.0 as 180."""
+    # The resolution of the goodput is a tenth, even if a spreadsheet saved 180.0 as 180.
     return Field("message_rate", statistic, rate), Field("goodput", statistic, mbit, unit=1e6, resolution=1e5, places=0)
 
 
 def _cpu(statistic: str) -> Field:
-    """Return the field of the processor time of the process. 100 % is the whole machine.
+    """Return the field of the processor time. 100 % is the whole machine.
 
     The C# program prints a value that is a hundred times too large.
     """
@@ -153,7 +148,7 @@ def _cpu(statistic: str) -> Field:
 
 
 def _latency(group: str) -> Field:
-    unknown = _is_smallest_for_percentiles if group in {"p99_99", "p99_9999"} else None
+    unknown = _are_percentiles_minimum if group in {"p99_99", "p99_9999"} else None
     return Field("latency", group.replace("_", "."), group, unit="unit", unknown=unknown)  # The name of a group has no dot.
 
 
@@ -161,17 +156,17 @@ _COUNTS = (Field.counted("messages_received", "received"), Field.counted("messag
 _LOSSES = (
     Field("loss", "total", "percent", unit=0.01, places=6, zero=_is_none_lost),
     # The C# program prints a fraction under the name of a percentage. The counts give a more exact share.
-    Field("loss", "total", lambda cells: _share_lost(cells) / 100, where=lambda cells: "fraction" in cells, marks=("derived",)),
+    Field("loss", "total", lambda cells: _percent_lost(cells) / 100, where=lambda cells: "fraction" in cells, marks=("derived",)),
 )
 _COSTS = tuple(
-    Field(metric, "mean", group, unit=MICROSECOND, resolution=1.0, places=0, where=_is_computed)
+    Field(metric, "mean", group, unit=MICROSECOND, resolution=1.0, places=0, where=_is_serialisation_computed)
     for metric, group in (("serialization", "serialize"), ("deserialization", "deserialize"))
 )
 _COUNTS_WHOLE = Check(OUT_OF_PLACE.reason, lambda cells: cells.decimals["received"] == cells.decimals["lost"] == 0)
 _PLACED = Check(OUT_OF_PLACE.reason, _is_placed)
 _LOSS_FOLLOWS = Check(
     "the share of loss contradicts the counts",
-    lambda cells: "percent" not in cells or _is_none_lost(cells) | (abs(cells["percent"] - _share_lost(cells)) <= _share_slack(cells)),
+    lambda cells: "percent" not in cells or _is_none_lost(cells) | (abs(cells["percent"] - _percent_lost(cells)) <= _percent_slack(cells)),
 )
 _COST_FOLLOWS = Check("the total of serialisation contradicts its parts", _cost_follows)
 _CONTRADICTORY = "the statistics contradict each other"
@@ -196,19 +191,17 @@ def _real(name: str, decimals: int = 1, digits: int = 15) -> str:
     return rf"(?P<{name}>[0-9]{{1,{digits}}}+\.[0-9]{{{decimals}}})"
 
 
-def _both(shape: str, cpu: str) -> tuple[str, str]:
-    """Return two shapes of a row: without the processor time, and with it. Some versions print it on request."""
+def _without_and_with_cpu(shape: str, cpu: str) -> tuple[str, str]:
     return shape, shape + cpu
 
 
 def _text(shape: str) -> tuple[str, str]:
-    return _both(shape, f" CPU: ++{_real('cpu', 2, 3)}%")
+    return _without_and_with_cpu(shape, f" CPU: ++{_real('cpu', 2, 3)}%")
 
 
-def _row(decimals: Mapping[str, int]) -> tuple[str, str]:
-    """Return the shapes of a row of CSV with the padding of C++."""
+def _padded_row(decimals: Mapping[str, int]) -> tuple[str, str]:
     cells = (_real(name, digits) if digits else _count(name) for name, digits in decimals.items())
-    return _both(" *+" + ", *+".join(cells), f", *+{_real('cpu', 2, 3)}")
+    return _without_and_with_cpu(" *+" + ", *+".join(cells), f", *+{_real('cpu', 2, 3)}")
 
 
 # The cells of each kind of CSV row, with the number of decimals of each cell.
@@ -232,7 +225,7 @@ _ANSWER_TEXT = (
 
 SUMMARY = LineRule(
     *_text(_SUMMARY_TEXT),
-    *_row(_SUMMARY_ROW),
+    *_padded_row(_SUMMARY_ROW),
     fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_LOSSES, _cpu("mean")),
     record=subscriber("rti-throughput"),
     checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.01), _LOSS_FOLLOWS),
@@ -240,7 +233,7 @@ SUMMARY = LineRule(
 )
 RUNNING_THROUGHPUT = LineRule(
     *_text(_RUNNING_TEXT),
-    *_row(_RUNNING_THROUGHPUT_ROW),
+    *_padded_row(_RUNNING_THROUGHPUT_ROW),
     fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_rates("last", "last_rate", "last_mbit"), *_LOSSES, _cpu("last")),
     record=subscriber("rti-throughput-running", "interval"),
     # The mean of the rates is rounded twice, because each rate is truncated.
@@ -248,7 +241,7 @@ RUNNING_THROUGHPUT = LineRule(
     samples="received",
 )
 LATENCY = LineRule(
-    *_row(_LATENCY_ROW),
+    *_padded_row(_LATENCY_ROW),
     fields=(*map(_latency, (*LATENCIES[:7], "p99_9", *LATENCIES[7:])), *_COSTS, _cpu("mean")),
     record=publisher("rti-one-way"),
     checks=(_COST_FOLLOWS, _PLACED, Check(_CONTRADICTORY, _is_ordered)),
@@ -256,7 +249,7 @@ LATENCY = LineRule(
 _RUNNING_FIELDS = (*map(_latency, RUNNING), _cpu("last"))
 _RUNNING_RECORD = publisher("rti-one-way-running", "interval")
 _RUNNING_CHECKS = (_PLACED, Check(_CONTRADICTORY, _is_between))
-RUNNING_LATENCY = LineRule(*_row(_RUNNING_LATENCY_ROW), fields=_RUNNING_FIELDS, record=_RUNNING_RECORD, checks=_RUNNING_CHECKS)
+RUNNING_LATENCY = LineRule(*_padded_row(_RUNNING_LATENCY_ROW), fields=_RUNNING_FIELDS, record=_RUNNING_RECORD, checks=_RUNNING_CHECKS)
 ANSWER = LineRule(
     *_text(_ANSWER_TEXT),
     fields=_RUNNING_FIELDS,
@@ -304,7 +297,7 @@ def figures(rule: LineRule, texts: Mapping[str, str | None], **log_values: float
         return OUT_OF_PLACE
     cells = rule.cells(printed, **log_values)
     if {"lost", "percent"} <= cells.keys():
-        share, slack = _share_lost(cells), _share_slack(cells)
+        share, slack = _percent_lost(cells), _percent_slack(cells)
         if abs(cells["percent"] - share / 100) <= slack < abs(cells["percent"] - share):
             cells["fraction"] = cells.pop("percent")
     return cells

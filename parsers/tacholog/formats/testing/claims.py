@@ -20,9 +20,9 @@ Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic,
 
 
 class Claim(NamedTuple):
-    """The content of a record: its kind, its sizes, its conditions, and its numbers, except numbers that the format computed from other numbers.
+    """The kind, sizes, conditions and numbers of a record, without numbers that the format computed from other numbers.
 
-    Marks are not compared: they are warnings, and they may depend on other lines around a result.
+    Marks are not compared, because they are warnings that may depend on other lines around a result.
     """
 
     kind: tuple[str, str]
@@ -134,7 +134,6 @@ def distance_needed(events: Iterable[Event], true: frozenset[Claim], change: str
 
 
 def _distances(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> Iterator[tuple[Record, float]]:
-    """Yield each record that the format read, with its distance from the true records. Computed records are left out."""
     for event in events:
         if isinstance(event.what, Record) and not is_derived(event.what):
             yield event.what, _distance(event, claim_of(event.what), true, change, allow)
@@ -165,7 +164,7 @@ def _numbers(true: Claim, allow: Allowances) -> frozenset[Printed]:
 
 
 def _is_same_word(name: str, value: object, true: Mapping[str, object], change: str, allow: Allowances) -> bool:
-    """Whether a record may state ``value`` for the condition ``name``. ``true`` are the conditions of the true record."""
+    """Whether a record may state ``value`` for a condition. ``true`` are the conditions of the true record."""
     if value == true.get(name) or allow.is_same(name, value, true, change):
         return True
     if not name.startswith((*_FREE_TEXT, _SETTING)):
@@ -175,7 +174,7 @@ def _is_same_word(name: str, value: object, true: Mapping[str, object], change: 
 
 
 def _are_alike(text: str, other: str) -> bool:
-    """Whether flipped bytes can turn one text into the other. A text may become shorter or longer, because a byte may become a blank."""
+    """Whether flipped bytes can turn one text into the other. The length may change, because a byte may become a blank."""
     return other in text or text in other or (len(text) == len(other) and sum(a != b for a, b in zip(text, other, strict=True)) <= FLIPPED_BYTES)
 
 
@@ -198,7 +197,7 @@ def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowance
 
 
 def _values(numbers: Iterable[Printed]) -> set[tuple[str, float | None, str]]:
-    """Return metric, value and bound of each number. Statistics and resolutions are left out: they may depend on other lines of the result."""
+    """Leave out statistics and resolutions, because they may depend on other lines of the result."""
     return {(metric, value, bound) for metric, _, value, bound, _ in numbers}
 
 
@@ -247,7 +246,7 @@ def _unlikeness(claim: Claim, true: Claim) -> tuple[bool, int, bool, int]:
 
 
 def _differences(claim: Claim, true: Claim) -> Iterator[tuple[str, str, str]]:
-    """For each difference, yield its name, the value in the record, and the value in the true record."""
+    """Yield the name of each difference, the value in the record, and the value in the true record."""
     if claim.kind != true.kind:
         yield "kind", " ".join(claim.kind), " ".join(true.kind)
     numbers, true_numbers = _by_name(claim.numbers - true.numbers), _by_name(true.numbers)

@@ -114,7 +114,7 @@ def faults_of_states(declared: Mapping[str, States], results: Iterable[Result]) 
         if test in declared:
             faults += [f"{test}: {fault}" for fault in _faults_of_test(declared[test], of_test)]
         else:
-            faults.append(f"{test} is not declared: add '{test}': {_states_like(of_test)}".replace("'", '"'))
+            faults.append(f"{test} is not declared: add '{test}': {_declaration_for(of_test)}".replace("'", '"'))
     return faults
 
 
@@ -135,15 +135,13 @@ def _faults_of_test(declared: States, results: Sequence[Result]) -> Iterator[str
             yield f"{'all' if name in by_all else 'some'} results state {name}: declare it {'always' if name in by_all else 'sometimes'}"
 
 
-def _states_like(results: Sequence[Result]) -> str:
-    """Return the correct declaration for these results, as Python code."""
+def _declaration_for(results: Sequence[Result]) -> str:
     by_all, by_any = _names_stated(results)
     words = {"always": " ".join(sorted(by_all)), "sometimes": " ".join(sorted(by_any - by_all))}
     return f"States({', '.join([f'{when}={names!r}' for when, names in words.items() if names])})"
 
 
 def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
-    """Return the conditions that all results state, and the conditions that at least one result states."""
     names = [result.conditions for result in results]
     return set(frozenset.intersection(*names)), set(frozenset.union(*names))
 
@@ -191,7 +189,6 @@ class FormatUnderTest:
 
     @contextmanager
     def _read(self, log: bytes, change: str, *samples: bytes) -> Iterator[ChangedLog]:
-        """Read a log that a change made from samples. If a check fails, the message names the change."""
         with _log_in_message(log, change):
             yield ChangedLog(log, self.events(log), frozenset[Claim]().union(*map(self.true, samples)))
 
@@ -314,7 +311,6 @@ def check_bulk(name: str, log: bytes) -> None:
 
 
 def _positions(event: Event) -> list[tuple[int | None, int | None]]:
-    """Return the positions of a record's numbers on their lines. The positions are not part of the content of the record."""
     return [(number.value_start, number.value_end) for number in event.what.numbers] if isinstance(event.what, Record) else []
 
 
@@ -331,7 +327,6 @@ def _log_in_message(log: bytes, change: str) -> Iterator[None]:
 
 
 def _expect_none(words: str, faults: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
-    """Raise an error that shows the first fault. If the fault is a record, the message begins with an explanation and ends with the record."""
     if not faults:
         return
     advice = f"{advise()}\n" if advise else ""
@@ -344,7 +339,6 @@ def _records(events: Iterable[Event]) -> list[Record]:
 
 
 def _results(events: Iterable[Event]) -> list[tuple[Event, Record]]:
-    """Return the records that the format read, without computed records."""
     return [(event, event.what) for event in events if isinstance(event.what, Record) and not is_derived(event.what)]
 
 
@@ -421,5 +415,4 @@ def format_tests(
 
 
 def _lines(log: bytes) -> tuple[bytes, ...]:
-    """Return the lines of a log, each with its line end."""
     return tuple(line + b"\n" for line in log.removesuffix(b"\n").split(b"\n"))
