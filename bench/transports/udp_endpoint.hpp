@@ -24,11 +24,11 @@ inline Result<UdpSeat> open_udp_seat(const Topic& topic) {
     return UdpSeat{std::move(*socket), endpoint};
 }
 
-/// A publisher's socket, connected to one subscriber.
+/// Connected to one subscriber.
 struct UdpWay {
     Fd socket;
     IpEndpoint to;
-    std::string name;  ///< the subscriber's name, for error messages
+    std::string name;  ///< for error messages
 };
 
 inline Result<UdpWay> connect_udp(const Topic& topic, std::string_view endpoint) {
