@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// The latency that a trial must keep: "p99=100us".
+/// A trial must keep it: "p99=100us".
 struct LatencyGoal {
     std::string statistic;         ///< the name as in the log: p50, p99.9, max
     std::uint64_t millionths = 0;  ///< the percentile in millionths: 999'000 is p99.9, 1'000'000 is the maximum
@@ -27,10 +27,9 @@ struct RateRange {
     double most_per_s = 10'000'000;
 };
 
-/// Reads a range of rates: "1000,1000000".
+/// For example "1000,1000000".
 Result<RateRange> parse_rate_range(std::string_view text);
 
-/// The goal of the search, and its parameters.
 struct SustainPlan {
     std::optional<LatencyGoal> latency;  ///< nothing: the option was not given, which is an error in the sustain test
     double loss_ratio = 0;

@@ -14,14 +14,14 @@
 
 namespace tacholog {
 
-/// Counts the connections that did not come from a subscriber of this run. They are closed, and the log says so.
+/// Connections that did not come from a subscriber of this run. They are closed, and the log says so.
 class RejectedConnections {
 public:
     void add(const Error& reason);
 
     void tell(Log& log) const;
 
-    /// A text for error messages: ": 2 connections were no subscriber's, ..."; empty if there were none.
+    /// For error messages: ": 2 connections were no subscriber's, ..."; empty if there were none.
     std::string summary() const;
 
 private:
@@ -36,8 +36,7 @@ public:
     SubscriberAcceptor(const Options& options, const Listener& listener, const Stop& stop, std::uint64_t secret,
                        std::function<bool()> cannot_complete);
 
-    /// Accepts as many subscribers as the run has, and sorts them by their names. `joined` also holds the accepted
-    /// subscribers if some are missing.
+    /// Sorts the subscribers by their names. `joined` also holds the accepted ones if some are missing.
     Result<void> accept_all(std::vector<Control>& joined);
 
     const RejectedConnections& rejected() const { return rejected_; }
@@ -50,7 +49,7 @@ private:
 
     Result<void> wait_for_all();
     Result<void> accept_new();
-    /// Returns true if the connection was accepted or rejected.
+    /// True if the connection was accepted or rejected.
     bool is_decided(Control& connection);
     void answer(Control& connection, const Frame& hello);
     Error nobody_came() const;
@@ -61,14 +60,14 @@ private:
     std::uint64_t secret_;
     std::function<bool()> cannot_complete_;
     std::string agreement_;
-    std::vector<std::size_t> free_numbers_;  ///< the numbers of the subscribers that have not come yet
-    bool has_room_ = true;                   ///< whether this process has free descriptors for new connections
-    std::vector<Control> pending_;           ///< connections that have not sent a complete frame yet, the oldest first
+    std::vector<std::size_t> free_numbers_;  ///< of the subscribers that have not come yet
+    bool has_room_ = true;                   ///< this process has free descriptors for new connections
+    std::vector<Control> pending_;           ///< have not sent a complete frame yet, the oldest first
     std::vector<Accepted> accepted_;
     RejectedConnections rejected_;
 };
 
-/// The name of a subscriber if there are several; otherwise empty.
+/// Empty if there is only one subscriber.
 std::string name_of_subscriber(const Options& options, std::size_t number);
 
 }  // namespace tacholog

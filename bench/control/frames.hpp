@@ -42,12 +42,12 @@ struct HelloFrame {
     static auto fields(auto& self) { return std::tie(self.version, self.place, self.secret, self.agreement); }
 };
 
-/// The publisher's answer to the frame `affinity` of a subscriber.
+/// Answers the frame `affinity` of a subscriber.
 struct PlacementFrame {
     static constexpr FrameKind kind = FrameKind::affinity;
-    bool live = false;           ///< whether intervals are reported while a phase is measured
-    bool shared = false;         ///< whether the measuring threads share CPUs
-    std::string reporting_cpus;  ///< a list of the CPUs for reporting; empty: any CPU
+    bool live = false;           ///< intervals are reported while a phase is measured
+    bool shared = false;         ///< the measuring threads share CPUs
+    std::string reporting_cpus;  ///< empty: any CPU
     MeasuringCpus cpus = {};
 
     static auto fields(auto& self) {
@@ -56,20 +56,20 @@ struct PlacementFrame {
     }
 };
 
-/// Values that all sides of a run share.
+/// The same on all sides of a run.
 struct RunFrame {
     static constexpr FrameKind kind = FrameKind::run;
-    std::uint64_t number = 0;  ///< a random number, so that no other run has channels of the same name
-    std::string companion;     ///< the address of the run's companion program; empty: there is none
+    std::uint64_t number = 0;  ///< random, so that no other run has channels of the same name
+    std::string companion;     ///< the address of the companion program; empty: there is none
 
     static auto fields(auto& self) { return std::tie(self.number, self.companion); }
 };
 
-/// The next case, and the endpoint of the sender's subscriber.
+/// The endpoint is that of the sender's subscriber.
 struct OpenFrame {
     static constexpr FrameKind kind = FrameKind::open;
     Case measured;
-    std::string endpoint;  ///< the endpoint at which the sender subscribes; empty: it does not subscribe
+    std::string endpoint;  ///< empty: the sender does not subscribe
 
     static auto fields(auto& self) {
         return std::tie(self.measured.payload_bytes, self.measured.demand, self.endpoint);
@@ -101,7 +101,7 @@ struct PhaseDoneFrame {
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
     std::uint64_t corrupted = 0;
-    Nanoseconds duration_ns = 0;        ///< the time from the first message of a stream to the last
+    Nanoseconds duration_ns = 0;        ///< from the first message of a stream to the last
     std::uint64_t instances_heard = 0;  ///< instances from which at least one message arrived
     std::uint64_t early = 0;            ///< messages that arrived before they were due; used for one-way latency
 
@@ -125,7 +125,7 @@ struct HistogramFrame {
     }
 };
 
-/// The resources that the subscriber's side used.
+/// Used by the subscriber's side.
 struct ResourcesFrame {
     static constexpr FrameKind kind = FrameKind::resources;
     Resources used;
@@ -136,7 +136,6 @@ struct ResourcesFrame {
     }
 };
 
-/// Writes fields into a frame, one after the other.
 class FieldWriter {
 public:
     explicit FieldWriter(FrameKind kind) : frame_{kind} {}
@@ -164,7 +163,7 @@ private:
     Frame frame_;
 };
 
-/// Reads the fields of a frame, in the order in which they were written.
+/// In the order in which the fields were written.
 class FieldReader {
 public:
     explicit FieldReader(const Frame& frame) : frame_(frame) {}
@@ -201,7 +200,6 @@ Frame frame_of(const Said& said) {
     return std::move(write).frame();
 }
 
-/// The content of a frame of this kind.
 template <typename Said>
 Said read_frame(const Frame& frame) {
     Said said;

@@ -20,7 +20,7 @@ std::string first_word(const std::string& path) {
     return word;
 }
 
-/// Whether the list of CPUs in this file contains this CPU; nothing if the file has no such list.
+/// Nothing if the file has no list of CPUs.
 std::optional<bool> lists(const std::string& path, int cpu) {
     const std::string list = first_word(path);
     const auto cpus = parse_cpus(list);
@@ -37,7 +37,7 @@ int node_of(const std::string& nodes, int cpu) {
     return -1;
 }
 
-/// The level of the smallest cache that this CPU shares with another CPU. The kernel lists small caches first.
+/// Of the smallest cache that this CPU shares with the other one. The kernel lists small caches first.
 int shared_cache_level(const std::string& caches, int other) {
     for (int index = 0;; ++index) {
         const std::string cache = caches + "index" + std::to_string(index) + "/";
@@ -62,8 +62,8 @@ constexpr std::uint32_t end_of_turns = UINT32_MAX;
 struct alignas(64) Turn {
     std::atomic<std::uint32_t> number{0};
 
-    /// Waits without a pause instruction: on some CPUs, this instruction takes longer than the transfer of a cache
-    /// line. Returns false at the deadline, or after the peer has ended the measurement.
+    /// Has no pause instruction: on some CPUs, it takes longer than the transfer of a cache line. Returns false at the
+    /// deadline, or after the peer has ended the measurement.
     bool wait(std::uint32_t wanted, Nanoseconds deadline_ns) const {
         constexpr int turns_a_look = 1024;
         for (int turns = 1;; ++turns) {

@@ -13,7 +13,7 @@
 
 namespace tacholog {
 
-/// The resources that one role used during one case, including the warm-up.
+/// Used by one role during one case, including the warm-up.
 struct Resources {
     std::string role;
     Case measured;
@@ -33,20 +33,19 @@ struct PathCounter {
 };
 using PathCounters = std::vector<PathCounter>;
 
-/// The network counters of the kernel: their increase during the run.
+/// How much the network counters of the kernel grew during the run.
 struct Path {
     PathCounters counters;
 };
 
 enum class UsageOf { process, thread };
 
-/// Measures the resources used since this object was created.
+/// Begins when this object is created.
 class Usage {
 public:
     explicit Usage(UsageOf whose);
 
-    /// Fills all fields except the role and the case. If `peak_is_own` is false, the peak memory includes that of the
-    /// program that started this one.
+    /// All fields except the role and the case.
     Resources so_far() const;
 
 private:
@@ -58,14 +57,12 @@ private:
 /// The largest resident set of this process since its program was started; nothing if the kernel does not report it.
 std::optional<std::uint64_t> peak_memory_bytes();
 
-/// The processor time that a program and all its threads have used so far, in steps of 10 ms; nothing if the program
-/// does not exist.
+/// Of all threads of the program, in steps of 10 ms; nothing if the program does not exist.
 std::optional<Nanoseconds> processor_time_of(pid_t program);
 
-/// The kernel's counters of IP, UDP and TCP in this network namespace; empty if they cannot be read.
+/// Of IP, UDP and TCP in this network namespace; empty if they cannot be read.
 PathCounters read_path_counters();
 
-/// The increase of the counters between two readings.
 Path path_between(const PathCounters& before, const PathCounters& after);
 
 }  // namespace tacholog

@@ -18,10 +18,9 @@
 
 namespace tacholog {
 
-/// How this program was built.
 struct Build {
     std::string version;
-    std::string git;  ///< the git commit; empty if the source was no git checkout
+    std::string git;  ///< commit; empty if the source was no git checkout
     std::string type;
     std::string compiler;
     std::string flags;
@@ -32,12 +31,12 @@ struct Config {
     Options options;
     std::string data_path;
     std::string reliability;
-    /// What happens if a subscriber is slow: block or drop; empty if the transport has no such policy.
+    /// block or drop; empty if the transport has no such policy.
     std::string slow_subscriber = {};
-    std::string reach = {};  ///< how far the transport reaches: network, host or process
+    std::string reach = {};  ///< network, host or process
 };
 
-/// The settings of the transport that are in effect, including defaults.
+/// Including defaults.
 struct SettingsInEffect {
     Settings settings;
 };
@@ -46,19 +45,19 @@ struct Start {
     std::string time;
 };
 
-/// The facts that a transport reports about itself on one side.
+/// Reported by a transport about itself on one side.
 struct TransportFacts {
     std::string role;
     std::string participant = {};
     Facts facts;
 };
 
-/// The facts that a companion program reports about itself.
+/// Reported by a companion program about itself.
 struct CompanionFacts {
     Facts facts;
 };
 
-/// The network path that the data should take, and whether the counters of the kernel agree with this path.
+/// The network path that the data should take, and whether the counters of the kernel agree with it.
 struct WayTaken {
     std::string expected;
     std::uint64_t carried_bytes = 0;  ///< payload bytes of the results in this log, each message counted once
@@ -93,9 +92,8 @@ struct ThroughputInterval {
     std::string participant = {};
 };
 
-/// How messages were sent in batches.
 struct Batches {
-    /// The largest number of messages in a batch; 1: each was sent alone; 0: no batches were requested.
+    /// The largest number in a batch; 1: each message was sent alone; 0: no batches were requested.
     std::size_t messages = 0;
     std::string by = {};  ///< the system call that sent the batches; only the publisher knows it
 };
@@ -104,14 +102,13 @@ inline Batches batches_of(const Options& options, std::size_t payload_bytes) {
     return {options.batch_bytes > 0 ? messages_a_batch(options, payload_bytes) : 0};
 }
 
-/// For keyed data: the number of instances that the publisher writes, and the number of those from which messages
-/// arrived.
+/// For keyed data: the instances that the publisher writes, and those from which messages arrived.
 struct Instances {
     std::uint64_t written = 0;
     std::uint64_t heard = 0;
 };
 
-/// Counts of messages that did not arrive exactly once, in order and intact.
+/// Messages that did not arrive exactly once, in order and intact.
 struct Faults {
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
@@ -121,15 +118,15 @@ struct Faults {
         {};  ///< lost messages that were dropped for a slow subscriber; nothing if the policy is not `drop`
 };
 
-/// Returns the number of corrupted messages. Without verified payloads, only corrupted headers are counted. A count of
-/// 0 then proves nothing, so nothing is returned.
+/// Without verified payloads, only corrupted headers are counted. A count of 0 then proves nothing, so nothing is
+/// returned.
 inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint64_t count) {
     return handling.verify || count > 0 ? std::optional{count} : std::nullopt;
 }
 
-/// How a closed loop waits for answers if the transport may lose messages.
+/// For a closed loop over a transport that may lose messages.
 struct AnswerLimit {
-    Nanoseconds limit_ns = 0;  ///< how long to wait for an answer before the next message is sent
+    Nanoseconds limit_ns = 0;  ///< the next message is sent after this time without an answer
     std::uint64_t late = 0;    ///< answers that arrived after the limit; they are samples too
 };
 
@@ -149,11 +146,10 @@ struct Sending {
     std::uint64_t sent = 0;
     double target_rate_per_s = 0;
     std::optional<double> offered_rate_per_s;
-    const Histogram* lateness = nullptr;   ///< lateness: from the intended to the actual send time of each message
+    const Histogram* lateness = nullptr;   ///< of each message, from its intended to its actual send time
     const Histogram* from_send = nullptr;  ///< round trips, measured from the actual send time
 };
 
-/// The parameters of the next trial.
 struct TrialOrder {
     double rate_per_s = 0;
     double duration_s = 0;
@@ -166,13 +162,13 @@ struct Trial {
     TrialOrder order;
     std::uint64_t planned = 0;
     std::uint64_t sent = 0;
-    std::uint64_t held_back = 0;  ///< the number of sent messages that the transport did not accept at once
+    std::uint64_t held_back = 0;  ///< sent messages that the transport did not accept at once
     Faults faults;
     Nanoseconds duration_ns = 0;
     std::optional<double> offered_rate_per_s;
     const Histogram* latency = nullptr;  ///< round trips, measured from the intended send time
     const Histogram* lateness = nullptr;
-    double loss_ratio = 0;  ///< the loss: planned messages without an answer, divided by planned messages
+    double loss_ratio = 0;  ///< planned messages without an answer, divided by planned messages
     bool keeps_latency = false;
     bool keeps_loss = false;
 
@@ -193,14 +189,14 @@ struct Sustained {
     SustainOutcome outcome = SustainOutcome::found;
     std::optional<double> rate_per_s;   ///< the relevant lower bound; nothing if the lowest rate misses the goal
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
-    std::uint64_t trials = 0;           ///< the number of trials at all rates
-    Tried at_rate;                      ///< the trials at the rate of the result
-    /// The number of rates well above the upper bound at which trials passed. A growing queue cannot be the reason at
-    /// such high rates.
+    std::uint64_t trials = 0;           ///< at all rates
+    Tried at_rate;                      ///< at the rate of the result
+    /// Rates well above the upper bound at which trials passed. A growing queue cannot be the reason at such high
+    /// rates.
     std::uint64_t passed_above = 0;
 };
 
-/// The result of all trials of a payload size.
+/// Of all trials of a payload size.
 struct SustainResult {
     std::size_t payload_bytes = 0;
     SustainPlan plan;
@@ -215,8 +211,7 @@ inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_t
     return static_cast<double>(messages - 1) * 1e9 / static_cast<double>(first_to_last_ns);
 }
 
-/// Returns the rate in a period. The period begins at the time of an earlier message, and `messages` does not include
-/// this earlier message.
+/// The period begins at the time of an earlier message, which `messages` does not include.
 inline std::optional<double> rate_within(std::uint64_t messages, Nanoseconds duration_ns) {
     return messages > 0 ? rate_of(messages + 1, duration_ns) : std::nullopt;
 }
@@ -241,7 +236,7 @@ struct DemandResult {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     Faults faults;
-    /// From the first to the last message at the publisher; only the publisher knows it.
+    /// From the first to the last message; only the publisher knows it.
     std::optional<Nanoseconds> send_duration_ns;
     Nanoseconds receive_duration_ns = 0;  ///< from the first to the last message at the subscriber
     std::string participant = {};
@@ -260,21 +255,20 @@ struct Aggregate {
     std::uint64_t sent = 0;      ///< each message counts once, even if it was sent to several subscribers
     std::uint64_t received = 0;  ///< the sum over all subscribers or publishers; the faults are sums too
     Faults faults;
-    /// The lowest rate of any subscriber or publisher; nothing if one of them has no rate.
+    /// Of any subscriber or publisher; nothing if one of them has no rate.
     std::optional<double> slowest_rate_per_s;
-    std::optional<double> total_rate_per_s;  ///< the sum of the rates of all subscribers or publishers
+    std::optional<double> total_rate_per_s;  ///< of all subscribers or publishers
     std::optional<double> offered_rate_per_s;
     std::optional<Instances> instances = {};  ///< `heard` is the lowest of the counts of all subscribers or publishers
     Batches batches = {};
 };
 
-/// The processor time that all sides and the companion program used for the messages of one case, including the
-/// warm-up.
+/// The processor time of all sides and the companion program for the messages of one case, including the warm-up.
 struct Cost {
     Case measured;
     std::uint64_t messages = 0;  ///< messages that arrived, at all subscribers together
     Nanoseconds sides_ns = 0;
-    std::optional<Nanoseconds> companion_ns = {};  ///< the time that the companion program used; nothing: there is none
+    std::optional<Nanoseconds> companion_ns = {};  ///< nothing: there is no companion program
 };
 
 struct Note {

@@ -46,14 +46,14 @@ public:
 
     bool failed() const { return counts_.errors > 0; }
 
-    /// The counts of the lines written so far. A process that writes to the same files sends them to its parent.
+    /// Of the lines written so far. A process that writes to the same files sends them to its parent.
     struct Counts {
         std::uint64_t latency = 0;
         std::uint64_t throughput = 0;
         std::uint64_t demand = 0;
         std::uint64_t sustain = 0;
         std::uint64_t errors = 0;
-        std::uint64_t carried_bytes = 0;  ///< payload bytes of all results together
+        std::uint64_t carried_bytes = 0;  ///< of all results
     };
     Counts counts() const {
         return {counts_.latency, counts_.throughput, counts_.demand, counts_.sustain, counts_.errors, carried_bytes_};
@@ -67,10 +67,10 @@ public:
         carried_bytes_ = counts.carried_bytes;
     }
 
-    /// Empties the buffer, because a forked process would otherwise write its content again.
+    /// A forked process would otherwise write the content of the buffer again.
     void flush() { stream_.flush(); }
 
-    /// An error if the log could not be written, for example because the disk is full.
+    /// Fails for example if the disk is full.
     Result<void> written() const {
         if (!stream_.good()) return Error{"write the log: " + name_ + " takes no more"};
         return {};

@@ -14,7 +14,7 @@
 
 namespace tacholog {
 
-/// A peer that wants to join a run with these options must send this text.
+/// The text that a peer must send to join a run with these options.
 inline std::string agreement_of(const std::string& line) {
     std::istringstream words{"perftest " + line};
     std::vector<std::string> list{std::istream_iterator<std::string>{words}, {}};

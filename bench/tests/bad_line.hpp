@@ -11,7 +11,7 @@ namespace tacholog {
 
 using Datagram = std::vector<char>;
 
-/// The shares of datagrams that are lost, duplicated or reordered.
+/// Each is a share of all datagrams.
 struct LineFaults {
     double lost;
     double doubled;
@@ -22,8 +22,7 @@ class BadLine {
 public:
     BadLine(LineFaults faults, std::uint32_t seed) : faults_(faults), random_(seed) {}
 
-    /// Passes this datagram to `deliver` once, twice, or not at all. Or it holds the datagram back until the next one
-    /// has overtaken it.
+    /// Calls `deliver` once, twice, or not at all. Or holds the datagram back until the next one has overtaken it.
     template <typename Deliver>
     void carry(Datagram datagram, Deliver&& deliver) {
         if (chance(faults_.lost)) {
@@ -39,8 +38,7 @@ public:
         flush(deliver);
     }
 
-    /// Delivers the datagram that is held back, if there is one. This is called after the next datagram, or when no
-    /// other has arrived for a while.
+    /// For a datagram that is held back: called after the next datagram, or when no other has arrived for a while.
     template <typename Deliver>
     void flush(Deliver&& deliver) {
         if (!held_.empty()) deliver(std::exchange(held_, {}));

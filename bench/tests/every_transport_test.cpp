@@ -21,7 +21,6 @@ protected:
     // Subscribers leave first. Otherwise the publisher would wait for answers that never come.
     void TearDown() override { subscriber_.reset(); }
 
-    /// Opens both ends of a new topic.
     void join(std::size_t max_bytes) {
         Topic topic = topic_for(transport(), "test-" + std::to_string(now_ns()), max_bytes);
         topic.waiting = waiting();
@@ -37,7 +36,7 @@ protected:
     void send(std::size_t bytes, std::uint64_t number) { tacholog::send(*publisher_, number, bytes); }
     void expect(std::size_t bytes, std::uint64_t number) { tacholog::expect(*subscriber_, number, bytes); }
 
-    /// Sends and takes at the same time, because a large message may not fit into the transport.
+    /// At the same time, because a large message may not fit into the transport.
     void pass(std::size_t bytes, std::uint64_t number) {
         std::thread sender{[this, bytes, number] { send(bytes, number); }};
         expect(bytes, number);

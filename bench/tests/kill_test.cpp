@@ -126,7 +126,7 @@ protected:
         program.emplace(words, PERFTEST, [this] { return shared_memory_.enter(); });
     }
 
-    /// Starts one side, on a host of its own if the transport needs that.
+    /// On a host of its own if the transport needs that.
     void start_side(std::optional<Program>& side, const std::string& role, const std::string& common) const {
         if (!cable_) return start(side, common + " --role " + role);
         cable_->within(role.c_str(),
@@ -182,7 +182,7 @@ TEST_P(AtAnyMoment, AKilledParentEndsAllItsChildren) {
         std::optional<Program> perftest;
         start(perftest, both);
         wait_a_moment();
-        // The subscriber, and the programs that the run needs; empty if they have not been started yet.
+        // The subscriber, and the programs that the run needs; empty if none has been started yet.
         const auto children = perftest->children();
         ::kill(perftest->pid(), SIGKILL);
         perftest->wait();

@@ -21,7 +21,7 @@ namespace {
 constexpr Nanoseconds microsecond = 1000;
 constexpr Nanoseconds millisecond = 1'000'000;
 
-/// The time of this thread, if the test controls it. Each reading advances it a little.
+/// Used if the test controls the time of this thread. Each reading advances it a little.
 thread_local Nanoseconds scripted_ns = 0;
 
 }  // namespace
@@ -43,11 +43,11 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 namespace tacholog {
 namespace {
 
-/// The faults of messages from the publisher to the subscriber. The subscriber answers each message at once.
+/// The faults on the way to the subscriber, which answers each message at once.
 struct Road {
     Nanoseconds hold_ns = 0;
-    Stall stall{};       ///< during this time, no answers arrive
-    Stall send_stall{};  ///< during this time, the transport accepts no messages
+    Stall stall{};       ///< no answers arrive in this time
+    Stall send_stall{};  ///< the transport accepts no messages in this time
     std::uint64_t lose = 0;
 
     Nanoseconds start_ns = scripted_ns;

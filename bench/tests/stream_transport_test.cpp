@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t largest = 64;
 
-/// A subscriber over TCP, and connections to it over which the test sends any bytes.
+/// Over TCP. The test sends any bytes over its connections to the subscriber.
 class StreamOfStrangeBytes : public testing::Test {
 protected:
     void SetUp() override {

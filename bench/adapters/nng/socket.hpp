@@ -45,7 +45,7 @@ inline int send_message(nng_socket socket, nng_msg* message, int flags) {
     return ::nng_sendmsg(socket, message, flags);
 }
 
-/// An open socket and its connected peers, and how a side waits for the socket.
+/// Knows the connected peers, and how a side waits for the socket.
 class Socket {
 public:
     Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
@@ -61,12 +61,11 @@ public:
 
     nng_socket get() const { return socket_; }
 
-    /// The number of peers that are connected now.
     int peers() const { return peer_count_; }
 
-    /// Repeats the attempt until it succeeds or fails. Returns not_yet if `patience` is used up, or if `enough` returns
-    /// true because more attempts are useless. An attempt that gets the flag 0 may block, but only until the timeout of
-    /// the socket, which is set with `timeout_option`.
+    /// Returns not_yet if `patience` is used up, or if `enough` returns true because more attempts are useless. An
+    /// attempt that gets the flag 0 may block, but only until the timeout of the socket, which is set with
+    /// `timeout_option`.
     template <typename Attempt, typename Enough>
     Result<Done> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
         auto done = attempt(NNG_FLAG_NONBLOCK);
@@ -88,8 +87,8 @@ private:
         peer_count_ = static_cast<int>(peers_.size());
     }
 
-    /// The library also calls this for a connection that was rejected and therefore never added. One example is a
-    /// connection from another program with another kind of socket.
+    /// The library also calls this for a connection that was rejected and therefore never added, for example from
+    /// another kind of socket.
     void remove(nng_pipe pipe) {
         {
             const std::lock_guard lock{mutex_};
@@ -104,8 +103,8 @@ private:
     static constexpr Nanoseconds one_ms = 1'000'000;
     static constexpr int longest_sleep_ms = 50;
 
-    /// Returns the flag for an attempt that blocks for at most this time. The library counts in whole milliseconds. For
-    /// shorter times, this function sleeps in short naps itself.
+    /// The flag for an attempt that blocks for at most this time. The library counts in whole milliseconds. A shorter
+    /// time is slept in naps here.
     int sleeps_in_the_call(const char* timeout_option, Nanoseconds left_ns) {
         constexpr Nanoseconds nap_ns = 50'000;
         if (left_ns < one_ms) {
@@ -121,13 +120,13 @@ private:
     nng_socket socket_;
     Waiting waiting_;
     std::mutex mutex_;
-    std::vector<int> peers_;          ///< the ids of the connections; threads of the library call `add` and `remove`
+    std::vector<int> peers_;          ///< ids; threads of the library call `add` and `remove`
     std::atomic<int> peer_count_{0};  ///< the size of peers_, so that a polling loop can read it without a lock
     int timeout_ms_ = -1;
 };
 
 /// The sockets of publishers that have left. Closing a socket discards messages that are still in the library's
-/// threads. Therefore each socket stays open until its subscriber has closed the other end, or until a timeout.
+/// threads. So each socket stays open until its subscriber has closed the other end, or until a timeout.
 class Leaving {
 public:
     static Leaving& instance() {
