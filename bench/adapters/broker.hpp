@@ -15,13 +15,12 @@
 
 namespace tacholog {
 
-/// In the form that client libraries need.
 struct BrokerAddress {
     std::string host;  ///< an IP address
     int port;
 };
 
-/// How to start a broker of one kind.
+/// The program of a broker, and the arguments that it needs.
 struct BrokerKind {
     std::string name;
     std::string package;                         ///< the Debian package to install if it is missing
@@ -109,7 +108,7 @@ struct BrokerNames {
             each.push_back(topic.channel + between + std::to_string(instance));
     }
 
-    /// With keys, the name of the instance of the message.
+    /// The name of the message's instance if the topic has keys, otherwise the name of the channel.
     const std::string& of(std::span<const std::byte> message) const {
         const bool is_one = each.size() == 1 || message.size() < message_header_bytes;
         return is_one ? each.front() : each[instance_of(message) % each.size()];

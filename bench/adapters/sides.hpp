@@ -30,7 +30,6 @@ inline Result<void> check_endpoints(const Topic& topic, std::span<const std::str
     return {};
 }
 
-/// For sides that connect by the name of the channel.
 template <typename Side>
 Result<std::unique_ptr<Subscriber>> joined_subscriber(const Topic& topic) {
     auto subscriber = std::make_unique<Side>(topic);
@@ -38,7 +37,6 @@ Result<std::unique_ptr<Subscriber>> joined_subscriber(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-/// For sides that connect by the name of the channel.
 template <typename Side>
 Result<std::unique_ptr<Publisher>> joined_publisher(const Topic& topic, const Endpoints& endpoints) {
     if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();

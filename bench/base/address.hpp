@@ -38,7 +38,7 @@ public:
         return family() == AF_INET6 &&
                (IN6_IS_ADDR_LINKLOCAL(&address_.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&address_.sin6_addr));
     }
-    /// The index of the network interface; 0 if the address names none.
+    /// Returns 0 if the address names no interface.
     std::uint32_t zone() const { return family() == AF_INET6 ? address_.sin6_scope_id : 0; }
     void set_zone(std::uint32_t interface) {
         if (family() == AF_INET6) address_.sin6_scope_id = interface;
@@ -69,10 +69,10 @@ std::string to_text(const Address& address);
 
 Address local_address(const Fd& socket);
 
-/// Empty if no interface has this address.
+/// Returns an empty text if no interface has this address.
 std::string interface_with(const Address& address);
 
-/// Ignores zones and ports. An IPv4 address equals its IPv4-mapped IPv6 address.
+/// Ignores zones and ports. An IPv4 address is equal to its IPv4-mapped IPv6 address.
 bool of_one_host(const Address& one, const Address& other);
 
 /// An IPv4 address becomes its IPv4-mapped IPv6 address (::ffff:192.0.2.1).

@@ -43,7 +43,7 @@ public:
 
     bool passed() const { return now_ns() >= at_ns_; }
 
-    /// Whole milliseconds, rounded up, because a poll() that waits 0 ms would spin.
+    /// The result is in whole milliseconds, rounded up, because a poll() that waits 0 ms would spin.
     Patience left() const { return Patience{std::max<Nanoseconds>(0, (at_ns_ - now_ns() + 999'999) / 1'000'000)}; }
 
 private:
@@ -80,13 +80,13 @@ private:
 
 struct ClockFacts {
     Nanoseconds resolution_ns = 0;
-    /// Written to the log, never subtracted from results.
+    /// This value is written to the log, never subtracted from results.
     double overhead_ns = 0;
 };
 
 ClockFacts measure_clock();
 
-/// In the format of RFC 3339, with milliseconds.
+/// The format is that of RFC 3339, with milliseconds.
 std::string utc_time();
 
 }  // namespace tacholog

@@ -34,7 +34,8 @@ inline void add_fact(Facts& facts, std::string_view key, std::string value) {
 
 void add_missing(Facts& facts, const Facts& more);
 
-/// For the control channel. Text that is not a list of facts is an error, because a peer may send anything.
+/// Facts are sent as text over the control channel. Text that is not a list of facts is an error, because a peer may
+/// send anything.
 std::string to_text(const Facts& facts);
 Result<Facts> parse_facts(std::string_view text);
 

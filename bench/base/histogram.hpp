@@ -85,7 +85,7 @@ public:
     /// The nearest-rank percentile, even if there are few values; 0 if there are none.
     std::uint64_t nearest_rank_ns(std::uint64_t millionths) const;
 
-    /// Only the bins that hold a value, in ascending order.
+    /// Returns only bins that hold a value, in ascending order.
     std::vector<Bin> bins() const;
 
 private:

@@ -29,7 +29,7 @@ public:
         return number;
     }
 
-    /// Of all instances together.
+    /// The number of messages of all instances together.
     std::uint64_t count() const { return round_ * instances_ + key_; }
 
 private:
@@ -57,7 +57,8 @@ inline std::uint64_t index_of(std::uint64_t number, std::uint64_t instances) {
     return round_of(number) * instances + key_of(number);
 }
 
-/// The number, within the instance `key`, of its first message with index `first` or higher.
+/// Finds the first message of the instance `key` whose index is `first` or higher. Returns its number within the
+/// instance.
 inline std::uint64_t first_round(std::uint64_t first, std::uint64_t key, std::uint64_t instances) {
     return (first + instances - 1 - key) / instances;
 }

@@ -95,7 +95,7 @@ inline ReadMessage read_message(std::span<const std::byte> payload, Handling han
     return {number, identified, identified};
 }
 
-/// The message also holds the time at which it is due. It has no checksum of the payload.
+/// The message also holds its due time. It has no checksum of the payload.
 void write_timed_message(std::span<std::byte> payload, std::uint64_t number, Nanoseconds due_ns, Handling handling);
 
 struct TimedMessage {

@@ -30,14 +30,14 @@ struct Setting {
 
 using Settings = std::map<std::string, std::string, std::less<>>;
 
-/// '_' instead of '-', because a key in the log may not contain '-' (docs/native-log.md).
+/// The key has '_' instead of '-', because a key in the log may not contain '-' (docs/native-log.md).
 inline std::string log_key(std::string_view name) {
     std::string key{name};
     std::ranges::replace(key, '-', '_');
     return key;
 }
 
-/// Empty only if the transport has no such setting.
+/// The value is empty only if the transport has no such setting.
 inline std::string value_of(const Settings& settings, std::string_view name) {
     const auto found = settings.find(name);
     return found == settings.end() ? std::string{} : found->second;
@@ -59,7 +59,7 @@ Result<void> whole_number(std::string_view value) {
     return Error{"not a whole number from " + std::to_string(least) + " to " + std::to_string(most)};
 }
 
-/// Valid only for a value that was checked before.
+/// The value must have been checked before.
 inline std::uint64_t number_of(const Settings& settings, std::string_view name) {
     const std::string value = value_of(settings, name);
     std::uint64_t number = 0;

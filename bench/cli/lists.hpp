@@ -11,16 +11,16 @@
 
 namespace tacholog {
 
-/// In bytes: "16,64,1KiB,32MiB".
+/// The sizes are in bytes: "16,64,1KiB,32MiB".
 Result<std::vector<std::size_t>> parse_sizes(std::string_view text);
 
-/// In messages per burst: "100,1000".
+/// The demands are in messages per burst: "100,1000".
 Result<std::vector<std::uint32_t>> parse_demands(std::string_view text);
 
 /// The text is in milliseconds: "0,5,10".
 Result<std::vector<Nanoseconds>> parse_recovery(std::string_view text);
 
-/// The bursts in which a payload size is sent.
+/// A payload size, and the bursts in which it is sent.
 struct PayloadDemands {
     std::size_t payload_bytes = 0;
     std::vector<std::uint32_t> demands;
@@ -35,7 +35,7 @@ Result<DemandTable> parse_demand_table(std::string_view text);
 /// An error names the file and the line.
 Result<DemandTable> read_demand_table(const std::string& path);
 
-/// One word, for logs and messages: 16:100:1000,64:100.
+/// The text is one word, for logs and messages: 16:100:1000,64:100.
 std::string to_text(const DemandTable& table);
 
 }  // namespace tacholog

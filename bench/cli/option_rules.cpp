@@ -47,8 +47,7 @@ Result<void> check_pace(const Options& options, const Given& given) {
     return {};
 }
 
-/// For the sustain test. Refuses a search that cannot begin, and trials that are too short to show whether they keep
-/// the goal.
+/// Refuses a search that cannot begin, and trials that are too short to show whether they keep the goal.
 Result<void> check_search(const Options& options, const Given& given) {
     if (options.test != Test::sustain) {
         for (const std::string option :

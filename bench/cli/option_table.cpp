@@ -116,7 +116,7 @@ Result<void> set_output(Options& options, std::string_view text) {
     return {};
 }
 
-/// From `least` to less than 1.
+/// The ratio must be at least `least`, and less than 1.
 Result<double> share(std::string_view option, std::string_view text, double least) {
     const auto number = to_number<double>(text);
     if (number && *number >= least && *number < 1) return *number;

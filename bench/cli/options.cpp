@@ -23,7 +23,7 @@ std::vector<option> getopt_table(std::span<const OptionRow> rows) {
     return table;
 }
 
-/// Values that follow from other options.
+/// Fills in the values that follow from other options.
 void complete(Options& options) {
     if (const Transport* transport = find_transport(options.transport))
         options.settings = in_effect(transport->settings, options.settings);
@@ -53,7 +53,7 @@ Result<void> whole(std::string_view word, std::string_view name) {
     return Error{std::string{word.substr(0, word.find('='))} + ": no such option; there is --" + std::string{name}};
 }
 
-/// Of any transport of this build.
+/// Returns true if any transport of this build has this setting.
 bool is_setting(std::string_view name) {
     return std::ranges::any_of(all_transports(),
                                [&](const Transport* transport) { return setting_of(*transport, name) != nullptr; });

@@ -80,20 +80,20 @@ inline bool has_round_trips(const Options& options) {
     return options.test == Test::sustain || (options.test == Test::latency && options.basis == Basis::round_trip);
 }
 
-/// Messages are sent on a fixed schedule, even if answers are late.
+/// In an open loop, messages are sent on a fixed schedule, even if answers are late.
 inline bool is_open_loop(const Options& options) {
     return options.test == Test::sustain || options.rate_per_s.has_value();
 }
 
-/// The largest that any transport allows.
+/// No transport allows a larger batch.
 inline constexpr std::size_t most_batch_bytes = std::size_t{1024} * 1024;
 
-/// The largest number of messages of this size; 1: without batching.
+/// The largest number of messages of this size in one batch; 1: without batching.
 inline std::size_t messages_a_batch(const Options& options, std::size_t payload_bytes) {
     return std::max<std::size_t>(1, options.batch_bytes / payload_bytes);
 }
 
-/// In the order in which they are measured.
+/// The cases in the order in which they are measured.
 std::vector<Case> cases(const Options& options);
 
 std::string help_text();

@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// A trial must keep it: "p99=100us".
+/// The latency that a trial must keep: "p99=100us".
 struct LatencyGoal {
     std::string statistic;         ///< the name as in the log: p50, p99.9, max
     std::uint64_t millionths = 0;  ///< the percentile in millionths: 999'000 is p99.9, 1'000'000 is the maximum
@@ -27,7 +27,7 @@ struct RateRange {
     double most_per_s = 10'000'000;
 };
 
-/// For example "1000,1000000".
+/// The text looks like "1000,1000000".
 Result<RateRange> parse_rate_range(std::string_view text);
 
 struct SustainPlan {

@@ -14,14 +14,14 @@
 
 namespace tacholog {
 
-/// Connections that did not come from a subscriber of this run. They are closed, and the log says so.
+/// Counts the connections that did not come from a subscriber of this run. They are closed, and the log says so.
 class RejectedConnections {
 public:
     void add(const Error& reason);
 
     void tell(Log& log) const;
 
-    /// For error messages: ": 2 connections were no subscriber's, ..."; empty if there were none.
+    /// A text for error messages: ": 2 connections were no subscriber's, ..."; empty if there were none.
     std::string summary() const;
 
 private:
@@ -49,7 +49,7 @@ private:
 
     Result<void> wait_for_all();
     Result<void> accept_new();
-    /// True if the connection was accepted or rejected.
+    /// Returns true if the connection was accepted or rejected.
     bool is_decided(Control& connection);
     void answer(Control& connection, const Frame& hello);
     Error nobody_came() const;
@@ -67,7 +67,7 @@ private:
     RejectedConnections rejected_;
 };
 
-/// Empty if there is only one subscriber.
+/// The name is empty if there is only one subscriber.
 std::string name_of_subscriber(const Options& options, std::size_t number);
 
 }  // namespace tacholog

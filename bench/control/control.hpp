@@ -64,11 +64,11 @@ class Control {
 public:
     Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop), open_since_ns_(now_ns()) {}
 
-    /// The longest time for which the peer may send only `alive` frames. Without this limit, a peer could make this
-    /// side wait for ever.
+    /// The peer may send only `alive` frames for this time. Without this limit, a peer could make this side wait for
+    /// ever.
     void limit_work(Nanoseconds longest_ns) { longest_work_ns_ = longest_ns; }
 
-    /// Used in messages if there are several peers.
+    /// The name is used in messages if there are several peers.
     const std::string& peer() const { return peer_; }
     void call_peer(std::string name) { peer_ = std::move(name); }
 
@@ -92,22 +92,22 @@ public:
 
     bool concerns(const Error& error) const { return error.channel == descriptor(); }
 
-    /// The error holds the reason why this peer gave up or refused.
+    /// Returns true if the error holds the reason why this peer gave up or refused.
     bool has_explained(const Error& error) const { return concerns(error) && error.code == Code::peer_gave_up; }
 
-    /// For a frame of the kind abort.
+    /// The frame is of the kind abort.
     Error gave_up(const Frame& frame) const { return explained_by("gave up", frame); }
 
     int descriptor() const { return socket_.get(); }
 
     const Stop& stop() const { return *stop_; }
 
-    /// As seen from this side.
+    /// The peer's address as seen from this side.
     Address remote_address() const;
-    /// They become readable when poll() has something to return.
+    /// The descriptors become readable when poll() has something to return.
     std::array<int, 2> descriptors() const { return {socket_.get(), stop_->descriptor()}; }
 
-    /// At which the peer can reach this side.
+    /// The peer can reach this side at this address.
     std::string local_host() const;
 
 private:
@@ -141,7 +141,7 @@ public:
     int descriptor() const { return socket_.get(); }
     Result<Control> accept(Patience limit, const Stop& stop) const;
 
-    /// Nothing if no connection is waiting.
+    /// Returns nothing if no connection is waiting.
     Result<std::optional<Control>> accept_now(const Stop& stop) const;
 
 private:

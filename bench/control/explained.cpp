@@ -10,7 +10,7 @@ namespace {
 
 constexpr Patience last_words{200};
 
-/// The reasons that several peers have sent. They are collected before this side sends them anything.
+/// Collects the reasons that several peers have sent. This is done before this side sends them anything.
 class LastWords {
 public:
     explicit LastWords(std::span<Control> others) {
@@ -55,7 +55,7 @@ Error told_by_several(const Error& seen, std::span<Control> others) {
     return words.reason.value_or(seen);
 }
 
-/// For the reason. Returns nullptr if any of several peers may be the cause.
+/// Returns nullptr if any of several peers may be the cause.
 Control* whom_to_ask(const Error& seen, std::span<Control> others) {
     const auto found =
         std::find_if(others.begin(), others.end(), [&](const Control& other) { return other.concerns(seen); });

@@ -29,7 +29,7 @@ bool is_possible(const Frame& frame);
 /// into 64 bits.
 inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
 
-/// Sent by the subscriber first.
+/// The subscriber sends this frame first.
 struct HelloFrame {
     static constexpr FrameKind kind = FrameKind::hello;
     std::uint64_t version = protocol_version;
@@ -42,7 +42,7 @@ struct HelloFrame {
     static auto fields(auto& self) { return std::tie(self.version, self.place, self.secret, self.agreement); }
 };
 
-/// Answers the frame `affinity` of a subscriber.
+/// The publisher's answer to the frame `affinity` of a subscriber.
 struct PlacementFrame {
     static constexpr FrameKind kind = FrameKind::affinity;
     bool live = false;           ///< intervals are reported while a phase is measured
@@ -56,7 +56,7 @@ struct PlacementFrame {
     }
 };
 
-/// The same on all sides of a run.
+/// Values that all sides of a run share.
 struct RunFrame {
     static constexpr FrameKind kind = FrameKind::run;
     std::uint64_t number = 0;  ///< random, so that no other run has channels of the same name
@@ -65,7 +65,7 @@ struct RunFrame {
     static auto fields(auto& self) { return std::tie(self.number, self.companion); }
 };
 
-/// The endpoint is that of the sender's subscriber.
+/// The next case, and the endpoint of the sender's subscriber.
 struct OpenFrame {
     static constexpr FrameKind kind = FrameKind::open;
     Case measured;
@@ -125,7 +125,7 @@ struct HistogramFrame {
     }
 };
 
-/// Used by the subscriber's side.
+/// The resources that the subscriber's side used.
 struct ResourcesFrame {
     static constexpr FrameKind kind = FrameKind::resources;
     Resources used;
@@ -163,7 +163,7 @@ private:
     Frame frame_;
 };
 
-/// In the order in which the fields were written.
+/// Reads the fields of a frame, in the order in which they were written.
 class FieldReader {
 public:
     explicit FieldReader(const Frame& frame) : frame_(frame) {}

@@ -19,7 +19,7 @@ class PeerWatch {
 public:
     /// `give_up` is called on the watching thread, with the peer's name. It must not return.
     PeerWatch(std::span<const Control> peers, std::function<void(const std::string& peer)> give_up);
-    /// Since this process began.
+    /// Returns true if any watched peer has disconnected since this process began.
     static bool somebody_has_hung_up() { return hung_up_; }
 
     PeerWatch(const PeerWatch&) = delete;

@@ -20,7 +20,8 @@ struct Compact {
     std::uint8_t piece_bytes;
 };
 
-/// Either a raw copy of the input, or with small values in the fields. Large sequence numbers may be set in addition.
+/// The header is either a raw copy of the input, or has small values in its fields. Large sequence numbers may be set
+/// in addition.
 PacketHeader header_of(fuzz::Input& input) {
     const auto from = input.take<Compact>();
     PacketHeader header{};
@@ -40,7 +41,7 @@ PacketHeader header_of(fuzz::Input& input) {
     return header;
 }
 
-/// As the header states it, or as the fuzzer has chosen it.
+/// The size is the one that the header states, or one that the fuzzer has chosen.
 std::size_t payload_bytes(const PacketHeader& header, std::uint8_t wish) {
     if (wish > 0) return wish % 64;
     const std::uint64_t offset = std::uint64_t{header.fragment} * header.piece_bytes;

@@ -13,7 +13,7 @@ constexpr std::size_t stride = 128;
 constexpr std::size_t places = 4;
 constexpr std::size_t most_readers = 3;
 
-/// Of exactly the required size, so that the address sanitizer detects an access to the next byte.
+/// Memory of exactly the required size, so that the address sanitizer detects an access to the next byte.
 class Memory {
 public:
     explicit Memory(std::size_t bytes)
@@ -26,7 +26,7 @@ public:
 
     std::byte* start() const { return start_; }
 
-    /// As a faulty peer could do.
+    /// Overwrites a random part, as a faulty peer could do.
     void scribble(fuzz::Input& input) const {
         const std::size_t at = input.take<std::uint16_t>() % bytes_;
         const auto bytes = input.take_bytes(std::min<std::size_t>(input.take<std::uint8_t>(), bytes_ - at));

@@ -14,7 +14,7 @@ using namespace tacholog;
 constexpr std::size_t max_bytes = 200;
 constexpr std::uint64_t token = 0;
 
-/// Decoded in the simplest way, for comparison.
+/// Decodes the bytes in the simplest way, for comparison.
 std::vector<std::string> messages_in(const std::string& bytes) {
     std::vector<std::string> found;
     for (std::size_t at = 0; at + header_bytes <= bytes.size();) {

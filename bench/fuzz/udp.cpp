@@ -10,7 +10,7 @@ using namespace tacholog;
 constexpr std::size_t max_bytes = 3 * max_fragment + 100;
 constexpr std::uint64_t stream = 1;
 
-/// The fuzzer cannot guess lengths of 64 KiB, but it can choose among valid ones.
+/// The description of a datagram. The fuzzer cannot guess lengths of 64 KiB, but it can choose among valid ones.
 struct Datagram {
     std::uint8_t message;
     std::uint8_t fragment;
@@ -37,7 +37,7 @@ std::uint64_t mark(std::uint64_t message, std::size_t fragment, std::size_t tota
     return message << 48 | static_cast<std::uint64_t>(fragment) << 40 | total_bytes;
 }
 
-/// As the subscriber does: into one buffer if there is room for the header, otherwise into two.
+/// Receives as the subscriber does: into one buffer if there is room for the header, otherwise into two.
 void receive(Assembly& assembly, const FragmentHeader& header, std::uint64_t marked) {
     if (const auto whole = assembly.expected_datagram(); !whole.empty()) {
         std::memcpy(whole.data(), &header, sizeof header);

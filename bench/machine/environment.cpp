@@ -29,7 +29,7 @@ std::string first_line(const std::string& path) {
     return trimmed(line);
 }
 
-/// From the first line of the file that has this key.
+/// Reads the first line of the file that has this key.
 std::string value_of(const std::string& path, const std::string& key, char separator) {
     std::ifstream file{path};
     for (std::string line; std::getline(file, line);) {
@@ -47,7 +47,7 @@ bool has_word(const std::string& text, const std::string& wanted) {
     return false;
 }
 
-/// Counted from the list of siblings of a core: "0-3" or "0,2".
+/// Counts the siblings of a core in a list such as "0-3" or "0,2".
 std::optional<long> threads_per_core() {
     const auto list = first_line("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
     if (list.empty()) return std::nullopt;
@@ -72,7 +72,7 @@ std::optional<std::uint64_t> memory_bytes() {
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-/// From the first line "key number" that has the wanted key.
+/// Reads the first line "key number" that has the wanted key.
 std::optional<std::uint64_t> number_in(const std::string& path, std::string_view wanted) {
     std::ifstream file{path};
     std::string key;
@@ -120,7 +120,7 @@ std::string isolated_cpus() {
     return list.empty() ? "none" : list;
 }
 
-/// Of CPU 0: state0, state1, and so on.
+/// The states of CPU 0: state0, state1, and so on.
 std::string idle_states() {
     std::string states;
     for (int state = 0;; ++state) {
@@ -139,7 +139,7 @@ std::string turbo() {
     return boost == "1" ? "on" : "off";
 }
 
-/// The kernel puts it in brackets: "always [madvise] never".
+/// The kernel puts the choice in brackets: "always [madvise] never".
 std::string choice_of_huge_pages(const std::string& file) {
     const std::string choices = first_line("/sys/kernel/mm/transparent_hugepage/" + file);
     const auto begin = choices.find('[');

@@ -12,7 +12,7 @@
 
 namespace tacholog {
 
-/// A fact is empty if it could not be read.
+/// Facts about this machine. A fact is empty if it could not be read.
 struct Host {
     std::string name;
     std::string kernel;
@@ -28,7 +28,7 @@ struct Host {
     std::string turbo;                     ///< on or off
     std::string transparent_huge_pages;    ///< for memory that is not shared: always, madvise or never
     std::string shared_memory_huge_pages;  ///< for shared memory: always, within_size, advise, never, deny or force
-    /// How long real-time threads may run, as "950000 of 1000000 us"; "none": no limit.
+    /// The time that real-time threads may run, as "950000 of 1000000 us"; "none": no limit.
     std::string realtime_throttling;
     std::string virtualisation;
     std::string clocksource;
@@ -57,7 +57,7 @@ Load read_load(bool at_end);
 /// cache counts as available, because the kernel frees it. `root` is the folder that contains /proc and /sys.
 std::optional<std::uint64_t> available_memory_bytes(const std::string& root = "");
 
-/// For control groups of version 1 or 2; nothing if the group of this folder has no limit.
+/// The control group may be of version 1 or 2. Returns nothing if it has no limit.
 std::optional<std::uint64_t> memory_left_in_group(const std::string& folder);
 
 /// The mapped shared memory of a process, and its part in huge pages. Pages count only while they are in memory, not
@@ -74,10 +74,10 @@ std::optional<SharedMemoryInUse> shared_memory_in_use(const std::string& root = 
 /// "0,2-4" gives 0, 2, 3 and 4.
 Result<std::vector<int>> parse_cpus(std::string_view text);
 
-/// Of the calling thread.
+/// The CPUs on which the calling thread may run.
 std::vector<int> allowed_cpus();
 
-/// Whether `pin` would succeed. A CPU that does not exist is a wrong option, and must be reported before any
+/// Returns an error if `pin` would fail. A CPU that does not exist is a wrong option, and must be reported before any
 /// measurement.
 Result<void> can_pin(const std::string& role, const std::vector<int>& cpus);
 

@@ -48,7 +48,6 @@ void reset_signals() {
     for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
 }
 
-/// Of a program.
 struct Start {
     const char* folder = nullptr;  ///< where the program starts; nullptr: in the current folder
     int input = -1;

@@ -18,7 +18,7 @@
 
 namespace tacholog {
 
-/// Has a unique name; only this user can enter it. The destructor removes the folder and everything in it.
+/// A folder with a unique name that only this user can enter. The destructor removes the folder and everything in it.
 class PrivateFolder {
 public:
     static Result<PrivateFolder> make();
@@ -29,7 +29,7 @@ public:
 
     const std::string& path() const { return path_; }
 
-    /// For example the configuration of the program. Returns the path of the file.
+    /// Writes a file such as the configuration of the program. Returns the path of the file.
     Result<std::string> write(const std::string& name, const std::string& text) const;
 
 private:
@@ -37,7 +37,7 @@ private:
     std::string path_;
 };
 
-/// For programs that this process starts. The path is valid as long as this object exists.
+/// A file in memory, for programs that this process starts. Its path is valid as long as this object exists.
 class MemoryFile {
 public:
     static Result<MemoryFile> make(const std::string& text);
@@ -49,17 +49,17 @@ private:
     Fd file_;
 };
 
-/// Of this address, free now.
 Result<int> free_port(const std::string& address);
 
-/// Whether a program accepts TCP connections.
+/// Returns true if a program accepts TCP connections there.
 bool accepts_connections(const std::string& address, int port);
 
 /// Searches in the folders of PATH and in those for administrators (Debian installs brokers in /usr/sbin). The error
 /// says what to install: "mosquitto: no such program: install mosquitto".
 Result<std::string> find_program(const std::string& name, const std::string& package);
 
-/// Of standard output or standard error, used to find the version of a program; empty if the command prints nothing.
+/// The first line of standard output or standard error, from which the version of a program is read; empty if the
+/// command prints nothing.
 std::string first_line_of(const std::vector<std::string>& words);
 
 /// The destructor ends the program with SIGTERM, and with SIGKILL if it does not end. If this process dies, the kernel
@@ -77,7 +77,7 @@ public:
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order, const PrivateFolder& folder,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
-    /// For a program that writes no files. It starts in the folder /, so nothing is left behind even if this process is
+    /// Starts a program that writes no files, in the folder /. So nothing is left behind even if this process is
     /// killed.
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
@@ -88,19 +88,19 @@ public:
 
     pid_t pid() const { return pid_; }
 
-    /// So far, from standard output and standard error.
+    /// The output so far, from standard output and standard error.
     std::string output() const;
 
-    /// If the program has ended: an error text with the last output. Nothing while it runs.
+    /// Returns an error text with the last output if the program has ended, and nothing while it runs.
     std::optional<std::string> trouble() const;
 
     const std::vector<std::string>& words() const { return words_; }
 
-    /// For the log.
+    /// The command line, for the log.
     std::string command() const;
 
 private:
-    /// Nothing while the program runs.
+    /// Returns nothing while the program runs.
     std::optional<siginfo_t> end() const;
 
     static Result<std::unique_ptr<HelperProgram>> start_in(const std::string& folder, Fd output, const Order& order,

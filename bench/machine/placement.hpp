@@ -9,7 +9,7 @@
 
 namespace tacholog {
 
-/// As this side of a run reports them.
+/// The CPUs of one side of a run, as this side reports them.
 struct SideCpus {
     std::string host;  ///< identifies the boot of its host; it is equal on both sides if they run on the same host
     std::vector<int> allowed;   ///< before the side was pinned
@@ -27,11 +27,11 @@ struct Placement {
 /// `all` contains every side of the run that is known so far.
 Placement choose_placement(const SideCpus& own, const std::vector<SideCpus>& all);
 
-/// One line.
+/// The text is one line.
 std::string to_text(const SideCpus& cpus);
 Result<SideCpus> parse_side_cpus(std::string_view text);
 
-/// Identifies the current boot of this host.
+/// This text identifies the current boot of this host.
 std::string boot_identity();
 
 }  // namespace tacholog

@@ -13,7 +13,7 @@
 
 namespace tacholog {
 
-/// Used by one role during one case, including the warm-up.
+/// The resources that one role used during one case, including the warm-up.
 struct Resources {
     std::string role;
     Case measured;
@@ -33,19 +33,19 @@ struct PathCounter {
 };
 using PathCounters = std::vector<PathCounter>;
 
-/// How much the network counters of the kernel grew during the run.
+/// The network counters of the kernel: their increase during the run.
 struct Path {
     PathCounters counters;
 };
 
 enum class UsageOf { process, thread };
 
-/// Begins when this object is created.
+/// Measures the resources used since this object was created.
 class Usage {
 public:
     explicit Usage(UsageOf whose);
 
-    /// All fields except the role and the case.
+    /// Fills all fields except the role and the case.
     Resources so_far() const;
 
 private:
@@ -57,10 +57,10 @@ private:
 /// The largest resident set of this process since its program was started; nothing if the kernel does not report it.
 std::optional<std::uint64_t> peak_memory_bytes();
 
-/// Of all threads of the program, in steps of 10 ms; nothing if the program does not exist.
+/// The time of the program with all its threads, in steps of 10 ms; nothing if the program does not exist.
 std::optional<Nanoseconds> processor_time_of(pid_t program);
 
-/// Of IP, UDP and TCP in this network namespace; empty if they cannot be read.
+/// The counters of IP, UDP and TCP in this network namespace; empty if they cannot be read.
 PathCounters read_path_counters();
 
 Path path_between(const PathCounters& before, const PathCounters& after);

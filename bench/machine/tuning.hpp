@@ -22,7 +22,7 @@ struct Tuning {
 /// The monitor's thread needs the next higher priority (see monitor.cpp).
 inline constexpr int highest_realtime = 98;
 
-/// The error has one line. Changes nothing.
+/// The error is one line. This function changes nothing.
 Result<void> can_apply(const Tuning& tuning);
 
 /// The priority and the NUMA node apply to the calling thread and to the threads that it starts later. The memory lock

@@ -31,12 +31,12 @@ struct Config {
     Options options;
     std::string data_path;
     std::string reliability;
-    /// block or drop; empty if the transport has no such policy.
+    /// "block" or "drop"; empty if the transport has no such policy.
     std::string slow_subscriber = {};
     std::string reach = {};  ///< network, host or process
 };
 
-/// Including defaults.
+/// The settings of the transport, including defaults.
 struct SettingsInEffect {
     Settings settings;
 };
@@ -45,14 +45,14 @@ struct Start {
     std::string time;
 };
 
-/// Reported by a transport about itself on one side.
+/// The facts that a transport reports about itself on one side.
 struct TransportFacts {
     std::string role;
     std::string participant = {};
     Facts facts;
 };
 
-/// Reported by a companion program about itself.
+/// The facts that a companion program reports about itself.
 struct CompanionFacts {
     Facts facts;
 };
@@ -102,13 +102,13 @@ inline Batches batches_of(const Options& options, std::size_t payload_bytes) {
     return {options.batch_bytes > 0 ? messages_a_batch(options, payload_bytes) : 0};
 }
 
-/// For keyed data: the instances that the publisher writes, and those from which messages arrived.
+/// Keyed data: the number of instances that the publisher writes, and the number of those from which messages arrived.
 struct Instances {
     std::uint64_t written = 0;
     std::uint64_t heard = 0;
 };
 
-/// Messages that did not arrive exactly once, in order and intact.
+/// Counts of messages that did not arrive exactly once, in order and intact.
 struct Faults {
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
@@ -124,7 +124,7 @@ inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint
     return handling.verify || count > 0 ? std::optional{count} : std::nullopt;
 }
 
-/// For a closed loop over a transport that may lose messages.
+/// How a closed loop waits for answers if the transport may lose messages.
 struct AnswerLimit {
     Nanoseconds limit_ns = 0;  ///< the next message is sent after this time without an answer
     std::uint64_t late = 0;    ///< answers that arrived after the limit; they are samples too
@@ -175,7 +175,7 @@ struct Trial {
     bool passed() const { return keeps_latency && keeps_loss; }
 };
 
-/// The total durations of the trials at one rate. In seconds, because RFC 9971 adds up durations.
+/// The total durations of the trials at one rate, in seconds, because RFC 9971 adds up durations.
 struct Tried {
     double full_passed_s = 0;
     double full_missed_s = 0;
@@ -196,7 +196,7 @@ struct Sustained {
     std::uint64_t passed_above = 0;
 };
 
-/// Of all trials of a payload size.
+/// The result of all trials of a payload size.
 struct SustainResult {
     std::size_t payload_bytes = 0;
     SustainPlan plan;
@@ -236,7 +236,7 @@ struct DemandResult {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     Faults faults;
-    /// From the first to the last message; only the publisher knows it.
+    /// The time from the first to the last message; only the publisher knows it.
     std::optional<Nanoseconds> send_duration_ns;
     Nanoseconds receive_duration_ns = 0;  ///< from the first to the last message at the subscriber
     std::string participant = {};
@@ -255,7 +255,7 @@ struct Aggregate {
     std::uint64_t sent = 0;      ///< each message counts once, even if it was sent to several subscribers
     std::uint64_t received = 0;  ///< the sum over all subscribers or publishers; the faults are sums too
     Faults faults;
-    /// Of any subscriber or publisher; nothing if one of them has no rate.
+    /// The lowest rate of any subscriber or publisher; nothing if one of them has no rate.
     std::optional<double> slowest_rate_per_s;
     std::optional<double> total_rate_per_s;  ///< of all subscribers or publishers
     std::optional<double> offered_rate_per_s;

@@ -46,7 +46,7 @@ public:
 
     bool failed() const { return counts_.errors > 0; }
 
-    /// Of the lines written so far. A process that writes to the same files sends them to its parent.
+    /// The counts of the lines written so far. A process that writes to the same files sends them to its parent.
     struct Counts {
         std::uint64_t latency = 0;
         std::uint64_t throughput = 0;
@@ -70,7 +70,7 @@ public:
     /// A forked process would otherwise write the content of the buffer again.
     void flush() { stream_.flush(); }
 
-    /// Fails for example if the disk is full.
+    /// Returns an error if the log could not be written, for example because the disk is full.
     Result<void> written() const {
         if (!stream_.good()) return Error{"write the log: " + name_ + " takes no more"};
         return {};

@@ -48,9 +48,9 @@ public:
 
 private:
     void put(const Line& line);
-    /// Only the facts that belong in lines of this kind; no line if there are none.
+    /// Writes only the facts that belong in lines of this kind; writes no line if there are none.
     void write_facts(std::string_view kind, const TransportFacts& transport);
-    /// Several lines, so that no line is too long for an editor, a diff or the buffer of a reader.
+    /// Writes several lines, so that no line is too long for an editor, a diff or the buffer of a reader.
     void write_bins(const LatencyResult& result);
     /// The starting point of latencies, if it is not the sending of the message.
     std::string_view from() const;

@@ -68,7 +68,7 @@ public:
         return *this;
     }
 
-    /// In the shortest exact form.
+    /// Adds the shortest exact form of the number.
     Line& add_given(std::string_view key, std::optional<double> value) {
         if (!value) return *this;
         begin(key);

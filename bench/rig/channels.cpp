@@ -12,7 +12,7 @@
 namespace tacholog {
 namespace {
 
-/// The same on all sides of a run; differs from the names of other runs.
+/// The name is the same on all sides of a run, and differs from the names of other runs.
 std::string channel_name(const Side& side, Direction direction, std::size_t publisher) {
     std::ostringstream name;
     name << "tacholog-" << std::hex << side.run_number << '-' << std::dec << side.case_number
@@ -62,7 +62,7 @@ Result<std::string> vetted(const Side& side, const Control& peer, const std::str
                  ", and may name no other address (unless --any-endpoint is given here)"};
 }
 
-/// The endpoints of one subscriber for several publishers, one per line.
+/// The text has the endpoints of one subscriber for several publishers, one per line.
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream stream{text};
@@ -178,7 +178,7 @@ Result<void> exchange_ready(const Side& side) {
     return ready ? Result<void>{} : ready.error();
 }
 
-/// Facts that the transport reports, and facts that the kernel reports about the shared memory.
+/// The facts that the transport reports, and the facts that the kernel reports about the shared memory.
 Facts facts_of(const Channels& channels, std::size_t payload_bytes) {
     Facts facts;
     if (channels.subscriber) add_missing(facts, channels.subscriber->facts());

@@ -12,7 +12,7 @@ namespace tacholog {
 
 class CountIntervals {
 public:
-    /// Counted since the start of the phase.
+    /// The counts since the start of the phase.
     struct SoFar {
         std::uint64_t received = 0;
         std::uint64_t lost = 0;  ///< decreases when a missing message arrives late
@@ -22,7 +22,7 @@ public:
 
     // Called by the measuring thread:
 
-    /// The intervals of a phase begin with its first message.
+    /// A phase begins its intervals with its first message.
     void begin() { phase_ = {}; }
 
     bool begun() const { return phase_.start_ns > 0; }

@@ -29,7 +29,7 @@ public:
         return true;
     }
 
-    /// For the reporting thread; nullptr if no record was handed over.
+    /// The reporting thread calls this. Returns nullptr if no record was handed over.
     Record* oldest() {
         const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
         if (taken == handed_.load(std::memory_order_acquire)) return nullptr;

@@ -83,7 +83,7 @@ public:
 
 private:
     struct Added {
-        /// Nothing if the number cannot be read, or if the message is a duplicate.
+        /// The number of the message; nothing if it cannot be read, or if the message is a duplicate.
         std::optional<std::uint64_t> number;
         bool counts = false;
     };

@@ -43,7 +43,8 @@ public:
 private:
     enum class Outcome { came, lost, unreadable };
 
-    /// Also ends when the caller has enough intervals. When it returns, the current record holds the last interval.
+    /// Ends after `longest_ns`, or when the caller has enough intervals. Then the current record holds the last
+    /// interval.
     Result<Nanoseconds> loop(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start_ns = now_ns();
         const Nanoseconds end_ns = start_ns + longest_ns;
@@ -192,7 +193,7 @@ private:
         return wait_longer(number, other ? noted(*other) : std::nullopt);
     }
 
-    /// Used if the answer was not there at once. The time waited so far is part of the limit.
+    /// Called if the answer was not there at once. The time waited so far is part of the limit.
     [[gnu::noinline]] Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
         const Patience waited = answer && *answer ? Patience{0} : slice;
         return wait_out(number, std::move(answer), waited);

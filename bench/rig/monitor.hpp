@@ -17,12 +17,12 @@ namespace tacholog {
 
 class Monitor {
 public:
-    /// What the monitor's thread does during a phase.
+    /// The tasks of the monitor's thread during a phase.
     struct Duty {
         /// Called with each frame that arrives; an error ends the phase. Empty: no frame is expected.
         std::function<Result<void>(const Frame&, std::size_t who)> heard;
         std::function<Result<void>()> collect;  ///< reports the records that were handed over; empty: there are none
-        /// Whether `collect` is called during the phase; if not, the caller calls it after the phase.
+        /// If false, the caller calls `collect` after the phase.
         bool live = true;
         bool alive = false;  ///< whether to send `alive` frames to the peers
     };
@@ -46,17 +46,17 @@ public:
             return {};
         return *error_;
     }
-    /// Grows while the peer is working.
+    /// The number of received frames. It grows while the peer is working.
     std::uint64_t frames() const { return frames_.load(std::memory_order_relaxed); }
 
     /// Returns the reason for the end of the run if a peer has sent one, otherwise `error`. The monitor may have
     /// received the frame with the reason during a phase, so it is no longer in the channel.
     Error explained(Error error) const;
 
-    /// Often enough that the peer does not time out.
+    /// `alive` frames are sent so often that the peer does not time out.
     Nanoseconds alive_every_ns() const { return alive_every_ns_; }
 
-    /// Until the end of the last phase.
+    /// The resources that the monitor's thread has used until the end of the last phase.
     const Resources& used() const { return used_; }
 
 private:

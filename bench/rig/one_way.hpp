@@ -11,7 +11,7 @@
 
 namespace tacholog {
 
-/// As many frames as the histogram needs. Each frame also holds the duration.
+/// Splits the histogram into as many frames as it needs. Each frame also holds the duration.
 std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns);
 
 /// Reads a histogram from the frames of frames_of.

@@ -42,7 +42,7 @@ void complain(const std::string& text) {
     std::cerr << "perftest: " + shown(text) + "\n" << std::flush;
 }
 
-/// Never 0, because 0 means that there is no secret.
+/// The secret is never 0, because 0 means that there is none.
 std::uint64_t new_secret() {
     std::random_device random;
     return (std::uint64_t{random()} << 32 | random()) | 1U;
@@ -59,7 +59,7 @@ std::uint64_t told_secret() {
     return value;
 }
 
-/// Writes to the log why the run ends; for a call of a library that does not return.
+/// Writes to the log why the run ends, if a call of the library does not return.
 using LastWords = std::function<void(const Error&)>;
 
 /// If one of the peers has died, this side ends, even if a call of the library blocks for ever. Returns nullptr if
@@ -133,7 +133,7 @@ Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
     return children;
 }
 
-/// What a process needs for its run. Nothing in it changes until the end.
+/// The objects that a process needs for its run. They stay unchanged until its end.
 struct Run {
     const Options& options;
     const Transport& transport;
@@ -145,7 +145,7 @@ struct Run {
     std::string companion_address() const { return companion == nullptr ? "" : companion->address(); }
 };
 
-/// For a run that is stuck in a call of its library. Leaves out the counters of the kernel.
+/// Ends the log of a run that is stuck in a call of its library. Leaves out the counters of the kernel.
 void say_and_end(const Run& run, const Error& error) {
     run.log.write(Failure{std::nullopt, shown(error.text)});
     complain(error.text);
@@ -200,15 +200,14 @@ Result<void> run_threads(const Run& run, const Listener& listener) {
     return published && failed != ends.end() ? *failed : published;
 }
 
-/// For the log. A run that drops messages for slow subscribers is best effort, even over a transport that loses
-/// nothing.
+/// A run that drops messages for slow subscribers is best effort, even over a transport that loses nothing.
 std::string reliability_of(const Options& options, const Transport& transport) {
     const bool everything =
         transport.reliability == Reliability::reliable && options.audience.slow == SlowSubscriber::block;
     return everything ? "reliable" : "best-effort";
 }
 
-/// For the log. Empty if the transport never waits for a subscriber, because the user then has no choice.
+/// The text is empty if the transport never waits for a subscriber, because the user then has no choice.
 std::string slow_subscriber_of(const Options& options, const Transport& transport) {
     return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
 }

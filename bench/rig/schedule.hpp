@@ -11,7 +11,7 @@ namespace tacholog {
 
 class Schedule {
 public:
-    /// As fast as possible.
+    /// Messages are sent as fast as possible.
     explicit Schedule(Nanoseconds start_ns) : start_ns_(start_ns) {}
 
     /// Message i is due at start + i * period, however late the messages before it were sent. A sender that is late
@@ -29,14 +29,13 @@ public:
         return start_ns_ + static_cast<Nanoseconds>(static_cast<double>(index) * period_ns_);
     }
 
-    /// The number of messages that may be sent at once, beginning with message `index`; 0 if it is not due yet.
+    /// Returns how many messages may be sent at once. The first of them is message `index`, which is due now.
     std::uint64_t begin(std::uint64_t index, Nanoseconds now) {
         if (bursts_.messages == 0) return period_ns_ > 0 ? 1 : UINT64_MAX;
         if (!is_in_burst(index)) next_burst_ns_ = now + bursts_.recovery_ns;
         return bursts_.messages - index % bursts_.messages;
     }
 
-    /// Whether message `index` belongs to the same burst as the message before it.
     bool is_in_burst(std::uint64_t index) const { return bursts_.messages > 0 && index % bursts_.messages > 0; }
 
     std::uint64_t due_before(Nanoseconds end_ns) const {

@@ -35,7 +35,7 @@ struct Side {
 
     Patience limit() const { return limit_of(options); }
 
-    /// In the log; empty if there is only one subscriber.
+    /// The name in the log; empty if there is only one subscriber.
     std::string participant(std::size_t subscriber) const {
         return subscribers.size() > 1 ? subscribers[subscriber].peer() : "";
     }
@@ -94,7 +94,7 @@ struct Side {
     }
 };
 
-/// In the log, if there are several publishers.
+/// The name of one of several publishers in the log.
 inline std::string name_of_publisher(std::size_t at) {
     return "pub" + std::to_string(at + 1);
 }
@@ -122,10 +122,10 @@ inline std::size_t messages_between_looks(std::size_t payload_bytes) {
     return std::clamp<std::size_t>(bytes_a_look / payload_bytes, 1, most_messages_a_look);
 }
 
-/// Messages out, answers in. Waits until the peer is ready.
+/// The publisher's side sends messages and receives answers. This waits until the peer is ready.
 Result<Channels> open_channels_as_publisher(const Side& side, const Case& measured);
 
-/// Called after the publisher has sent `open`.
+/// Call this after the publisher has sent `open`.
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open);
 
 /// Repeats `attempt` until it succeeds, because the transport may be full. After the time limit it returns the error
@@ -155,13 +155,13 @@ Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch)
         "publish: the broker has not taken everything within the time limit");
 }
 
-/// While the transport is full, this checks the monitor.
+/// Checks the monitor while the transport is full.
 inline Result<void> publish(const Side& side, Loan loan) {
     return hand_over(
         side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.monitor->fine(); });
 }
 
-/// 1 if there is no key.
+/// The number is 1 if there is no key.
 inline std::size_t instances_of(const Side& side) {
     return side.options.instances.value_or(1);
 }
@@ -171,7 +171,7 @@ inline std::optional<Instances> heard(const Side& side, std::uint64_t count) {
     return Instances{*side.options.instances, count};
 }
 
-/// For the publisher's side of a latency test.
+/// The publisher's side of a latency test calls this.
 inline Result<void> end_of_size(const Side& side) {
     if (auto sent = side.control.send({FrameKind::size_end}); !sent) return sent.error();
     const auto theirs = side.control.expect(FrameKind::size_end, side.limit());
@@ -189,7 +189,7 @@ Result<void> run_latency_subscriber(const Side& side, const Frame& open);
 Result<std::uint64_t> run_throughput_publisher(const Side& side, const Case& measured);
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open);
 
-/// From the end of the handshake to the last frame.
+/// Carries out a whole run, from the end of the handshake to the last frame.
 Result<void> run_publisher(const Side& side);
 Result<void> run_subscriber(const Side& side);
 

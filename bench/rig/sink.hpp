@@ -107,7 +107,7 @@ private:
         return std::all_of(intakes_.begin(), intakes_.end(), [](const auto& intake) { return intake.complete(); });
     }
 
-    /// True if messages of this phase are missing, and are no longer expected.
+    /// Returns true if messages of this phase are missing, and are no longer expected.
     Result<bool> silent_for_good(bool taken, Silence& silence) {
         if (auto fine = side_.monitor->fine(); !fine) return fine.error();
         learn_end();

@@ -40,7 +40,7 @@ class SustainSearch {
 public:
     explicit SustainSearch(const SustainPlan& plan);
 
-    /// Nothing if the search is over.
+    /// Returns nothing if the search is over.
     std::optional<TrialOrder> next() const;
     void add(const TrialOrder& trial, bool passed);
     Sustained result() const;
@@ -53,7 +53,7 @@ private:
 
     Bound bound_of(const Tried& tried, bool full_length) const;
     Bounds bounds(bool full_length) const;
-    /// Nothing if the interval is narrow enough, or cannot be divided.
+    /// Returns nothing if the interval is narrow enough, or cannot be divided.
     std::optional<double> narrower(const Bounds& bounds) const;
     /// The rate of the next full-length trial, for the interval that short trials have found.
     std::optional<double> confirming(const Bounds& found) const;

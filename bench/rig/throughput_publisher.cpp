@@ -13,7 +13,8 @@
 namespace tacholog {
 namespace {
 
-/// If there are several publishers, the subscriber sends one `phase_done` frame for each of them.
+/// The counts of one subscriber in one phase. If there are several publishers, it sends one `phase_done` frame for each
+/// of them.
 struct Counted {
     std::uint64_t received = 0;
     Faults faults;
@@ -29,7 +30,7 @@ struct Counted {
     }
 };
 
-/// Of all subscribers, or of all publishers.
+/// Adds the counts of all subscribers, or of all publishers.
 Aggregate sum_of(const std::vector<Counted>& all) {
     Aggregate sum;
     sum.instances = all.front().instances;
@@ -123,7 +124,7 @@ private:
         return {};
     }
 
-    /// The total of the messages, and the longest duration.
+    /// Returns the total of the messages, and the longest duration.
     static Sent sum_of(const std::vector<Sent>& all) {
         Sent sum;
         for (const Sent& one : all) {

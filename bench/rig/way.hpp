@@ -13,7 +13,7 @@ std::string_view to_text(Way way);
 /// the network namespace. Therefore a run with less than 1 MiB of payload is not judged.
 WayTaken way_taken(Way expected, const Path& path, std::uint64_t carried_bytes);
 
-/// For the log; empty if the counters agree with the path, or if this cannot be decided.
+/// A text for the log; empty if the counters agree with the path, or if this cannot be decided.
 std::string words_of_fallback(const WayTaken& way);
 
 }  // namespace tacholog

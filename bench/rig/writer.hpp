@@ -14,7 +14,7 @@
 
 namespace tacholog {
 
-/// In one phase (warm-up, measurement).
+/// The messages that one publisher sent in one phase (warm-up, measurement).
 struct Sent {
     std::uint64_t messages = 0;
     Nanoseconds duration_ns = 0;
@@ -51,7 +51,7 @@ public:
           numbers_(options_.instances.value_or(1)),
           probes_(side, answers_.get()) {}
 
-    /// In all phases.
+    /// The number of messages written in all phases.
     std::uint64_t written() const { return numbers_.count(); }
 
     Probes& probes() { return probes_; }
@@ -152,7 +152,7 @@ private:
             options_, [this, &loan, full = false](Patience) mutable { return send_or_take(*loan, full); }, watch);
     }
 
-    /// While the transport is full, this takes answers.
+    /// Takes answers while the transport is full.
     Result<Done> send_or_take(Loan& loan, bool& full) {
         constexpr Patience nap{0.1};
         if (full) {
@@ -161,7 +161,6 @@ private:
         return loan.publish(std::exchange(full, true) ? nap : Patience{0});
     }
 
-    /// Sends the messages that a batch holds back.
     template <typename Watch>
     Result<void> flush(Watch& watch) {
         held_back_ = 0;
@@ -178,7 +177,7 @@ private:
         return done;
     }
 
-    /// Until this time, or until no answer is awaited.
+    /// Ends at this time, or when no answer is awaited.
     Result<void> take_answers(Nanoseconds until) {
         BusyPoll poll{Patience{1}, Waiting::busy_poll, yield_};
         while (probes_.awaited()) {

@@ -14,7 +14,7 @@
 
 namespace tacholog {
 
-/// The text that a peer must send to join a run with these options.
+/// A peer must send this text to join a run with these options.
 inline std::string agreement_of(const std::string& line) {
     std::istringstream words{"perftest " + line};
     std::vector<std::string> list{std::istream_iterator<std::string>{words}, {}};

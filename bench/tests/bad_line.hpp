@@ -11,7 +11,7 @@ namespace tacholog {
 
 using Datagram = std::vector<char>;
 
-/// Each is a share of all datagrams.
+/// The shares of datagrams that are lost, duplicated or reordered.
 struct LineFaults {
     double lost;
     double doubled;
@@ -22,7 +22,7 @@ class BadLine {
 public:
     BadLine(LineFaults faults, std::uint32_t seed) : faults_(faults), random_(seed) {}
 
-    /// Calls `deliver` once, twice, or not at all. Or holds the datagram back until the next one has overtaken it.
+    /// Calls `deliver` once, twice, or not at all, or holds the datagram back until the next one has overtaken it.
     template <typename Deliver>
     void carry(Datagram datagram, Deliver&& deliver) {
         if (chance(faults_.lost)) {
@@ -38,7 +38,8 @@ public:
         flush(deliver);
     }
 
-    /// For a datagram that is held back: called after the next datagram, or when no other has arrived for a while.
+    /// Delivers the datagram that is held back. This is called after the next datagram, or when no other has arrived
+    /// for a while.
     template <typename Deliver>
     void flush(Deliver&& deliver) {
         if (!held_.empty()) deliver(std::exchange(held_, {}));

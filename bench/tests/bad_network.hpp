@@ -19,7 +19,7 @@ protected:
     // Subscribers leave first, so that the publisher does not wait for answers that will never come.
     void TearDown() override { subscribers_.clear(); }
 
-    /// One subscriber of udp-reliable.
+    /// Connects one subscriber of udp-reliable.
     void join_one(std::size_t max_bytes, LineFaults faults = bad) {
         const Topic topic{"test-lossy", max_bytes, "127.0.0.1"};
         const auto endpoint = subscribe(transports::udp_reliable, topic);
@@ -28,7 +28,7 @@ protected:
         keep(transports::udp_reliable.advertise(topic, {detour.text()}));
     }
 
-    /// Three subscribers of udp-multicast, each behind a bad network of its own.
+    /// Connects three subscribers of udp-multicast, each behind a bad network of its own.
     void join_three(std::size_t max_bytes, LineFaults faults = bad, SlowSubscriber slow = SlowSubscriber::block) {
         constexpr std::uint32_t count = 3;
         Topic topic{"test-lossy", max_bytes, "127.0.0.1"};

@@ -130,7 +130,7 @@ TEST_P(EveryTransportWithBatches, AFullTransportReportsThisAndLosesNoMessageOfIt
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportWithBatches,
                          testing::ValuesIn(in_ways(transports_with_batches(), every_way)), transport_and_waiting_name);
 
-/// Of the groups that are not sent yet. Each is written as OFFSET+BYTES/SEGMENT_BYTES.
+/// Writes each group that is not sent yet as OFFSET+BYTES/SEGMENT_BYTES.
 std::string text_of(const SegmentGroups& groups) {
     std::ostringstream text;
     for (const auto& group : groups.unsent()) {

@@ -36,7 +36,7 @@ protected:
     void send(std::size_t bytes, std::uint64_t number) { tacholog::send(*publisher_, number, bytes); }
     void expect(std::size_t bytes, std::uint64_t number) { tacholog::expect(*subscriber_, number, bytes); }
 
-    /// At the same time, because a large message may not fit into the transport.
+    /// Sends and takes at the same time, because a large message may not fit into the transport.
     void pass(std::size_t bytes, std::uint64_t number) {
         std::thread sender{[this, bytes, number] { send(bytes, number); }};
         expect(bytes, number);

@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Load, EveryCountingTest,
 
 constexpr Nanoseconds second = nanoseconds_per_second;
 
-/// Per interval: the number of messages, or of lost messages.
+/// Returns one number for each interval.
 std::vector<std::uint64_t> taken(CountIntervals& intervals, std::uint64_t CountRecord::* what) {
     std::vector<std::uint64_t> all;
     while (const CountRecord* record = intervals.oldest()) {
@@ -145,7 +145,7 @@ std::vector<std::uint64_t> taken(CountIntervals& intervals, std::uint64_t CountR
     return all;
 }
 
-/// The first message of the phase has arrived.
+/// The intervals of a phase whose first message has arrived.
 struct Begun : CountIntervals {
     Begun() : CountIntervals{{second, 8}} {
         begin();

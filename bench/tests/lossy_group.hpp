@@ -29,7 +29,7 @@ public:
         thread_.join();
     }
 
-    /// The publisher uses it instead of the address of the subscriber.
+    /// The publisher uses this address instead of that of the subscriber.
     Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
 

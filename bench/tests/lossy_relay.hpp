@@ -51,7 +51,7 @@ public:
         thread_.join();
     }
 
-    /// The publisher sends to it.
+    /// The publisher sends to this address.
     Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
     void cut() { cut_ = true; }

@@ -48,7 +48,7 @@ inline void expect_match(Subscriber& subscriber) {
     ASSERT_EQ(*matched, Done::yes) << "no publisher joined";
 }
 
-/// In turn, because each end may wait for the others.
+/// Connects both ends in turn, because each may wait for the others.
 inline void expect_match(Publisher& publisher, const std::vector<Subscriber*>& subscribers) {
     const Deadline deadline{plenty};
     std::vector<bool> met(subscribers.size(), false);

@@ -26,7 +26,7 @@ std::string run_mock(const std::string& options) {
     return perftest.out();
 }
 
-/// For runs in which only counts matter: the sides may share a core and sleep.
+/// The sides may share a core and sleep, because only counts matter.
 std::string count_of(const std::string& options, std::uint64_t messages = 200) {
     return log_of_run("--transport mock --sizes 64 --wait block " + options, messages);
 }
@@ -44,7 +44,7 @@ struct RoundTrip {
     double p50_ns = 1e18;
 };
 
-/// Of a few short runs, because other work on the host can only make round trips longer.
+/// Takes the smallest figures of a few short runs, because other work on the host can only make round trips longer.
 RoundTrip smallest(const std::string& options) {
     RoundTrip found;
     for (int run = 0; run < 3; ++run) {
@@ -227,7 +227,7 @@ std::uint64_t unreadable_of(std::uint64_t changed, const std::string& verify) {
     return among(changed, verify.empty() ? header : header - 4);
 }
 
-/// All changed messages with --verify, otherwise only those with a change in the header.
+/// With --verify, all changed messages are detected, otherwise only those with a change in the header.
 std::uint64_t known_of(std::uint64_t changed, const std::string& verify) {
     return verify.empty() ? among(changed, header) : changed;
 }

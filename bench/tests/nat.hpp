@@ -43,7 +43,7 @@ public:
         within("out", work);
     }
 
-    /// Like a home router that restarts: every connection gets another port.
+    /// Acts like a home router that restarts: every connection gets another port.
     bool rebind() const {
         return run("ip -n " + space("nat") + " link set wan down") && run("ip -n " + space("nat") + " link set wan up");
     }

@@ -39,7 +39,7 @@ public:
     static bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
 protected:
-    /// Only if this process has the rights and these programs are installed.
+    /// Creates the namespaces only if this process has the rights and these programs are installed.
     Network(std::initializer_list<const char*> names, std::initializer_list<const char*> programs) {
         if (::geteuid() != 0) missing_ = "root";
         for (const char* program : programs) {

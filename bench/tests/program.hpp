@@ -23,9 +23,9 @@
 
 namespace tacholog {
 
-/// For tests that do not depend on the duration.
+/// The options of a run whose duration does not matter.
 inline const std::string briefly = tries(" --duration 0.05 --warmup 0.01 ", " --duration 0.3 --warmup 0.05 ");
-/// For runs that the test stops.
+/// The options of a run that the test stops.
 inline const std::string endlessly = " --duration 600 --warmup 0.01 ";
 
 class Program {
@@ -95,7 +95,7 @@ public:
         return true;
     }
 
-    /// Those that are still running: sides of the run, and programs that the run needs.
+    /// The processes that are still running: sides of the run, and programs that the run needs.
     std::vector<pid_t> children() const {
         const std::string pid = std::to_string(pid_);
         std::ifstream file{"/proc/" + pid + "/task/" + pid + "/children"};
@@ -114,7 +114,7 @@ public:
         return 0;
     }
 
-    /// A program that the run needs, such as a broker; 0 if there is none.
+    /// The process of a program that the run needs, such as a broker; 0 if there is none.
     pid_t companion() const {
         for (const pid_t child : children()) {
             if (program_of(child) != program_of(pid_)) return child;
@@ -170,7 +170,7 @@ inline int free_port() {
     return local_address(kept.back()).port();
 }
 
-/// Used only by this process, for tests of a port with a fixed number.
+/// Only this process uses the address. It is for tests of a port with a fixed number.
 inline std::string own_loopback_address(unsigned which) {
     const auto pid = static_cast<unsigned>(::getpid());  // below 2^22
     return "127." + std::to_string(128 + which % 2 * 64 + (pid >> 16 & 63)) + "." + std::to_string(pid >> 8 & 255) +
@@ -187,7 +187,7 @@ bool within_some_limit(Attempt&& attempt) {
     return false;
 }
 
-/// Of the first line of this kind; "" if there is none.
+/// Reads the first line of this kind. Returns "" if there is none.
 inline std::string value(const std::string& log, const std::string& kind, const std::string& key) {
     std::istringstream lines{log};
     for (std::string line; std::getline(lines, line);) {
@@ -200,7 +200,7 @@ inline std::string value(const std::string& log, const std::string& kind, const 
     return "";
 }
 
-/// Of the first line of this kind, which must exist. The value must be a number.
+/// Reads the first line of this kind, which must exist. The value must be a number.
 inline std::uint64_t number(const std::string& log, const std::string& kind, const std::string& key) {
     const auto text = value(log, kind, key);
     EXPECT_NE(text, "") << kind << " " << key << "\n" << log;
@@ -216,7 +216,6 @@ inline std::uint64_t sum_of(const std::string& log, const std::string& kind, con
     return sum;
 }
 
-/// In any kind of test.
 inline std::uint64_t messages_of(const std::string& log) {
     const std::string sent =
         value(log, "sending", "sent") + value(log, "throughput", "sent") + value(log, "demand", "sent");

@@ -18,13 +18,13 @@ protected:
     static std::string transport() { return " --transport " + std::string{GetParam()->name}; }
 };
 
-/// At night over every transport, in the gate over our own.
+/// At night, these tests run over every transport. In the gate, they run over our own transports.
 class OwnTransportRuns : public EveryTransportRuns {};
 
-/// Compare times, so they run only at night.
+/// These tests compare times, so they run only at night.
 class MeasuredRuns : public EveryTransportRuns {};
 
-/// They do not depend on the transport.
+/// These tests do not depend on the transport.
 class RepresentativeRuns : public EveryTransportRuns {};
 
 TEST_P(EveryTransportRuns, LatencyHasACompleteLog) {
@@ -260,7 +260,7 @@ TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
                    "--sizes=128 here, --sizes=64 there");
 }
 
-/// About 40 KB of different sizes.
+/// The list is about 40 KB long.
 std::string many_sizes(std::size_t last) {
     std::string list;
     for (std::size_t size = 10'000; size < 17'000; ++size) list += std::to_string(size) + ",";

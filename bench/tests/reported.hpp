@@ -35,7 +35,7 @@ inline Config config_of(Test test) {
     return {options, "copy", "reliable"};
 }
 
-/// As in the native log.
+/// The text of these events in the native log.
 template <typename... Events>
 std::string written(const Events&... events) {
     std::ostringstream text;

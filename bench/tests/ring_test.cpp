@@ -31,7 +31,7 @@ TEST(Ring, SlotsBeginWithAPairOfCacheLinesForAnyNumberOfReaders) {
 constexpr std::size_t in_turn_bytes = 2000;
 constexpr std::size_t not_in_turn_bytes = std::size_t{3} * 1024 * 1024;
 
-/// One reader for each index. Each message holds its number at its beginning and at its end.
+/// A ring with one reader for each index. Each message holds its number at its beginning and at its end.
 class RingOfSlots : public testing::TestWithParam<std::tuple<std::size_t, Written, std::size_t>> {
 protected:
     void SetUp() override {

@@ -68,7 +68,7 @@ inline Bytes pop(std::deque<Bytes>& messages) {
     return first;
 }
 
-/// Without a peer.
+/// The publisher's side of a run without a peer.
 class ScriptedSide {
 public:
     explicit ScriptedSide(Options given = {}) : options(std::move(given)) {}

@@ -21,7 +21,7 @@ namespace {
 constexpr Nanoseconds microsecond = 1000;
 constexpr Nanoseconds millisecond = 1'000'000;
 
-/// Used if the test controls the time of this thread. Each reading advances it a little.
+/// The time of this thread, if the test controls it. Each reading advances it a little.
 thread_local Nanoseconds scripted_ns = 0;
 
 }  // namespace

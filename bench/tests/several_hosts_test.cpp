@@ -146,7 +146,7 @@ public:
         }
     }
 
-    /// One in ten datagrams.
+    /// One in ten datagrams is lost.
     static bool lose_at(const char* name) {
         return run("ip netns exec " + space(name) +
                    " nft 'table netdev loss { chain in { type filter hook ingress device eth priority 0; "

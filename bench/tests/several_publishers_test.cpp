@@ -17,7 +17,7 @@ protected:
     static bool loses_nothing() { return GetParam()->reliability == Reliability::reliable; }
 };
 
-/// At night over every transport, in the gate over our own.
+/// At night, these tests run over every transport. In the gate, they run over our own transports.
 class FromSeveralOfOurs : public FromSeveral {};
 
 TEST_P(FromSeveral, EachPublisherHasItsOwnLinesAndTheAggregateHasTheirSums) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t largest = 64;
 
-/// Over TCP. The test sends any bytes over its connections to the subscriber.
+/// A subscriber over TCP, and connections to it over which the test sends any bytes.
 class StreamOfStrangeBytes : public testing::Test {
 protected:
     void SetUp() override {

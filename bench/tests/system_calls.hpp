@@ -36,7 +36,7 @@ struct ThreadCalls {
     std::string name;
     std::vector<Call> calls;
 
-    /// From the return of one call to the entry of the next.
+    /// The longest time from the return of one call to the entry of the next.
     Nanoseconds longest_quiet_ns() const {
         Nanoseconds longest = 0;
         for (std::size_t at = 1; at < calls.size(); ++at) {
@@ -46,7 +46,6 @@ struct ThreadCalls {
         return longest;
     }
 
-    /// With their counts, for messages.
     std::string list() const {
         std::map<long, int> counts;
         for (const Call& call : calls) counts[call.number] += call.returned ? 0 : 1;
@@ -76,7 +75,7 @@ public:
         return content.str();
     }
 
-    /// Of all processes of the program.
+    /// The threads of all processes of the program.
     const std::map<pid_t, ThreadCalls>& threads() const { return threads_; }
 
 private:

@@ -39,26 +39,26 @@ inline Transports transports_of_one_host() {
                       {all_transports().begin(), all_transports().end()});
 }
 
-/// For less critical tests: in the gate, they run only over our own transports.
+/// In the gate, less critical tests run only over our own transports.
 inline Transports own_in_the_gate(Transports all) {
     return those_that([](const Transport& one) { return nightly() || !is_adapter(one); }, std::move(all));
 }
 
-/// For tests of the rig that do not depend on the transport: shared memory, a transport that loses messages, and the
-/// mock.
+/// Shared memory, a transport that loses messages, and the mock: for tests of the rig that do not depend on the
+/// transport.
 inline Transports representatives() {
     return those_that([](const Transport& one) { return one.name == "shm" || one.name == "udp" || one.name == "mock"; },
                       transports_of_one_host());
 }
 
-/// With one setting that differs from its default. The transport may then guarantee something else.
+/// A transport with one setting that differs from its default. It may then guarantee something else.
 struct Variant {
     std::string name;
     Settings settings;
     Transport transport;
 };
 
-/// One for each value of a setting, except its default.
+/// There is one variant for each value of a setting, except its default.
 inline const std::deque<Variant>& variants() {
     static const std::deque<Variant> all = [] {
         std::deque<Variant> made;
@@ -80,7 +80,7 @@ inline const std::deque<Variant>& variants() {
     return all;
 }
 
-/// For tests of what a transport guarantees: on one host, with the defaults and with other settings.
+/// Transports on one host, with defaults and with other settings: for tests of what a transport guarantees.
 inline Transports transports_with_settings() {
     Transports found = transports_of_one_host();
     for (const Variant& variant : variants()) {
@@ -96,7 +96,7 @@ inline Settings settings_of(const Transport& transport) {
     return in_effect(transport.settings);
 }
 
-/// Started by the tests of this process.
+/// The tests of this process have started these programs.
 inline std::map<std::string_view, std::unique_ptr<Companion>>& companions() {
     static std::map<std::string_view, std::unique_ptr<Companion>> started;
     return started;
@@ -130,7 +130,6 @@ inline bool carries(const Transport& transport, std::size_t bytes) {
     return transport.most_bytes == 0 || bytes <= transport.most_bytes;
 }
 
-/// The settings and the companion program.
 inline void add_needs(const Transport& transport, Topic& topic) {
     topic.settings = settings_of(transport);
     topic.companion = companion_of(transport);

@@ -17,7 +17,8 @@
 namespace tacholog {
 namespace {
 
-/// The exit status of `work` in a process of its own. If `privileged` is false, this process has no privileges.
+/// Runs `work` in a process of its own, and returns the exit status. If `privileged` is false, this process has no
+/// privileges.
 int status_of(bool privileged, const std::function<int()>& work) {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -9,7 +9,6 @@ constexpr std::size_t large = std::size_t{8} * 1024 * 1024;
 
 class OverABadNetwork : public BadNetwork {
 protected:
-    /// After the old pair has disconnected.
     void join_again(std::size_t max_bytes, LineFaults faults) {
         subscribers_.clear();
         publisher_.reset();

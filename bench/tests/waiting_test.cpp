@@ -156,7 +156,7 @@ protected:
         return " --sizes 64 --transport " + std::string{transport().name} + " --wait " + name();
     }
 
-    /// Processor time divided by elapsed time.
+    /// The processor time of a role, divided by the elapsed time.
     static double busy(const std::string& log, const std::string& role) {
         const std::string line = "resources payload_bytes=64 test=" + value(log, "config", "test") + " role=" + role;
         const auto ns = [&](const char* key) { return std::stod(value(log, line, key)); };
@@ -184,7 +184,7 @@ TEST_P(EveryTransportSleeps, AStreamArrivesCompletely) {
     }
 }
 
-/// Compare times, so they run only at night.
+/// These tests compare times, so they run only at night.
 class MeasuredSleep : public EveryTransportSleeps {};
 
 TEST_P(MeasuredSleep, BothSidesUseLittleCpuAtALowRate) {
@@ -215,7 +215,8 @@ TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepContinuesToWait) {
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
 }
 
-/// This side sleeps without being woken, or it polls first and then sleeps. kill_test.cpp tests sides that only poll.
+/// Tests of a side that sleeps without being woken, or polls first and then sleeps. kill_test.cpp tests sides that only
+/// poll.
 class EveryTransportMissesASide : public EveryTransportSleeps {};
 
 TEST_P(EveryTransportMissesASide, ASubscriberThatIsKilledWakesThePublisherAndEndsTheRun) {

@@ -87,11 +87,10 @@ struct RingHeader {
 using SlotWord = std::atomic<std::uint64_t>;  // turn << 32 | payload bytes
 static_assert(SlotWord::is_always_lock_free);
 
-/// Whether the publisher writes a message in the ring itself, or in a buffer that is then copied into the ring.
 enum class Written { in_place, elsewhere };
 
-/// Tells which slot has the message of a turn. Needed only if the ring does not use its slots in order; see
-/// Ring::indexed.
+/// An index line tells which slot has the message of a turn. It is needed only if the ring does not use its slots in
+/// order; see Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };
@@ -103,7 +102,7 @@ struct RingShape {
     std::size_t slots = 0;
     std::size_t stride = 0;
     std::size_t readers = 1;
-    /// The slot that was released last is reused; otherwise all slots are used in order.
+    /// If true, the slot that was released last is reused; otherwise all slots are used in order.
     bool reuses_last = false;
     std::size_t lead = 0;  ///< bytes before the word of a slot
 
@@ -216,7 +215,7 @@ public:
         if (shape_.stride > cache_line) fetch_line_to_write(start_of(slot) + cache_line);
     }
 
-    /// Identifies a turn. Never 0, because a slot filled with zeros must not look like a message.
+    /// A mark identifies a turn. It is never 0, because a slot filled with zeros must not look like a message.
     static constexpr std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
     static constexpr std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
 
@@ -272,8 +271,7 @@ public:
         return true;
     }
 
-    /// Copies the message into the slot and publishes it. Returns false if this would leave no slot for the next
-    /// message.
+    /// Returns false if this would leave no slot for the next message.
     bool write(std::span<const std::byte> message) {
         if (!has_another()) return false;
         if (ring_.shape().reuses_last) [[unlikely]]
@@ -376,7 +374,7 @@ public:
     explicit RingReader(Ring ring, std::size_t reader_index = 0)
         : ring_(ring), reader_index_(reader_index), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
 
-    /// In place. Returns a span without data if there is no message.
+    /// Returns the next message in place, or a span without data if there is no message.
     std::span<const std::byte> read() {
         std::uint64_t word = ring_.word(slot_).load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {

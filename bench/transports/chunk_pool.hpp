@@ -39,7 +39,7 @@ struct alignas(cache_line) Progress {
     std::atomic<std::uint64_t> released{0};  ///< references that the subscriber has released
 };
 
-/// Holds the index of a chunk, marked by Ring::marked. Each reference has a cache line of its own.
+/// A reference holds the index of a chunk, marked by Ring::marked. It has a cache line of its own.
 struct alignas(cache_line) Reference {
     std::atomic<std::uint64_t> word{0};
 };
@@ -56,7 +56,7 @@ struct PoolShape {
         return {max_bytes, std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 256)), stride, subscribers};
     }
 
-    /// One more than all references together can name, so that one chunk is always free.
+    /// There is one chunk more than all references together can name, so that one is always free.
     std::size_t chunks() const { return subscribers * references + 1; }
     std::size_t rings_at() const { return sizeof(PoolHeader) + subscribers * sizeof(Progress); }
     std::size_t chunks_at() const { return at_line_pair(rings_at() + subscribers * references * sizeof(Reference)); }
@@ -143,7 +143,7 @@ public:
     std::uint64_t dropped(std::size_t subscriber) const { return rings_[subscriber].dropped; }
 
 private:
-    /// As the publisher knows it.
+    /// The publisher's knowledge of the ring of one subscriber.
     struct Ring {
         std::uint64_t turn = 0;
         std::uint64_t released = 0;  ///< as last read
@@ -193,7 +193,7 @@ public:
     ChunkReader() = default;
     explicit ChunkReader(ChunkPool pool, std::size_t reader_index = 0) : pool_(pool), reader_index_(reader_index) {}
 
-    /// In place. Returns a span without data if there is no message.
+    /// Returns the next message in place, or a span without data if there is no message.
     std::span<const std::byte> read() {
         const std::uint64_t word = pool_.reference(reader_index_, turn_).word.load(std::memory_order_acquire);
         if (word >> 32 != Ring::mark(turn_)) {

@@ -26,7 +26,7 @@ struct Stall {
 /// Changes one byte of every n-th message, by XOR with the mask.
 struct Corruption {
     std::uint64_t every = 0;  ///< 0: no message
-    /// From 0, counted from the start of the rig's header. Not set: the last byte is changed.
+    /// The index is counted from 0, from the start of the rig's header. If it is not set, the last byte is changed.
     std::optional<std::size_t> byte;
     bool each = false;  ///< changes byte 0 of the first corrupted message, byte 1 of the second one, and so on
     std::uint8_t mask = 0xFF;
@@ -51,7 +51,8 @@ struct Injection {
     Corruption corrupt_answer;  ///< for answers, on their way to the publisher
 };
 
-/// For example "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,silence=2,duplicate=7,reorder=5,corrupt=100:0:1".
+/// The list looks like
+/// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,silence=2,duplicate=7,reorder=5,corrupt=100:0:1".
 Result<Injection> parse_injection(std::string_view list);
 
 }  // namespace tacholog

@@ -20,7 +20,7 @@
 
 namespace tacholog {
 
-/// Text for the control channel: "name/1234/5678".
+/// A publisher connects to it. Its text, for the control channel, is "name/1234/5678".
 struct LocalEndpoint {
     std::string name;
     std::uint64_t client_token = 0;

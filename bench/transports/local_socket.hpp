@@ -59,7 +59,7 @@ inline bool readable(const Fd& socket, const Deadline& deadline) {
     return ::poll(&waiting, 1, static_cast<int>(deadline.left().count())) > 0;
 }
 
-/// True if the other end was closed. The kernel also closes it if the process is killed.
+/// Returns true if the other end was closed. The kernel also closes it if the process is killed.
 inline bool hung_up(const Fd& socket) {
     pollfd waiting{socket.get(), POLLIN | POLLRDHUP, 0};
     return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
@@ -82,7 +82,7 @@ struct MemoryOffer {
     std::size_t reader = 0;     ///< the index of this subscriber, from 0
 };
 
-/// Holds one offer, and has room for one descriptor.
+/// The socket message that offers shared memory. It holds one offer, and has room for one descriptor.
 struct Envelope {
     Envelope() {
         header.msg_iov = &part;

@@ -9,7 +9,7 @@
 namespace tacholog::transports {
 namespace {
 
-/// Published by this thread.
+/// The message that this thread has published and not taken yet.
 thread_local std::span<const std::byte> untaken;
 
 class NullPublisher final : public Publisher {

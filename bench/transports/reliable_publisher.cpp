@@ -19,7 +19,7 @@ constexpr Nanoseconds keep_alive_ns = 500 * millisecond_ns;
 constexpr int publications_unserved = 16;
 constexpr Nanoseconds slow_after_ns = 10 * millisecond_ns;
 
-/// Either the one at `peer`, or the guests. Each guest is invited at its own address.
+/// Returns either the subscriber at `peer`, or the guests. Each guest is invited at its own address.
 std::vector<Receiver> receivers_of(const Link& link) {
     // A few packets may be sent to a subscriber with a known address before it has announced its window.
     if (link.guests.empty()) return {{.token = link.stream, .address = link.peer, .name = link.name, .window = 2}};

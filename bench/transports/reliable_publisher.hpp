@@ -30,7 +30,7 @@ struct Link {
     SlowSubscriber slow = SlowSubscriber::block;
 };
 
-/// Message bytes per datagram that avoid IP fragmentation on the route of a connected socket.
+/// Returns the number of message bytes per datagram that avoids IP fragmentation on the route of a connected socket.
 std::size_t piece_for(const Fd& socket);
 
 class ReliablePublisher final : public Publisher {

@@ -47,7 +47,7 @@ public:
         return found == all_.end() ? nullptr : &*found;
     }
 
-    /// The messages that were released by all subscribers that the publisher waits for.
+    /// The number of messages that were released by all subscribers that the publisher waits for.
     std::uint64_t released() const { return released_; }
     /// Only packets with a smaller sequence number may be sent.
     std::uint64_t limit() const { return limit_; }

@@ -42,7 +42,7 @@ struct StreamFrame {
 inline constexpr std::size_t frame_at = 1;
 inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
 
-/// Does not depend on the buffer size of the socket.
+/// The size does not depend on the buffer size of the socket.
 inline constexpr std::size_t most_stream_batch_bytes = std::size_t{1024} * 1024;
 
 inline constexpr std::uint64_t hello_magic = 0x32304B4C41544354;
@@ -115,7 +115,7 @@ private:
 
     Result<Fd> next_connection(const Deadline& deadline);
     bool greeted(const Fd& socket, Patience patience) const;
-    /// Empty if the first message in the buffer is not complete.
+    /// Returns a span without data if the first message in the buffer is not complete.
     Result<std::span<const std::byte>> front() const;
     std::size_t wanted() const;
     /// Returns not_yet if no bytes have arrived.

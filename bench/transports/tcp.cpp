@@ -57,7 +57,7 @@ constexpr std::array settings{
                 "Nagle's algorithm; on: while data is on its way, the kernel keeps small messages back and joins "
                 "them into full packets; off: each message is sent at once (TCP_NODELAY)"}};
 
-/// Empty if the kernel's default is used.
+/// The name is empty if the kernel's default is used.
 std::string congestion_of(const Topic& topic) {
     const std::string name = value_of(topic.settings, "congestion");
     return name == default_of_kernel ? "" : name;

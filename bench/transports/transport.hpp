@@ -254,7 +254,7 @@ enum class Parties { processes, threads, hosts };
 /// pipes and Unix sockets, which are not counted. `udp` and `tcp` are counted, also over the loopback.
 enum class Way { local, udp, tcp };
 
-/// As returned by `Subscriber::endpoint`.
+/// The values of `Subscriber::endpoint`, one for each subscriber of a topic.
 using Endpoints = std::vector<std::string>;
 
 /// The description of a transport: its name, its properties, and two functions that open the ends of a topic. First
@@ -322,7 +322,7 @@ inline Transport adjusted(const Transport& transport, const Settings& settings) 
 /// All transports of this build, sorted by name. CMake generates this from the tacholog_transport() calls.
 std::span<const Transport* const> all_transports();
 
-/// nullptr if this build has no such transport.
+/// Returns nullptr if this build has no such transport.
 inline const Transport* find_transport(std::string_view name) {
     for (const Transport* transport : all_transports()) {
         if (transport->name == name) return transport;
@@ -330,7 +330,7 @@ inline const Transport* find_transport(std::string_view name) {
     return nullptr;
 }
 
-/// nullptr if the transport has no such setting.
+/// Returns nullptr if the transport has no such setting.
 inline const Setting* setting_of(const Transport& transport, std::string_view name) {
     for (const Setting& setting : transport.settings) {
         if (setting.name == name) return &setting;

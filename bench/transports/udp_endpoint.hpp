@@ -24,7 +24,7 @@ inline Result<UdpSeat> open_udp_seat(const Topic& topic) {
     return UdpSeat{std::move(*socket), endpoint};
 }
 
-/// Connected to one subscriber.
+/// A publisher's socket, connected to one subscriber.
 struct UdpWay {
     Fd socket;
     IpEndpoint to;

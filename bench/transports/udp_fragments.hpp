@@ -13,7 +13,8 @@ namespace tacholog {
 inline constexpr std::size_t max_datagram = 65507;
 
 struct FragmentHeader {
-    /// Random, chosen by the subscriber. Datagrams of other runs have a different number, and are rejected.
+    /// A random number that the subscriber has chosen. Datagrams of other runs have a different number, and are
+    /// rejected.
     std::uint64_t stream;
     std::uint64_t message;
     std::uint32_t fragment;
@@ -42,11 +43,11 @@ public:
           bytes_(header_room + fragments_of(max_bytes, fragment_bytes) * fragment_bytes),
           present_(fragments_of(max_bytes, fragment_bytes)) {}
 
-    /// A received fragment is never stored there.
+    /// This is the memory for the next fragment. A received fragment is never stored there.
     std::span<std::byte> expected() { return memory_of(expected_).first(fragment_bytes_); }
 
-    /// If a datagram is received there, its fragment lies at expected(). Empty if the memory before expected() is in
-    /// use.
+    /// If a datagram is received there, its fragment lies at expected(). The span is empty if the memory before
+    /// expected() is in use.
     std::span<std::byte> expected_datagram() {
         if (expected_ != 0) return {};
         constexpr std::size_t at = header_room - sizeof(FragmentHeader);
@@ -66,7 +67,7 @@ public:
     }
 
 private:
-    /// From the start of this fragment to the end.
+    /// The memory from the start of this fragment to the end.
     std::span<std::byte> memory_of(std::size_t fragment) {
         return std::span{bytes_}.subspan(header_room + fragment * fragment_bytes_);
     }

@@ -19,10 +19,11 @@ struct SegmentGroup {
     std::size_t segment_bytes = 0;
 };
 
-/// In order.
+/// The groups of a batch, in order.
 class SegmentGroups {
 public:
-    /// The kernel's limit. Before version 6.9 it is 64. Before version 4.18, the kernel does not support groups.
+    /// The kernel's limit of datagrams per group. Before version 6.9 it is 64. Before version 4.18, the kernel does not
+    /// support groups.
     static constexpr std::size_t most_segments = 128;
 
     /// The datagram must lie after the existing ones.
@@ -95,7 +96,7 @@ private:
     std::size_t segment_bytes_ = 0;
 };
 
-/// Empty if the datagram is not ours or does not hold a whole message.
+/// Returns an empty span if the datagram is not ours or does not hold a whole message.
 inline std::span<const std::byte> whole_message(std::span<const std::byte> datagram, std::uint64_t stream,
                                                 std::size_t max_bytes) {
     FragmentHeader header{};

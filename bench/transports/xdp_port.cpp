@@ -48,7 +48,7 @@ constexpr bpf_insn skip_unless(unsigned reg, int value, int count) {
     return instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, count, value);
 }
 
-/// The field at this offset must have this value. Other packets are passed on to the kernel.
+/// A packet must have this value in the field at this offset. Other packets are passed on to the kernel.
 struct Wanted {
     int size;
     int offset;

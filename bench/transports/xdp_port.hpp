@@ -35,11 +35,11 @@ public:
     /// For poll(): readable when a frame has arrived.
     int descriptor() const { return xsk_socket__fd(socket_); }
 
-    /// Empty if no frame has arrived. Valid until release().
+    /// Returns an empty span if no frame has arrived. The span is valid until release().
     std::span<const std::byte> receive();
     void release();
 
-    /// Empty if all frames are in flight.
+    /// Returns an empty span if all frames are in flight.
     std::span<std::byte> acquire();
 
     /// Sends the frame that was acquired last. It may be delayed until flush().

@@ -72,7 +72,6 @@ private:
     void* state_ = nullptr;
 };
 
-/// For at most `patience`.
 template <class Attempt>
 auto attempt_until(Patience patience, Waiting waiting, Backoff& backoff, Attempt&& attempt) -> decltype(attempt()) {
     auto made = attempt();
@@ -125,7 +124,7 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    /// In the ring, or in a separate buffer if the ring is full or if the message has several fragments.
+    /// Loans a place in the ring, or a separate buffer if the ring is full or if the message has several fragments.
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
         if (claims_ && bytes <= most_claimed_ &&
             ::aeron_exclusive_publication_try_claim(publication_, bytes, &claim_) >= 0) {
@@ -194,7 +193,7 @@ public:
                           [&] { return ::aeron_async_add_subscription_poll(&subscription_, adding); });
     }
 
-    /// The port in it was chosen by the kernel.
+    /// The kernel has chosen the port of the endpoint.
     Result<void> learn_endpoint() {
         std::array<char, 128> text{};
         const auto done = until_done("learn the port of " + channel_, [&] {

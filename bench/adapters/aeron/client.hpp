@@ -39,7 +39,6 @@ Result<void> until_done(const std::string& operation, Poll&& poll) {
 /// alive.
 class Client {
 public:
-    /// For the driver that uses this folder.
     static Result<std::shared_ptr<Client>> of(const std::string& folder) {
         static std::mutex mutex;
         static std::weak_ptr<Client> present;

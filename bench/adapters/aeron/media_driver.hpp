@@ -61,13 +61,13 @@ private:
         return (problem ? std::string{"/tmp"} : folder.string()) + "/";
     }
 
-    /// Read from the descriptor, because the name may lead to another folder by now.
+    /// The owner is read from the descriptor, because the name may lead to another folder by now.
     static bool is_own(const Fd& folder) {
         struct stat facts{};
         return ::fstat(folder.get(), &facts) == 0 && facts.st_uid == ::geteuid();
     }
 
-    /// Only unlocked folders of this user. An empty one is kept, because it may be new and not locked yet.
+    /// Removes only unlocked folders of this user. An empty one is kept, because it may be new and not locked yet.
     static void remove_abandoned() {
         std::error_code ignored;
         for (const auto& entry : std::filesystem::directory_iterator{parent(), ignored}) {

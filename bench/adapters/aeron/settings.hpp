@@ -146,7 +146,6 @@ inline std::vector<std::string> driver_options(const Settings& given) {
     return options;
 }
 
-/// As parameters for the address of the channel.
 inline std::string publisher_parameters(const Settings& given) {
     std::string text;
     if (value_of(given, "term-length") != "library") text += "|term-length=" + value_of(given, "term-length");
@@ -154,7 +153,7 @@ inline std::string publisher_parameters(const Settings& given) {
     return text;
 }
 
-/// The same at both ends.
+/// Both ends must use the same parameters.
 inline std::string socket_parameters(const Settings& given) {
     const std::string window = value_of(given, "window");
     if (window == "library") return "";

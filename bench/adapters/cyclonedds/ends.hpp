@@ -47,7 +47,7 @@ inline std::string configuration(const Topic& topic, const std::string& more) {
     return text + "</Peers></Discovery>" + more + "</Domain></CycloneDDS>";
 }
 
-/// Has a topic and a domain of its own.
+/// A participant with a topic, in a domain of its own.
 class Participant {
 public:
     Participant() = default;
@@ -90,7 +90,7 @@ private:
 
 using Qos = std::unique_ptr<dds_qos_t, decltype(&::dds_delete_qos)>;
 
-/// Knows the number of its matched readers.
+/// A writer that knows the number of its matched readers.
 class Writer {
 public:
     explicit Writer(std::size_t subscribers) : expected_(static_cast<std::uint32_t>(subscribers)) {}
@@ -110,7 +110,7 @@ public:
         return Done::yes;
     }
 
-    /// Whether a subscriber is missing.
+    /// Returns true if a subscriber is missing.
     bool left() const {
         dds_publication_matched_status_t status{};
         ::dds_get_publication_matched_status(writer_, &status);

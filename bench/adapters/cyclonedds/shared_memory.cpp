@@ -34,7 +34,7 @@ constexpr std::array settings{
             .check = whole_number<1, 100>},
 };
 
-/// Comes before the bytes of each message. The sample has the size of the topic's largest message.
+/// The header before the bytes of each message. The sample has the size of the topic's largest message.
 struct Head {
     std::uint64_t instance;  ///< the key of a sample; used only for keyed topics
     std::uint64_t length;
@@ -57,7 +57,7 @@ public:
         if (keyed_) operations_[0] |= operation(DDS_OP_FLAG_KEY, DDS_OP_FLAG_MU);
     }
 
-    /// Valid as long as this object exists.
+    /// The descriptor is valid as long as this object exists.
     dds_topic_descriptor_t get() const {
         const std::uint32_t flags = keyed_ ? DDS_TOPIC_FIXED_KEY | DDS_TOPIC_FIXED_KEY_XCDR2 : 0;
         return {.m_size = static_cast<std::uint32_t>(sizeof(Head)) + operations_[6],

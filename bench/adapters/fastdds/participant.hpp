@@ -132,7 +132,8 @@ struct Slot {
 
 using Copied = std::vector<std::byte>;
 
-/// In CDR format. The library pads messages to multiples of 4 bytes, so the exact length must be stored in them.
+/// A sequence of octets in CDR format. The library pads messages to multiples of 4 bytes, so the exact length must be
+/// stored in them.
 class Octets final : public dds::TopicDataType {
 public:
     explicit Octets(const Topic& topic) : loaned_(value_of(topic.settings, buffers.name) == "loan") {
@@ -242,7 +243,7 @@ inline dds::DomainParticipantQos participant_qos(const Topic& topic, const Meeti
     return qos;
 }
 
-/// The same on both sides. Other runs rarely use this domain, so discovery takes little time.
+/// The domain is the same on both sides. Other runs rarely use it, so discovery takes little time.
 inline std::uint32_t domain_of(const Topic& topic) {
     constexpr std::uint32_t domains = 200;  // with more domains, discovery would need ports above 65535
     std::uint32_t sum = 2166136261U;
@@ -334,7 +335,8 @@ private:
     dds::Topic* topic_ = nullptr;
 };
 
-/// Whether this process has mapped a segment of data sharing. Checked in addition to the counters of the kernel.
+/// Returns true if this process has mapped a segment of data sharing. This is checked in addition to the counters of
+/// the kernel.
 inline bool maps_histories() {
     std::ifstream maps{"/proc/self/maps"};
     for (std::string line; std::getline(maps, line);)

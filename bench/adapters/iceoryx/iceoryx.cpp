@@ -62,7 +62,8 @@ Facts library_facts() {
                             version_text(ICEORYX_VERSION_MAJOR, ICEORYX_VERSION_MINOR, ICEORYX_VERSION_PATCH));
 }
 
-/// Lasts until this process exits. It is called as late as possible, because the library starts a thread.
+/// The registration lasts until this process exits. It is made as late as possible, because the library starts a
+/// thread.
 Result<void> join_roudi() {
     if (!RouDi::is_running()) return RouDi::not_running();
     static const bool joined = [] {

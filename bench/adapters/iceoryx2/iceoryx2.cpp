@@ -65,7 +65,7 @@ Facts library_facts() {
     return facts_of_library("iceoryx2", std::string{library_version});
 }
 
-/// Functions of the library write their error text here.
+/// A buffer into which functions of the library write their error text.
 class Problem {
 public:
     Problem() = default;

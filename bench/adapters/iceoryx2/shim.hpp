@@ -7,7 +7,7 @@
 
 extern "C" {
 
-/// The same for both ends of a channel.
+/// The description of a channel, the same for both of its ends.
 struct tacholog_iox2_topic {
     const char* root;    ///< the folder of the library's files; the library creates it
     const char* prefix;  ///< the prefix of its files in shared memory
@@ -47,7 +47,7 @@ bool tacholog_iox2_connect(const tacholog_iox2_subscriber* end, const tacholog_i
 std::int32_t tacholog_iox2_take(tacholog_iox2_subscriber* end, const std::byte** bytes, std::size_t* length,
                                 const tacholog_iox2_error* error);
 void tacholog_iox2_release(tacholog_iox2_subscriber* end);
-/// Readable while there are wake-ups; -1 if this side polls.
+/// The descriptor is readable while there are wake-ups; -1 if this side polls.
 std::int32_t tacholog_iox2_descriptor(const tacholog_iox2_subscriber* end);
 bool tacholog_iox2_clear(const tacholog_iox2_subscriber* end, const tacholog_iox2_error* error);
 }

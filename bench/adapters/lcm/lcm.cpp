@@ -54,7 +54,7 @@ bool is_set(const Settings& given, std::string_view name) {
     return value_of(given, name) != "library";
 }
 
-/// Of the local scope (239.255/16).
+/// A multicast group of the local scope (239.255/16).
 struct Group {
     std::string address;
     std::uint16_t port;
@@ -248,7 +248,7 @@ void adjust(Transport& promised, const Settings& given) {
     promised.endpoint_at = ip_endpoint_at;
 }
 
-/// System calls only, because a call of the library would start threads.
+/// Makes system calls only, because a call of the library would start threads.
 Result<void> ready(const RunPlan& plan) {
     const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     const auto group = parse_address("239.255.0.1", 7667);

@@ -158,7 +158,6 @@ private:
 
     static Client& of(void* self) { return *static_cast<Client*>(self); }
 
-    /// Reads and writes until the broker has answered.
     Result<void> finish(const std::string& operation, const bool& done) {
         constexpr Patience longest{10'000};
         for (const Deadline deadline{longest}; !done;) {

@@ -125,7 +125,7 @@ public:
         return nats_error("take a message", status);
     }
 
-    /// After all other messages.
+    /// The farewell arrives after all other messages.
     void leave(const std::string& subject) const {
         constexpr std::int64_t longest_ms = 200;
         if (publish(subject, {})) ::natsConnection_FlushTimeout(connection_, longest_ms);
@@ -233,7 +233,7 @@ private:
         return std::span{reinterpret_cast<const std::byte*>(::natsMsg_GetData(message_)), bytes};
     }
 
-    /// The library counts in whole milliseconds. A shorter time is slept in naps here.
+    /// The library counts in whole milliseconds. For shorter times, this function sleeps in short naps itself.
     Result<natsMsg*> sleep(Patience patience) const {
         constexpr Nanoseconds nap_ns = 50'000;
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);

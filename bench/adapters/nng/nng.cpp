@@ -203,7 +203,7 @@ Result<std::unique_ptr<NngSubscriber>> new_subscriber(const Topic& topic) {
     return std::make_unique<NngSubscriber>(topic, std::move(*socket));
 }
 
-/// For dialling an endpoint.
+/// The URL and the flags for dialling an endpoint.
 struct Called {
     std::string url;
     int flags;

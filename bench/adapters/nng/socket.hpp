@@ -45,7 +45,7 @@ inline int send_message(nng_socket socket, nng_msg* message, int flags) {
     return ::nng_sendmsg(socket, message, flags);
 }
 
-/// Knows the connected peers, and how a side waits for the socket.
+/// An open socket, its connected peers, and how a side waits for it.
 class Socket {
 public:
     Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
@@ -139,7 +139,6 @@ public:
         sockets_.push_back({std::move(socket), now_ns()});
     }
 
-    /// Closes the sockets that are no longer needed.
     void clear() {
         constexpr Nanoseconds longest_ns = nanoseconds_per_second;
         const std::lock_guard lock{mutex_};

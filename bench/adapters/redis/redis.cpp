@@ -71,7 +71,7 @@ public:
         return {};
     }
 
-    /// To the output buffer: the name of the command, then the channel, then the payload if there is one.
+    /// Appends the name of the command, then the channel, then the payload if there is one.
     void append(std::string_view command, const std::string& channel, std::span<const std::byte> bytes) {
         const std::array<const char*, 3> words{command.data(), channel.c_str(),
                                                reinterpret_cast<const char*>(bytes.data())};
@@ -81,10 +81,9 @@ public:
         writing_ = true;
     }
 
-    /// The output buffer still holds bytes that the kernel has not accepted.
+    /// True while the output buffer holds bytes that the kernel has not accepted.
     bool writing() const { return writing_; }
 
-    /// As much as the kernel accepts.
     Result<void> write() {
         int done = 0;
         if (writing_ && ::redisBufferWrite(context_.get(), &done) != REDIS_OK) return trouble();
@@ -289,8 +288,8 @@ private:
     Reply reply_;
 };
 
-/// Without snapshots: PUBLISH stores nothing, and the broker would write a snapshot into the folder of the run when it
-/// ends.
+/// Snapshots are disabled: PUBLISH stores nothing, and the broker would write a snapshot into the folder of the run
+/// when it ends.
 std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
     std::string text = "bind " + broker.host + "\nport " + std::to_string(broker.port) +
                        "\nprotected-mode no\nsave \"\"\ndaemonize no\n";

@@ -52,7 +52,7 @@ inline std::shared_ptr<Context> context_for(const Topic& topic) {
     return context;
 }
 
-/// Knows how a side waits for it.
+/// A socket, and how a side waits for it.
 class Socket {
 public:
     Socket(const Topic& topic, int type)
@@ -80,8 +80,8 @@ public:
     }
 
 private:
-    /// Until the state of the socket may have changed. The events are read first, because the descriptor signals only
-    /// later changes.
+    /// Sleeps until the state of the socket may have changed. The events are read first, because the descriptor signals
+    /// only later changes.
     void sleep(short event, Nanoseconds time_ns) const {
         int events = 0;
         std::size_t size = sizeof events;

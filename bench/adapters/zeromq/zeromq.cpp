@@ -160,7 +160,7 @@ public:
         return {};
     }
 
-    /// In the form of the library: "tcp://127.0.0.1:40000".
+    /// Returns the address in the form of the library: "tcp://127.0.0.1:40000".
     std::string bound_to() const {
         std::array<char, 256> text{};
         std::size_t size = text.size();

@@ -31,7 +31,7 @@ constexpr std::array settings{
             .meaning = "whether something that must be there before is there"},
 };
 
-/// A file that one side leaves for the other.
+/// The path of a file that one side leaves for the other.
 std::filesystem::path mark_of(const Topic& topic, const char* side) {
     return std::filesystem::temp_directory_path() / (topic.channel + side);
 }
