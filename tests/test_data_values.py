@@ -19,12 +19,10 @@ DATA = Path(__file__).parent.parent / "data"
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    """All published data."""
     return load([DATA])
 
 
 def found(dataset: Dataset, run: str, **where: Any) -> pd.DataFrame:  # noqa: ANN401
-    """Return the rows of a run with these values."""
     rows = dataset.results[dataset.results["run"] == run]
     for column, value in where.items():
         rows = rows[rows[column].isna() if value is None else rows[column] == value]

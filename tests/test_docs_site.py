@@ -33,7 +33,7 @@ def build(folder: Path) -> None:
 
 
 def linked(page: str) -> set[str]:
-    """Return the documents to which the text of a page leads, without its menus."""
+    """Leave out the menus of the page."""
     return set(re.findall(r'href="([\w-]+)\.html', page.partition("<article")[2].partition("</article>")[0]))
 
 

@@ -28,7 +28,6 @@ def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int
 
 
 def give_away(path: Path) -> None:
-    """Change the owner of a file or folder."""
     if os.geteuid() != 0:
         leave_out("only root can give a folder to another user")
     os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)

@@ -18,7 +18,7 @@ Found = Counter[tuple[str | None, str, str]]
 
 @pytest.fixture(scope="module")
 def published(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the data of a few releases, because reading all data of the checkout takes seconds."""
+    """The data of a few releases, because reading all data of the checkout takes seconds."""
     folder = tmp_path_factory.mktemp("published") / "data"
     for name in ("ecal", "hmbdc", "hosts"):
         shutil.copytree(checkout / "data" / name, folder / name)

@@ -59,7 +59,7 @@ def test_shared_code_of_the_formats_contains_no_name_of_a_tool() -> None:
 
 
 def code_of(path: Path) -> str:
-    """Return the code of a module without docstrings and comments, because these may contain examples."""
+    """Leave out docstrings and comments, because these may contain examples."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:

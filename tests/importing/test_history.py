@@ -28,7 +28,7 @@ ENTRIES = [entry(OLD, 1724344356259, 263.6, 298.4), entry(OLD, 1724348934280, 20
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """A ``data.js`` with three entries: two of one commit, and one of another."""
+    """Two of the three entries are of one commit."""
     return written(tmp_path, {"Perception Pipeline": ENTRIES})
 
 

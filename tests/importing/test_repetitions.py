@@ -15,7 +15,6 @@ MakeTree = Callable[..., Path]
 
 
 def started(time: str) -> str:
-    """Return a log that states its start time."""
     return (FORMATS / "native/latency-udp.log").read_text().replace("start time=2026-11-21T04:04:02.776Z", f"start time={time}")
 
 

@@ -19,7 +19,7 @@ RUSTUP = "install cargo 1.89 or newer (https://rustup.rs)"
 
 
 def left_out(build: Path, *options: str, first_on_path: Path | None = None) -> dict[str, str]:
-    """Configure the core, and return the remedy for each transport that it leaves out."""
+    """Return the remedy for each transport that the core leaves out."""
     compiler = shutil.which("c++")
     if compiler is None:
         leave_out("no C++ compiler")

@@ -44,7 +44,7 @@ SECTION = (
 
 
 def write_runs(root: Path, pages: int) -> int:
-    """Write runs for about ``pages`` pages of all kinds (transports, logs, systems). Returns the number of runs."""
+    """Write runs for about ``pages`` pages of all kinds (transports, logs, systems). Return the number of runs."""
     count = max(1, round((pages - 12) / (2 + 1 / TRANSPORTS_A_SYSTEM)))
     logs = [sample.read_bytes() for sample in SAMPLES]
     for number in range(count):
@@ -61,7 +61,7 @@ def write_runs(root: Path, pages: int) -> int:
 
 
 def write_bare(source: Path, pages: int) -> None:
-    """Write a project of ``pages`` text pages, with the nesting, theme and settings of the site."""
+    """The text pages have the nesting, theme and settings of the site."""
     shutil.copytree(site_dir(), source, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
     conf = (source / "conf.py").read_text().replace(', "tacholog.sphinx"', "")
     (source / "conf.py").write_text(conf)
@@ -82,7 +82,7 @@ def write_bare(source: Path, pages: int) -> None:
 
 
 def cpu_s(*command: object) -> float:
-    """Run a command and return the CPU seconds that it and its children took."""
+    """Include the CPU seconds of the children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -100,7 +100,7 @@ def ages(site: Path) -> dict[Path, int]:
 
 
 def gzipped(paths: Iterable[Path]) -> int:
-    """Return the size of files as sent to a reader, with gzip."""
+    """Return the size of files as sent to a reader."""
     return sum(len(gzip.compress(path.read_bytes(), 9)) for path in paths)
 
 
@@ -172,7 +172,7 @@ def change_one(data: Path) -> None:
 
 
 def measure(_effort: Effort, pages: int = PAGES) -> Iterator[Row | LeftOut]:
-    """Yield all rows. Sites are built only once, whatever the effort: CPU seconds vary little, and a thousand pages take minutes."""
+    """Sites are built only once, whatever the effort: CPU seconds vary little, and a thousand pages take minutes."""
     with tempfile.TemporaryDirectory() as folder:
         yield from builds(Path(folder), pages)
         yield from loads(Path(folder, "site"))

@@ -47,7 +47,7 @@ def pages(site: Path) -> list[Path]:
 
 
 def broken_links(site: Path, read: Reader) -> Iterator[str]:
-    """Yield each broken link within the site, and each link out of it."""
+    """Also yield each link out of the site."""
     found = {path: read(path.relative_to(site).as_posix().removesuffix(".html")) for path in pages(site)}
     for path, page in found.items():
         for link in page.links:
@@ -380,7 +380,7 @@ def test_plot_script_exists_once_and_contacts_no_server(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of the data, and with the site of this data. Another copy of the folder is beside it, with the name ``as-it-was``."""
+    """The folder has a copy of the data, and the site of this data. Another copy of the folder is beside it, with the name ``as-it-was``."""
     folder = tmp_path_factory.mktemp("again") / "folder"
     shutil.copytree(data, folder / "data")
     build_site([folder / "data"], folder / "site", folder)
