@@ -178,8 +178,8 @@ private:
 
     explicit RouDi(std::unique_ptr<Running> running) : running_(std::move(running)) { kept(); }
 
-    /// Shared by the runs of all users. RouDi's own lock, in the same folder, is not enough: it does not tell whether
-    /// this RouDi belongs to a run that is about to end.
+    /// The runs of all users share this lock. RouDi's own lock, in the same folder, is not enough: it does not tell
+    /// whether this RouDi belongs to a run that is about to end.
     static Result<Fd> our_turn() {
         const std::string path = "/tmp/tacholog-roudi.lock";
         constexpr Patience longest_run{60'000};

@@ -83,8 +83,8 @@ public:
     /// Does not wait. Returns an error if the peer has disconnected or given up, or if this process is asked to stop.
     Result<std::optional<Frame>> poll();
 
-    /// Why the run ends, if the peer has sent a reason or a signal has arrived. Call this when the transport fails,
-    /// because the failure is often only a consequence.
+    /// Returns the reason why the run ends, if the peer has sent one or a signal has arrived. Call this when the
+    /// transport fails, because the failure is often only a consequence.
     std::optional<Error> reason(Patience limit);
 
     /// `text` must name the peer.

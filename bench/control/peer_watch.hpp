@@ -13,8 +13,8 @@
 
 namespace tacholog {
 
-/// Its thread sleeps until a peer disconnects. If this object still exists three seconds later, the thread assumes that
-/// a call of the library hangs.
+/// A thread that sleeps until a peer disconnects. If this object still exists three seconds later, the thread assumes
+/// that a call of the library hangs.
 class PeerWatch {
 public:
     /// `give_up` is called on the watching thread, with the peer's name. It must not return.

@@ -67,8 +67,8 @@ struct SharedMemoryInUse {
     std::uint64_t huge_page_bytes = 0;
 };
 
-/// Nothing if this process has no shared memory, or if the kernel does not report all of it. `root` is the folder that
-/// contains /proc.
+/// Returns nothing if this process has no shared memory, or if the kernel does not report all of it. `root` is the
+/// folder that contains /proc.
 std::optional<SharedMemoryInUse> shared_memory_in_use(const std::string& root = "");
 
 /// "0,2-4" gives 0, 2, 3 and 4.

@@ -62,8 +62,8 @@ constexpr std::uint32_t end_of_turns = UINT32_MAX;
 struct alignas(64) Turn {
     std::atomic<std::uint32_t> number{0};
 
-    /// Has no pause instruction: on some CPUs, it takes longer than the transfer of a cache line. Returns false at the
-    /// deadline, or after the peer has ended the measurement.
+    /// Waits without a pause instruction: on some CPUs, this instruction takes longer than the transfer of a cache
+    /// line. Returns false at the deadline, or after the peer has ended the measurement.
     bool wait(std::uint32_t wanted, Nanoseconds deadline_ns) const {
         constexpr int turns_a_look = 1024;
         for (int turns = 1;; ++turns) {

@@ -36,8 +36,8 @@ struct MeasuringCpus {
 /// What the kernel says about two CPUs of this host. `root` is the folder that contains /sys.
 MeasuringCpus compare_cpus(int publisher, int subscriber, const std::string& root = "");
 
-/// From the CPU of the calling thread to this CPU: half of the median round trip within 10 ms. Nothing if no thread of
-/// this process gets that CPU within a second.
+/// Returns half of the median round trip of a cache line to this CPU, measured for 10 ms. Returns nothing if no thread
+/// of this process gets that CPU within a second.
 std::optional<std::int64_t> measure_cache_line_ps(int cpu);
 
 /// Also measures how long a cache line takes from the publisher to the first subscriber, if each of the two has one

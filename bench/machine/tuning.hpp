@@ -14,8 +14,8 @@ struct Tuning {
     bool lock_memory = false;
     std::optional<int> numa_node;
 
-    /// For the log; "none" if nothing was requested. The words and their order are always the same, because the logs of
-    /// runs are compared by this text.
+    /// The text for the log; "none" if nothing was requested. Its words and their order are always the same, because
+    /// the logs of runs are compared by this text.
     std::string text() const;
 };
 

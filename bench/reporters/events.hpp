@@ -191,8 +191,8 @@ struct Sustained {
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
     std::uint64_t trials = 0;           ///< at all rates
     Tried at_rate;                      ///< at the rate of the result
-    /// Rates well above the upper bound at which trials passed. A growing queue cannot be the reason at such high
-    /// rates.
+    /// The number of rates well above the upper bound at which trials passed. A growing queue cannot be the reason at
+    /// such high rates.
     std::uint64_t passed_above = 0;
 };
 

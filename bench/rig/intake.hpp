@@ -59,8 +59,8 @@ public:
 
     bool complete() const { return end && sequence.lost(*end) == 0; }
 
-    /// Counts only messages before the newest one, because later ones may still be on their way. The result decreases
-    /// when a missing message arrives late.
+    /// Counts only missing messages before the newest one, because later ones may still be on their way. The result
+    /// decreases when a missing message arrives late.
     std::uint64_t lost_so_far() const { return sequence.next() > first ? sequence.lost(sequence.next()) : 0; }
 
     /// Call this when no more messages of this phase can arrive.

@@ -38,8 +38,8 @@ public:
     /// After this call, the caller uses the control channel and the log again. Does nothing if no phase was begun.
     void end();
 
-    /// For measuring threads. The error is that a peer has disconnected or given up, that a signal has arrived, or that
-    /// results cannot be reported.
+    /// Measuring threads call these. The error is that a peer has disconnected or given up, that a signal has arrived,
+    /// or that results cannot be reported.
     bool trouble() const { return trouble_.load(std::memory_order_acquire); }
     Result<void> fine() const {
         if (!trouble()) [[likely]]

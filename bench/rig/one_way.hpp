@@ -30,8 +30,8 @@ private:
     bool whole_ = true;
 };
 
-/// Equal for two processes if they read the same CLOCK_MONOTONIC: the boot of their host, and their time namespace.
-/// Empty if it cannot be determined.
+/// This text is equal for two processes if they read the same CLOCK_MONOTONIC: it names the boot of their host, and
+/// their time namespace. It is empty if it cannot be determined.
 std::string clock_identity();
 
 }  // namespace tacholog

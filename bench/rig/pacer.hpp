@@ -134,8 +134,8 @@ private:
 
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
-    /// True when all messages without an answer count as lost. Silence is measured only while this process looks for
-    /// answers: if it was stopped for a while, answers may be waiting in the transport.
+    /// Returns true when all messages without an answer count as lost. Silence is measured only while this process
+    /// looks for answers: if it was stopped for a while, answers may be waiting in the transport.
     Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
         if (lossy()) return all_sent && silence_.passed();
         if (silence_ns < to_nanoseconds(side_.limit())) return false;

@@ -48,8 +48,8 @@ std::uint64_t new_secret() {
     return (std::uint64_t{random()} << 32 | random()) | 1U;
 }
 
-/// For sides that are started separately. The user gives the same text to both sides, in an environment variable,
-/// because all users of a host can read the options of a process. The number is the FNV-1a hash of the text.
+/// This secret is for sides that are started separately. The user gives the same text to both sides, in an environment
+/// variable, because all users of a host can read the options of a process. The number is the FNV-1a hash of the text.
 std::uint64_t told_secret() {
     const char* const told = std::getenv("TACHOLOG_SECRET");
     if (told == nullptr) return 0;

@@ -146,8 +146,8 @@ Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
     return {};
 }
 
-/// With a broker, waits until the broker has received all published messages. Only then may the subscriber be told that
-/// the phase is over.
+/// Waits until the broker, if there is one, has received all published messages. Only then may the subscriber be told
+/// that the phase is over.
 template <typename Watch>
 Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch) {
     return hand_over(

@@ -50,8 +50,8 @@ private:
         }
     }
 
-    // Without faults. A lost invitation would only be sent again, and there is no other invitation that could overtake
-    // it.
+    // Invitations are passed on without faults. A lost one would only be sent again, and there is no other invitation
+    // that could overtake it.
     void pass_invitations() {
         for (auto datagram = receive_datagram(front_, publisher_); !datagram.empty();
              datagram = receive_datagram(front_, publisher_)) {

@@ -215,8 +215,8 @@ TEST(MockCounts, AClosedLoopCountsDuplicates) {
 constexpr std::uint64_t size = 64;
 constexpr std::uint64_t header = 16;
 
-/// How many of the changed bytes are among the first `first_bytes` of a message. Byte 0 is changed in the first
-/// message, byte 1 in the second, and so on.
+/// Counts the changed bytes among the first `first_bytes` of a message. Byte 0 is changed in the first message, byte 1
+/// in the second, and so on.
 std::uint64_t among(std::uint64_t changed, std::uint64_t first_bytes) {
     return changed / size * first_bytes + std::min(changed % size, first_bytes);
 }

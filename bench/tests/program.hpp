@@ -157,9 +157,9 @@ private:
     std::string folder_;
 };
 
-/// For sides that are started separately. The system has assigned the port to a socket of this process, which stays
-/// open, so nobody else on this machine gets it. A program that sets SO_REUSEADDR, like a publisher, may still listen
-/// at this port.
+/// The port is for sides that are started separately. The system has assigned it to a socket of this process, which
+/// stays open, so nobody else on this machine gets it. A program that sets SO_REUSEADDR, like a publisher, may still
+/// listen at this port.
 inline int free_port() {
     static std::vector<Fd> kept;
     const int yes = 1;
@@ -177,8 +177,8 @@ inline std::string own_loopback_address(unsigned which) {
            "." + std::to_string(pid & 255);
 }
 
-/// For tests of what a run does at its time limit. `attempt` returns false if a busy machine has reached the limit
-/// before the test has done its part. It is then called again with a longer limit.
+/// Calls `attempt` with a time limit, to test what a run does at this limit. `attempt` returns false if a busy machine
+/// has reached the limit before the test has done its part. It is then called again with a longer limit.
 template <typename Attempt>
 bool within_some_limit(Attempt&& attempt) {
     for (const std::string limit : {" --timeout 0.5 ", " --timeout 2 ", " --timeout 10 ", " --timeout 60 "}) {

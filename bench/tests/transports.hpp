@@ -102,8 +102,8 @@ inline std::map<std::string_view, std::unique_ptr<Companion>>& companions() {
     return started;
 }
 
-/// Otherwise the process might end without the destructors of static objects, and the folders of the companion programs
-/// would be left behind.
+/// Ends the companion programs after the last test. Otherwise the process might end without the destructors of static
+/// objects, and the folders of these programs would be left behind.
 class CompanionsEnd : public ::testing::Environment {
 public:
     void TearDown() override { companions().clear(); }

@@ -106,8 +106,8 @@ struct RingShape {
     bool reuses_last = false;
     std::size_t lead = 0;  ///< bytes before the word of a slot
 
-    /// Many slots for small messages, so that no side has to wait for the other. Few slots for large ones, so that the
-    /// next slot to be written is still in the cache.
+    /// Small messages get many slots, so that no side has to wait for the other. Large messages get few slots, so that
+    /// the next slot to be written is still in the cache.
     static RingShape for_messages(std::size_t max_bytes, std::size_t readers, Written written) {
         constexpr std::size_t cached = std::size_t{512} * 1024;
         const std::size_t lead = max_bytes < least_aligned_bytes ? 0 : aligning_lead(written);
@@ -168,7 +168,7 @@ private:
 };
 
 /// Takes the cache line away from the core that has it. This is assembly, because the compiler emits the instruction
-/// only if it knows that the target processor has it. Older processors ignore it.
+/// only if it knows that the target processor has it. Older processors ignore the instruction.
 inline void fetch_line_to_write(const std::byte* line) {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(*line));
@@ -325,8 +325,8 @@ private:
     /// Readers look for a turn here first. If they find the message, they do not need the index.
     std::uint64_t likely_slot(std::uint64_t turn) const { return turn < 2 ? turn : used_[(turn - 2) % used_.size()]; }
 
-    /// Only if the readers have released the slot by now. This check takes as long as passing on a message, so it is
-    /// done only if writing a message takes long.
+    /// Chooses the slot only if the readers have released it by now. This check takes as long as passing on a message,
+    /// so it is done only if writing a message takes long.
     void choose_last() {
         const std::size_t known = free_.size();
         look();

@@ -31,8 +31,8 @@ using Join = std::function<Result<Fd>(const Invitation&)>;
 
 class ReliableSubscriber final : public Subscriber {
 public:
-    /// For a stream to several subscribers. `join` returns a socket that receives from the group that an invitation
-    /// names.
+    /// This constructor is for a stream to several subscribers. `join` returns a socket that receives from the group
+    /// that an invitation names.
     ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint, Join join);
     /// `doors` holds the addresses at which the publisher may receive our first answer. It is empty if the publisher
     /// already knows our address.

@@ -21,7 +21,7 @@
 
 namespace tacholog {
 
-/// The first bytes that a publisher sends. Without them, the subscriber could read the bytes of another program as
+/// The first bytes that a publisher sends. Without them, the subscriber could take the bytes of another program for
 /// messages.
 struct StreamHello {
     std::uint64_t magic;

@@ -50,8 +50,9 @@ struct Topic {
     std::string companion = {};  ///< the address of the run's Companion; empty if there is none
 };
 
-/// From 0, in a keyed topic. The rig stores the instance in the message, so that transports without instances need not
-/// transfer it. The message must have been written but not published yet, or must have been received intact.
+/// The instance (from 0) of a keyed topic to which this message belongs. The rig stores it in the message, so that
+/// transports without instances need not transfer it. The message must have been written but not published yet, or must
+/// have been received intact.
 inline std::size_t instance_of(std::span<const std::byte> message) {
     return static_cast<std::size_t>(key_of(message_parts::load(message.data())));
 }

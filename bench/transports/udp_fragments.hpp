@@ -31,8 +31,8 @@ inline std::size_t fragments_of(std::size_t bytes, std::size_t fragment_bytes = 
     return (bytes + fragment_bytes - 1) / fragment_bytes;
 }
 
-/// Each fragment is received directly into the place where it most likely belongs: after the previous one. So most
-/// fragments are never copied. A receiver that spends time on copying would lose datagrams.
+/// Reassembles a message. Each fragment is received directly into the place where it most likely belongs: after the
+/// previous one. So most fragments are never copied. A receiver that spends time on copying would lose datagrams.
 class Assembly {
 public:
     /// All fragments except the last have `fragment_bytes`. Both sides know this size.

@@ -234,7 +234,7 @@ def test_comparison_of_two_operating_systems_does_not_state_that_participants_di
 
 
 def results(page: Page) -> list[str]:
-    """Best first."""
+    """Return the titles, best first."""
     page.locator("#search-results", has_text=re.compile("Search finished|did not match")).wait_for()
     return page.locator("#search-results ul.search > li > a").all_inner_texts()
 

@@ -20,7 +20,6 @@ def log(tmp_path: Path) -> Path:
 
 
 def other(log: Path, settings: str) -> Path:
-    """An empty text of settings removes them."""
     path = log.with_name("new.log")
     path.write_text(log.read_text(encoding="utf-8").replace(SETTINGS, settings), encoding="utf-8")
     return path

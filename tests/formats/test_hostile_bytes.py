@@ -55,7 +55,7 @@ STRANGERS: Mapping[str, bytes] = {
 
 
 def scanned(data: bytes, name: str | None = None) -> tuple[Scan, list[Event]]:
-    """``name`` None: the format is detected."""
+    """If ``name`` is None, the format is detected."""
     scan = Scan(LogText(io.BytesIO(data)), name)
     return scan, list(scan)
 

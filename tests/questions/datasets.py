@@ -87,7 +87,7 @@ def plugins(data: Path) -> None:
 
 
 def lossy(data: Path) -> None:
-    """Three systems differ in loss and bandwidth: Cedar is the slowest without loss, and the fastest from 5 % on. Birch fails at 20 %."""
+    """Three systems run with several losses and bandwidths: Cedar is the slowest without loss, and the fastest from 5 % on. Birch fails at 20 %."""
     for system, base, slope in (("Alder", 300, 90), ("Birch", 280, 160), ("Cedar", 420, 20)):
         for bandwidth in (54e6, 300e6):
             for loss in (0, 5, 10, 20):

@@ -52,8 +52,8 @@ std::int32_t stream_of(const Topic& topic) {
     return static_cast<std::int32_t>(name_hash(topic.channel) & positive);
 }
 
-/// For sides that may sleep. It first spins a few times, then yields the CPU a few times, and then sleeps. The sleeps
-/// become longer, up to 1 ms.
+/// An idle strategy for sides that may sleep. It first spins a few times, then yields the CPU a few times, and then
+/// sleeps. The sleeps become longer, up to 1 ms.
 class Backoff {
 public:
     Backoff() {

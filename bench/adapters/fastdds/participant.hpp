@@ -208,8 +208,8 @@ inline Duration_t duration(Patience patience) {
             static_cast<std::uint32_t>(time % nanoseconds_per_second)};
 }
 
-/// The discovery addresses of an end and of its peers. Over UDP, the ends use only the subscriber's port for discovery,
-/// so no multicast is needed and other runs are not found.
+/// The discovery addresses of an end: its own, and those of its peers. Over UDP, the ends use only the subscriber's
+/// port for discovery, so no multicast is needed and other runs are not found.
 struct Meeting {
     Over over;
     std::optional<Address> own = {};        ///< of a subscriber, for discovery
