@@ -96,7 +96,6 @@ def run_tacholog_text(
 
 
 def _call(server: socket.socket, request: dict[str, object], streams: list[int]) -> int:
-    """Return the exit code of the command."""
     with tempfile.TemporaryFile() as file:  # The request is in a file, because messages between processes are limited in size.
         file.write(json.dumps(request).encode())
         file.flush()

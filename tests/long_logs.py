@@ -19,7 +19,6 @@ class LongLog(NamedTuple):
     rows: Callable[[Dice], Iterator[str]]
 
     def text(self, rows: int, seed: int = 1) -> str:
-        """The log has ``rows`` results."""
         lines = self.rows(random.Random(seed))  # noqa: S311
         return self.head + "".join(f"{next(lines)}\n" for _ in range(rows))
 

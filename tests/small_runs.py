@@ -27,12 +27,10 @@ def add_run(folder: Path, *logs: int | str, **about: Any) -> Path:  # noqa: ANN4
 
 
 def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
-    """Return plain values."""
     objects = {name: getattr(dataset, name).astype("object") for name in TABLES}
     objects["histograms"]["bins"] = [bins.tolist() for bins in objects["histograms"]["bins"]]
     return {name: table.where(table.notna(), None).to_numpy().tolist() for name, table in objects.items()}
 
 
 def messages_received(dataset: Dataset) -> list[int]:
-    """Return one number for each run."""
     return [*map(int, dataset.results["value"][dataset.results["metric"] == "messages_received"])]

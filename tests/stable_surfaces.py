@@ -123,7 +123,6 @@ def _of_schema(schema: Mapping[str, Any], root: str = "", *, required: str = "al
 
 
 def _of_file(struct: type) -> Items:
-    """Return the keys of a file that users write."""
     return _of_schema(msgspec.json.schema(struct), required=_MUST_BE_STATED)
 
 

@@ -30,7 +30,6 @@ def found(dataset: Dataset, run: str, **where: Any) -> pd.DataFrame:  # noqa: AN
 
 
 def number(dataset: Dataset, run: str, metric: str, statistic: str, **where: Any) -> float | None:  # noqa: ANN401
-    """Return the only number with this name."""
     [value] = found(dataset, run, metric=metric, statistic=statistic, **where)["value"]
     return None if pd.isna(value) else float(value)
 

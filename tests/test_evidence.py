@@ -31,7 +31,6 @@ LINK, PIPE, FOLDER = "not a file but a link, which is not followed", "not a file
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder for a run, and a file outside of it."""
     (tmp_path / "outside.log").write_text(f"{OUTSIDE}\n")
     (tmp_path / "run").mkdir()
     return tmp_path / "run"

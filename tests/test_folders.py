@@ -22,7 +22,6 @@ SOMEBODY = 12345
 
 
 def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int, str]:
-    """Return the exit code of a command, and its standard error."""
     done = run_tacholog(*arguments, environment=environment)
     return done.returncode, done.stderr.decode()
 

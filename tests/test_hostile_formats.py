@@ -148,7 +148,6 @@ def tacholog(place: Place, *arguments: str | Path) -> subprocess.CompletedProces
 
 
 def complaint(said: str, way: str) -> str:
-    """Return the message about the log with this kind of error."""
     return "\n".join(line for line in said.splitlines() if f"{way.replace(' ', '-')}/some.log" in line or f"{way.replace(' ', '-')}:" in line)
 
 

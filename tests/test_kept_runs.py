@@ -40,7 +40,6 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files of runs that were opened."""
     paths: list[str] = []
 
     def opening(path: str, flags: int, at: int | None) -> int:

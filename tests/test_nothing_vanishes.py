@@ -31,14 +31,12 @@ def tacholog(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), pa
 
 
 def reading(command: str, folder: Path, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """Run one of `READERS` over a folder of runs."""
     words = {"export": ["--data", "data"], "report": ["--data", "data", "--output", "site"], "diff": ["data", "data"]}[command]
     return tacholog(command, *words, cwd=folder, prefix=prefix)
 
 
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
-    """The subfolder data has two runs."""
     for name in ("bad", "good"):
         shutil.copytree(RUN, tmp_path / "data" / name)
     (tmp_path / "data/hosts").mkdir()

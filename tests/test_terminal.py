@@ -205,7 +205,6 @@ def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
 
 
 def as_left(sent: str) -> list[str]:
-    """Return the lines that are still on the terminal at the end."""
     return [line.rpartition("\r\x1b[K")[2] for line in sent.replace("\r\n", "\n").split("\n")]
 
 

@@ -30,7 +30,6 @@ from tacholog.store.pool import Cluster, PoolLost, Processes, Work
 
 
 def runs(root: Path, count: int) -> None:
-    """Each run has one small log."""
     for number in range(count):
         add_run(root / f"{number:04d}", FIRST + number)
 

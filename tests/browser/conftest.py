@@ -120,6 +120,5 @@ def open_folds(page: Page) -> None:
 
 
 def open_everything(page: Page) -> None:
-    """Wait until the parts that are loaded on opening are there."""
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     expect(page.locator("details[open]:is([data-part], [aria-busy])")).to_have_count(0)

@@ -95,7 +95,6 @@ class Measures(NamedTuple):
 
 
 def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name of each kind of page, with the address of one page of this kind."""
     for kind, pattern in KINDS.items():
         found = sorted(site.glob(pattern), key=lambda path: (path.stat().st_size, path.name))
         if found:
@@ -123,7 +122,6 @@ def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
 
 
 def _opened(site: Path, browser: Browser, name: str) -> tuple[Page, dict[str, None]]:
-    """Return the page and the addresses that it requests."""
     page, asked = patient(browser.new_context(viewport=SCREEN)).new_page(), dict[str, None]()
     page.on("request", lambda request: asked.setdefault(request.url))
     page.goto((site / name).as_uri())
@@ -157,7 +155,6 @@ def _is_ours(path: Path) -> bool:
 
 
 def table(found: Sequence[Measures]) -> str:
-    """The table is in Markdown."""
     heads = ("page", "own kB", "theme kB", "fonts kB", "Plotly kB", "height", "at 375", "stops", "elements", "sheets")
     rows = [
         (

@@ -133,7 +133,6 @@ def test_ratios_are_coloured_only_if_there_are_enough_runs_for_a_verdict(opened:
 
 
 def with_base(page: Page, transport: str) -> str:
-    """Return the id of the series."""
     value = page.locator("#tl-base option", has_text=f", {transport}:").first.get_attribute("value") or ""
     page.locator("#tl-base").select_option(value)
     return value
@@ -234,7 +233,6 @@ def test_comparison_of_two_operating_systems_does_not_state_that_participants_di
 
 
 def results(page: Page) -> list[str]:
-    """Return the titles, best first."""
     page.locator("#search-results", has_text=re.compile("Search finished|did not match")).wait_for()
     return page.locator("#search-results ul.search > li > a").all_inner_texts()
 

@@ -81,7 +81,6 @@ def watch(page: Page, complaints: list[str]) -> None:
 
 
 def complaints_of(page: Page, screen: str) -> Iterator[str]:
-    """The page is checked with its initially folded parts."""
     page.evaluate(DRAWN)
     page.evaluate("window.shifts = 0")  # The shifts during loading depend on the machine: see test_slow_arrival.py.
     if not 3 < page.evaluate(STOPS) <= MOST_STOPS:

@@ -82,7 +82,6 @@ def server(site: Path) -> Iterator[TwoParts]:
 
 
 def cuts(content: bytes) -> list[int]:
-    """The offsets at which a page is cut."""
     table = content.index(b"<table")
     heads, rows = ([found.end() for found in re.finditer(mark, content[table:])] for mark in (b"</th>", b"</tr>"))
     return [table + ends[count] for ends, counts in ((heads, HEADS), (rows, ROWS)) for count in counts if count < len(ends)]

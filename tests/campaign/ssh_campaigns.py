@@ -61,7 +61,6 @@ def start_bench(path: Path, tmp_path: Path) -> subprocess.Popen[str]:
 
 
 def bench(path: Path, tmp_path: Path) -> tuple[int, str]:
-    """Return the exit code and the output."""
     with start_bench(path, tmp_path) as process:
         out, errors = process.communicate(timeout=LIMIT_S)
     return process.returncode, out + errors

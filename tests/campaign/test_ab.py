@@ -65,7 +65,6 @@ def only_folder(folder: Path) -> Path:
 
 
 def runs_in_order(folder: Path) -> list[tuple[str, Manifest]]:
-    """Return side and manifest of each run."""
     runs = [(path.relative_to(folder).parts[0], read_manifest(path)) for path in folder.rglob("run.toml")]
     return sorted(runs, key=lambda run: run[1].order_index or 0)
 

@@ -74,7 +74,6 @@ def run_folder(folder: Path) -> Path:
 
 
 def measured(folder: Path, *processes: str, block: str = f"deadline_s = {LIMIT_S - 100}", head: str = "") -> Manifest:
-    """Return the manifest of the only run."""
     bench(campaign(folder, *processes, block=block, head=head))
     return read_manifest(run_folder(folder) / "run.toml")
 
@@ -86,7 +85,6 @@ def number_in(path: Path) -> int:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """The test listens on this port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

@@ -108,7 +108,6 @@ def test_rates_are_classified_as_in_rfc_9971() -> None:
 
 
 def sustain(folder: Path, *arguments: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
-    """``program`` replaces the tool."""
     (folder / "program.py").write_text(program, encoding="utf-8")
     options = ("--rate-range", "5000,80000", "--duration", "1", "--trial-duration", "0.5")
     return run_tacholog_text("sustain", *options, *arguments, "--", sys.executable, "program.py", "%rate%", "%seconds%", cwd=folder)

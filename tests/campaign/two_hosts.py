@@ -134,7 +134,6 @@ class TwoHosts:
         run("ip", "-n", self.lab, "link", "set", f"port-{host}", "up")
 
     def slow_down(self, host: str, rate: str) -> None:
-        """Limit the sending rate of a host."""
         run("tc", "-n", self.space(host), "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
 
     def start_clock(self, host: str, *settings: str) -> None:

@@ -34,7 +34,6 @@ def compared(data: Path, *words: str, exit_code: int = 0) -> dict[str, Any]:
 
 
 def verdicts(report: dict[str, Any]) -> Found:
-    """Count the rows by data path, verdict and reasons."""
     return Counter((row["key"].get("data_path"), row["verdict"], " ".join(row.get("reasons", ()))) for row in report["rows"])
 
 

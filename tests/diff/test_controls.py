@@ -32,7 +32,6 @@ LABEL = '{"control": "yes"}'
 
 
 def with_controls(rows: Floats, controls: Floats, places: list[int], **said: Any) -> Dataset:  # noqa: ANN401 - any column
-    """Rows and controls were measured at the same positions in time."""
     measured, beside = make_side(rows, places, **said), make_side(controls, places, labels=LABEL, **{"transport": "inter-thread"} | said)
     for table in (beside.runs, beside.results):
         table["run"] = "control/" + table["run"]
@@ -396,7 +395,6 @@ def test_controls_under_other_conditions_are_not_judged() -> None:
 
 
 def lossy_side(values: NDArray[np.float64], loss: NDArray[np.float64], places: list[int]) -> Dataset:
-    """The side has a row of latency with its loss, and controls."""
     side = with_controls(values[:1], values[1:], places)
     lost = make_side(loss, places, metric="loss", statistic="total", unit="ratio", samples=None).results
     return msgspec_replace(side, side.runs, pd.concat([side.results, lost], ignore_index=True))

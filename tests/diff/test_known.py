@@ -36,8 +36,6 @@ WORSE_ROWS = {("udp", 64, "p50"), ("udp", 64, "p99"), ("udp", 1024, "p50"), ("ud
 
 @pytest.fixture
 def real(checkout: Path, tmp_path: Path) -> Callable[..., Result]:
-    """Compare the real runs, with a file of known regressions."""
-
     def run(entries: str, *options: str) -> Result:
         (tmp_path / "known.toml").write_text(entries, encoding="utf-8")
         sides = (f"{checkout}/data/perftest/0.3.0-to-0.4.0/{side}" for side in ("new", "old"))

@@ -60,7 +60,6 @@ def test_page_states_the_sustained_rate_and_does_not_plot_the_trials_over_time()
 
 
 def cells_of(shown: str) -> list[list[str]]:
-    """Return the text of each cell, row by row."""
     rows = re.findall(r"<tr>(.*?)</tr>", shown)
     return [
         [re.sub(r"<[^>]*>", "", cell).replace("\u202f", "").replace("\u00a0", " ") for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]

@@ -150,7 +150,6 @@ def test_two_machines_of_one_kind_are_named_in_the_header_and_as_a_possible_reas
 
 
 def plainly(shown: str) -> str:
-    """Return a text of HTML or Markdown without its escapes."""
     return html_module.unescape(shown).replace("\\", "")
 
 

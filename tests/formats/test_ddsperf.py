@@ -15,7 +15,6 @@ SUB = "[1] {}.000  size 1024 total {} lost {} delta {} lost {} rate {} kS/s {} M
 
 
 def intervals(log: Log, definition: str) -> list[Record]:
-    """The intervals cover one second."""
     return [record for record in log.records if record.scope == "interval" and record.conditions.definition == definition]
 
 

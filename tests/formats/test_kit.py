@@ -31,7 +31,6 @@ OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield each module of tacholog from which a file imports names."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tacholog"):
             yield from (f"{node.module}.{alias.name}" for alias in node.names) if node.module == "tacholog.formats" else (node.module,)

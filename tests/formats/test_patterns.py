@@ -36,12 +36,10 @@ CATEGORIES = {
 
 
 def in_category(category: Any) -> Text:
-    """A category is, for example, all digits."""
     return frozenset(code for code in EVERY if CATEGORIES[category].match(chr(code)))
 
 
 def in_set(items: Any) -> Text:
-    """The set is one in brackets."""
     codes_in_set: set[int] = set()
     negated = False
     for kind, value in items:
@@ -105,7 +103,6 @@ def item_fits(item: Any, within: Text) -> bool:
 
 
 def is_long(item: Any) -> bool:
-    """A long repetition can backtrack."""
     kind, value = item
     return kind in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[1] >= LONG
 
@@ -145,7 +142,6 @@ def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
 
 
 def faults(sequence: Any) -> Iterator[str]:
-    """Yield a message for each fault that can make a sequence slow."""
     for flat in chains(sequence):
         for index, first in enumerate(flat):
             for repeated, _, behind in long_parts(first):
@@ -176,7 +172,6 @@ def faults(sequence: Any) -> Iterator[str]:
 
 
 def sample(characters: Text) -> str:
-    """Return up to twelve of the characters as a quoted text."""
     return repr("".join(chr(code) for code in sorted(characters) if 32 <= code < 127)[:12])
 
 

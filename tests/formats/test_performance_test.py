@@ -23,7 +23,6 @@ def rows(log: Log, test: str, scope: str = "interval") -> list[Record]:
 
 
 def values(record: Record) -> dict[str, float | None]:
-    """The key is the name of the number."""
     return {number.key: number.value for number in record.numbers}
 
 

@@ -61,7 +61,6 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def runs(name: str) -> Iterator[tuple[str, Facts]]:
-    """Yield the name of the log and its facts."""
     for path in sorted((HERE / name).iterdir()):
         if path.name != "README.md":
             yield from ((path.name, facts) for facts in read(path, name).account.runs)

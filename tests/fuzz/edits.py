@@ -54,7 +54,6 @@ class Root:
         return sorted(path.parent for path in self.data.rglob("run.toml"))
 
     def number(self) -> int:
-        """Return an unused number."""
         self._numbers += 1
         return self._numbers
 

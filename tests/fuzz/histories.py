@@ -80,7 +80,6 @@ class Side(NamedTuple):
         return Outcome(done.returncode, lines, _content(writes))
 
     def report(self, root: Root, ahead_s: int) -> Outcome:
-        """Build the site, or update it."""
         outcome = self.run(root, "report", root.data, "--site", root.site_toml(), "--output", self.site, writes=self.site, ahead_s=ahead_s)
         stamp = self.site / STAMP
         if stamp.is_file():
@@ -89,7 +88,6 @@ class Side(NamedTuple):
         return outcome
 
     def changed_by_a_second_build(self, root: Root) -> list[str]:
-        """Return the files that were written."""
         before = _written(self.site)
         (self.site / STAMP).unlink()  # If the stamp were kept, the site would not be built again.
         self.report(root, 0)

@@ -61,7 +61,6 @@ def manifests(data: Path) -> dict[str, Manifest]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Include hidden files."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -70,5 +69,4 @@ def conditions(manifest: Manifest) -> dict[str, object]:
 
 
 def lines_with(text: str, words: Iterable[str]) -> list[str]:
-    """Return the lines that contain all of ``words``."""
     return [line for line in text.splitlines() if all(word in line for word in words)]

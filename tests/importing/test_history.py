@@ -33,7 +33,6 @@ def history(tmp_path: Path) -> Path:
 
 
 def written(folder: Path, suites: object) -> Path:
-    """Write a ``data.js``."""
     file = folder / "data.js"
     content = {"lastUpdate": 1728631797643, "repoUrl": ADDRESS, "entries": suites}
     file.write_text(f"window.BENCHMARK_DATA = {json.dumps(content, indent=2)}")

@@ -19,7 +19,6 @@ def started(time: str) -> str:
 
 
 def origin(data: Path) -> dict[str, list[str | None]]:
-    """Return the original paths of the logs of each run."""
     return {run: [log.path for log in manifest.logs] for run, manifest in manifests(data).items()}
 
 

@@ -30,7 +30,6 @@ def left_out(build: Path, *options: str, first_on_path: Path | None = None) -> d
 
 
 def cargo_that(folder: Path, script: str) -> Path:
-    """Write a program `cargo` into a folder, and return the folder."""
     folder.mkdir()
     program = folder / "cargo"
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

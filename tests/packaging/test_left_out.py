@@ -27,7 +27,6 @@ def configure(folder: Path, *options: str, fails: bool = False) -> str:
 
 @pytest.fixture(scope="module")
 def without_packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The output of CMake, and the build folder."""
     folder = tmp_path_factory.mktemp("without")
     return configure(folder, "-DBUILD_TESTING=OFF"), folder / "build"
 

@@ -39,7 +39,6 @@ def run(folder: Path, *command: str, path: Path | str | None = None, status: int
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package written by the command."""
     folder = tmp_path_factory.mktemp("scaffold") / "package"
     assert CliRunner().invoke(scaffold, [NAME, "--output", str(folder)]).exit_code == 0
     return folder

@@ -207,7 +207,6 @@ def with_best_ring(figures: Best) -> Best:
 
 
 def hand_off_ns() -> float:
-    """Measure the hand-off time L now."""
     return next(floor(HAND_OFF_S, "line:8")).value
 
 

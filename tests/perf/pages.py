@@ -90,12 +90,10 @@ def cpu_s(*command: object) -> float:
 
 
 def changed(site: Path, since: Mapping[Path, int]) -> int:
-    """Return how many pages changed."""
     return sum(1 for path, at in ages(site).items() if since.get(path) != at)
 
 
 def ages(site: Path) -> dict[Path, int]:
-    """Return the modification time of each page."""
     return {path: path.stat().st_mtime_ns for path in site.rglob("*.html") if "_static" not in path.parts and path.name != "search.html"}
 
 
@@ -122,7 +120,6 @@ def first_load(page: Path) -> list[Path]:
 
 
 def chromium() -> str | None:
-    """Return the path of a browser, or None."""
     return os.environ.get("TACHOLOG_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
@@ -160,7 +157,6 @@ def builds(folder: Path, pages: int) -> Iterator[Row]:
 
 
 def change_one(data: Path) -> None:
-    """Change a number of one log, and its checksum."""
     log = next(path for path in sorted(data.rglob("*.log")) if b"p50_ns=" in path.read_bytes())
     before = log.read_bytes()
     after = before.replace(b"p50_ns=3851", b"p50_ns=3852")

@@ -48,7 +48,6 @@ def run(command: list[str]) -> bytes:
 
 
 def records(log: bytes, format_name: str) -> list[Record]:
-    """Our own parser reads the log."""
     found = [event.what for event in Scan(LogText(io.BytesIO(log)), format_name) if isinstance(event.what, Record)]
     return [record for record in found if record.scope != "resources"]
 

@@ -48,7 +48,6 @@ def beside(command: list[str]) -> Iterator[None]:
 
 
 def of_log(log: bytes, format_name: str, what: str, payload_bytes: int) -> Iterator[Figure]:
-    """The log has a single size."""
     for record in records(log, format_name):
         yield from figures_of(record, what, payload_bytes)
 

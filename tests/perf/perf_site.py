@@ -104,7 +104,6 @@ def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[R
 
 
 def _copied(folder: Path) -> Path:
-    """A run can be added to the copy, and a style sheet changed."""
     for name in ("data", "docs", "parsers", "site", "templates"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "site.toml", folder)
@@ -112,7 +111,6 @@ def _copied(folder: Path) -> Path:
 
 
 def _largest(site: Path) -> list[Path]:
-    """Return the largest page of results, of a comparison, and of a log."""
     pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
     kinds = {"logs": [], "diffs": [], "": []}  # type: dict[str, list[Path]]
     for page in pages:
@@ -138,5 +136,4 @@ def _view(browser: Browser, page: Path) -> tuple[float, int]:
 
 
 def _busy(session: Any) -> dict[int, float]:  # noqa: ANN401 - Playwright's answers are of any type
-    """Return the CPU seconds of each process of the browser."""
     return {found["id"]: found["cpuTime"] for found in session.send("SystemInfo.getProcessInfo")["processInfo"]}

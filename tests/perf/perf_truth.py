@@ -56,7 +56,6 @@ SLOWER = float(np.log(1.07))
 
 
 def percent(what: str, share_found: float, limit: float | None = None, goal: Goal | None = None) -> Row:
-    """Convert a share to percent."""
     return Row(what, 100 * share_found, "%", "goal" if goal else "", float("nan") if limit is None else limit, goal)
 
 

@@ -77,7 +77,6 @@ def _ingest(folder: Path) -> Iterator[Row]:
 
 
 def _of(*argv: str) -> float:
-    """Return the CPU seconds of another program."""
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -119,7 +119,6 @@ def rates(data: Path) -> None:
 
 
 def depths(data: Path) -> None:
-    """The queue depth is a label whose values are numbers."""
     for depth in (1, 10, 100):
         for size in (64, 1024, 16384):
             for number, chance in enumerate(noise(f"{depth}{size}", 3)):

@@ -36,7 +36,6 @@ NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 
 
 def add_run(root: Path, run: str, log: str, manifest: Manifest) -> None:
-    """The manifest gets the log's true checksum."""
     folder = root / run
     folder.mkdir(parents=True)
     (folder / "sub.log").write_text(log, encoding="utf-8")

@@ -64,7 +64,6 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def write_run(folder: Path, release: str, start_time: str, mbit: float, sizes: tuple[int, ...] = (32, 64)) -> None:
-    """The run has the goodput ``mbit`` at each size."""
     folder.mkdir(parents=True)
     log = "".join(LINE.format(size=size, rate=round(mbit * 1e6 / 8 / size), mbit=mbit) for size in sizes)
     (folder / "sub.log").write_text(log)

@@ -46,11 +46,9 @@ class Measured(msgspec.Struct, frozen=True):
     hosts: tuple[str | None, ...] = (None,)
 
     def latency(self, *values: float, statistic: str = "p50", size: int = 64) -> list[ResultRow]:
-        """Each value is a run."""
         return self._results("latency", "latency", statistic, size, values)
 
     def rate(self, *values: float, metric: str = "goodput", size: int = 64) -> list[ResultRow]:
-        """Each value is a run."""
         return self._results("throughput", metric, "mean", size, values)
 
     def _results(self, test: str, metric: str, statistic: str, size: int, values: Sequence[float]) -> list[ResultRow]:
@@ -291,7 +289,6 @@ def test_single_system_shows_its_transport_with_the_most_numbers_and_links_to_th
 
 @pytest.fixture
 def site_of_many() -> str:
-    """A machine with eight systems and two sizes."""
     return shown(*(library(f"Lib {name}", name).latency(*SIX, size=at) for name in "abcdefgh" for at in (64, 1024)))
 
 
@@ -491,7 +488,6 @@ def test_each_number_of_the_table_links_to_its_log_line() -> None:
 
 
 def drawings(html: str) -> dict[str, str]:
-    """The key is the name of the panel."""
     found = re.findall(r'<svg class="tl-svg".*?</svg>', html, re.DOTALL)
     return {str(re.search(r"<title[^>]*>([^:]*):", one)[1]): one for one in found}  # type: ignore[index]  # each has a title
 

@@ -48,7 +48,6 @@ def built(folder: Path, texts: Sequence[str], runs_of: RunsOf) -> Path:
 
 
 def parsed(site: Path) -> Iterator[tuple[str, Element]]:
-    """Yield the name, the file and the root element of each page."""
     for path in sorted(site.rglob("*.html")):
         if "_static" not in path.parts:
             yield path.relative_to(site).as_posix(), html5lib.parse(path.read_text(encoding="utf-8"), namespaceHTMLElements=False)

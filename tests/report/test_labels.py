@@ -17,7 +17,6 @@ def results(version: str, **conditions: object) -> list[ResultRow]:
 
 
 def series(*each: list[ResultRow]) -> list[tuple[str, Series]]:
-    """The labels are those on a page of several transports."""
     return [("X", one) for found in each for one in series_of(found)]
 
 

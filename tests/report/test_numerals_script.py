@@ -34,7 +34,6 @@ Write = Callable[[list[float], list[list[object]] | None], list[str]]
 
 @pytest.fixture(scope="module")
 def write() -> Iterator[Write]:
-    """The script writes the values. One process writes all of them."""
     node = shutil.which("node")
     if node is None:
         leave_out("no node found; the pages' tests run the script in a browser")

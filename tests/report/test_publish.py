@@ -62,7 +62,6 @@ def test_address_that_no_longer_exists_leads_to_the_last_version_that_had_this_p
 
 
 def with_raw_log(site: Path, text: str) -> str:
-    """Return the address of the log."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     address = f"raw/{digest[:2]}/{digest}.gz"
     (site / address).parent.mkdir(parents=True)

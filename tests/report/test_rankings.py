@@ -60,7 +60,6 @@ def one(
 
 
 def best(*members: SystemSeries) -> list[str]:
-    """The best transports at 64 bytes."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(leaders({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
@@ -224,7 +223,6 @@ def text_of(html: str) -> str:
 
 
 def rows(html: str) -> list[list[str]]:
-    """Return the transports of each machine."""
     return [re.findall(r'<th scope="row"[^>]*><strong>X, ([^<]+)', table) for table in html.split("<thead>")[1:]]
 
 

@@ -115,7 +115,6 @@ def test_name_with_an_invalid_utf_8_byte_is_replaced_and_cached(tmp_path: Path, 
 
 
 def manifests(root: Path, to: Path) -> dict[str, Manifest]:
-    """Return the published manifest of each run."""
     data = redacted(load([root]), SHOWN, to)
     return {run: msgspec.json.decode(text, type=Manifest) for run, text in zip(data.runs["run"], data.runs["manifest"], strict=True)}
 

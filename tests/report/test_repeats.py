@@ -110,7 +110,6 @@ TWO_GROUPS = (581.0, 131.0, 571.0, 140.0, 591.0, 141.0)
 
 
 def runs_of(values: Sequence[float], transport: str | None = None, resolution: float | None = 1.0, statistic: str = "p50") -> Series:
-    """The series has one run for each value, each on a separate line."""
     conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
     (series,) = series_of(
         ResultRow(

@@ -29,7 +29,6 @@ LATENCY = (LOGS / "latency-udp.log").read_text()  # Its latencies have 737 and 8
 
 
 def add(root: Path, name: str, log: str, system: str = "Tacholog perftest") -> None:
-    """All runs belong to one session."""
     add_run(root, name, log, Manifest(system=system, tool="perftest", host="desk", session="one campaign", logs=()))
 
 

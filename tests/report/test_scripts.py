@@ -21,7 +21,6 @@ SHORT_S = "0.02"
 
 
 def own_runs() -> dict[Path, Manifest]:
-    """All own runs of this project's perftest."""
     runs = {path: read_manifest(path) for path in sorted(DATA.glob("**/run.toml"))}
     return {path: manifest for path, manifest in runs.items() if not manifest.published and manifest.tool == "perftest"}
 

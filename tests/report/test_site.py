@@ -47,7 +47,6 @@ def pages(site: Path) -> list[Path]:
 
 
 def broken_links(site: Path, read: Reader) -> Iterator[str]:
-    """Also yield each link out of the site."""
     found = {path: read(path.relative_to(site).as_posix().removesuffix(".html")) for path in pages(site)}
     for path, page in found.items():
         for link in page.links:
@@ -241,7 +240,6 @@ def test_raw_log_of_a_removed_run_is_no_longer_offered(copied: Path) -> None:
 
 
 def raw_log(log: Path) -> str:
-    """Return the file name of a raw log on a site."""
     digest = hashlib.sha256(log.read_bytes()).hexdigest()
     return f"{digest[:2]}/{digest}.gz"
 

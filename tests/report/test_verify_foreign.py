@@ -46,7 +46,6 @@ def site(published: Path, tmp_path: Path) -> Path:
 
 
 def verified(site: Path) -> tuple[int, str]:
-    """Return the exit code of the command, and its output."""
     done = run_tacholog("verify", site, "--limit", "0")
     return done.returncode, (done.stdout + done.stderr).decode()
 
