@@ -24,8 +24,8 @@ struct BrokerAddress {
 struct BrokerKind {
     std::string name;
     std::string package;                         ///< the Debian package to install if it is missing
-    std::vector<std::string> version_arguments;  ///< print the version of the broker
-    std::vector<std::string> arguments;          ///< before the path of the configuration file
+    std::vector<std::string> version_arguments;  ///< the arguments that print its version
+    std::vector<std::string> arguments;          ///< the arguments before the path of its configuration file
     std::string (*configuration)(const RunPlan&, const BrokerAddress&);
 };
 
@@ -116,7 +116,7 @@ struct BrokerNames {
 
     std::string heard;
     std::vector<std::string> each;
-    std::string left;  ///< under it, subscribers announce that they leave
+    std::string left;  ///< the name under which subscribers announce that they leave
 };
 
 }  // namespace tacholog

@@ -45,8 +45,8 @@ public:
     struct Needs {
         /// Whether RouDi must detect processes that have died; only needed by a publisher that waits.
         bool watches = false;
-        std::size_t queued = 256;        ///< the longest that a subscriber requests
-        std::size_t overhead_bytes = 0;  ///< added by the library to a message
+        std::size_t queued = 256;        ///< the longest queue that a subscriber requests
+        std::size_t overhead_bytes = 0;  ///< the bytes that the library adds to a message
     };
 
     /// Returns a null pointer if the user's RouDi is running, or if this side only subscribes.

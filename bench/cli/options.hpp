@@ -43,7 +43,7 @@ struct Options {
     std::vector<Nanoseconds> recovery_ns = {5'000'000};
     DemandTable demand_table;  ///< the cases of the demand test: the table of a file, or every size with every demand
     double duration_s = 5;
-    double interval_s = 1;           ///< of the intervals that are reported
+    double interval_s = 1;           ///< the length of the intervals that are reported
     std::optional<double> warmup_s;  ///< nothing: the warm-up ends when the rate is steady
     std::optional<double> rate_per_s;
     SustainPlan sustain;

@@ -62,7 +62,7 @@ private:
     std::string agreement_;
     std::vector<std::size_t> free_numbers_;  ///< of the subscribers that have not come yet
     bool has_room_ = true;                   ///< this process has free descriptors for new connections
-    std::vector<Control> pending_;           ///< have not sent a complete frame yet, the oldest first
+    std::vector<Control> pending_;           ///< connections that have not sent a complete frame yet, the oldest first
     std::vector<Accepted> accepted_;
     RejectedConnections rejected_;
 };

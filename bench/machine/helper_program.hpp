@@ -51,7 +51,6 @@ private:
 
 Result<int> free_port(const std::string& address);
 
-/// Returns true if a program accepts TCP connections there.
 bool accepts_connections(const std::string& address, int port);
 
 /// Searches in the folders of PATH and in those for administrators (Debian installs brokers in /usr/sbin). The error
@@ -96,7 +95,6 @@ public:
 
     const std::vector<std::string>& words() const { return words_; }
 
-    /// The command line, for the log.
     std::string command() const;
 
 private:

@@ -12,8 +12,8 @@ namespace tacholog {
 /// The CPUs of one side of a run, as this side reports them.
 struct SideCpus {
     std::string host;  ///< identifies the boot of its host; it is equal on both sides if they run on the same host
-    std::vector<int> allowed;   ///< before the side was pinned
-    std::vector<int> achieved;  ///< on which the side measures
+    std::vector<int> allowed;   ///< the CPUs that the side could use before it was pinned
+    std::vector<int> achieved;  ///< the CPUs on which the side measures
     std::size_t threads = 1;    ///< threads that measure on these CPUs
 };
 
@@ -21,7 +21,7 @@ struct SideCpus {
 struct Placement {
     bool live = false;    ///< true: the work is done during a phase; false: work that can wait is done after the phase
     bool shared = false;  ///< measuring threads share CPUs, so a waiting thread yields its CPU
-    std::vector<int> reporting;  ///< for this work; empty: any CPU
+    std::vector<int> reporting;  ///< the CPUs for this work; empty: any CPU
 };
 
 /// `all` contains every side of the run that is known so far.

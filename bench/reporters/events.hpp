@@ -20,7 +20,7 @@ namespace tacholog {
 
 struct Build {
     std::string version;
-    std::string git;  ///< commit; empty if the source was no git checkout
+    std::string git;  ///< the commit; empty if the source was no git checkout
     std::string type;
     std::string compiler;
     std::string flags;
@@ -190,7 +190,7 @@ struct Sustained {
     std::optional<double> rate_per_s;   ///< the relevant lower bound; nothing if the lowest rate misses the goal
     std::optional<double> upper_per_s;  ///< the relevant upper bound; nothing if the highest rate keeps the goal
     std::uint64_t trials = 0;           ///< at all rates
-    Tried at_rate;                      ///< at the rate of the result
+    Tried at_rate;                      ///< the trials at the rate of the result
     /// The number of rates well above the upper bound at which trials passed. A growing queue cannot be the reason at
     /// such high rates.
     std::uint64_t passed_above = 0;

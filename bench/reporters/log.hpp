@@ -53,7 +53,7 @@ public:
         std::uint64_t demand = 0;
         std::uint64_t sustain = 0;
         std::uint64_t errors = 0;
-        std::uint64_t carried_bytes = 0;  ///< of all results
+        std::uint64_t carried_bytes = 0;  ///< payload bytes of all results together
     };
     Counts counts() const {
         return {counts_.latency, counts_.throughput, counts_.demand, counts_.sustain, counts_.errors, carried_bytes_};

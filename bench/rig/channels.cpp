@@ -144,7 +144,6 @@ Result<void> match(const Side& side, Subscriber& subscriber) {
     return {};
 }
 
-/// Waits until the peer has connected to all endpoints of this side.
 Result<void> match(const Side& side, const Channels& channels) {
     if (auto matched = match_publishers(side, channels); !matched) return matched;
     if (!channels.subscriber) return {};
@@ -155,7 +154,6 @@ Result<void> match(const Side& side, const Channels& channels) {
     return {};
 }
 
-/// Returns one line for each endpoint.
 Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::size_t payload_bytes) {
     std::string endpoints;
     for (std::size_t count = 0; count < side.options.publishers; ++count) {

@@ -274,7 +274,7 @@ private:
     bool lossy_;
     Patience answer_limit_;     ///< only for transports that may lose messages
     Nanoseconds late_from_ns_;  ///< a slower round trip counts as late; only for transports that may lose messages
-    bool has_short_limit_;      ///< shorter than `slice`, the usual wait at the transport
+    bool has_short_limit_;      ///< the answer limit is shorter than `slice`, the usual wait at the transport
     LatencyIntervals intervals_;
     bool measured_ = false;  ///< false during the warm-up
     InTurn numbers_;

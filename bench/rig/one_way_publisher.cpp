@@ -164,7 +164,7 @@ private:
     std::uint64_t sent_ = 0;
     std::uint64_t next_index_ = 0;  ///< counted over all phases
     std::uint64_t index_ = 0;
-    std::uint64_t intervals_ = 0;  ///< received in this phase
+    std::uint64_t intervals_ = 0;  ///< the number of intervals received in this phase
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Nanoseconds duration_ns_ = 0;

@@ -119,7 +119,6 @@ public:
         return {};
     }
 
-    /// The number of probes in this phase.
     std::uint64_t count() const { return next_ - first_; }
     const Histogram& round_trips() const { return round_trips_; }
     /// The number of instances with at least one answered probe.

@@ -76,7 +76,7 @@ std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Con
 struct Introduction {
     std::size_t wish = 0;        ///< the number of the subscriber that it asks for; 0: any
     std::uint64_t secret = 0;    ///< known only to the subscribers of this run
-    std::string companion = {};  ///< of this process; empty if there is none
+    std::string companion = {};  ///< the address of the companion program of this process, if there is one
     LastWords last_words = [](const Error&) {};
 };
 
@@ -246,7 +246,6 @@ void write_path(const Run& run, const PathCounters& before) {
     if (const std::string words = words_of_fallback(way); !words.empty()) run.log.write(Note{words});
 }
 
-/// Returns the exit status.
 int conclude(const Run& run, const Result<void>& done, const PathCounters& before) {
     Log& log = run.log;
     if (!done) {

@@ -27,7 +27,7 @@ struct Side {
     std::string name = {};       ///< at a subscriber, if there are several
     Placement placement = {};    ///< known after the sides have exchanged their CPUs
     Monitor* monitor = nullptr;  ///< uses the control channel and the log during a phase
-    std::string companion = {};  ///< of the run; empty if there is none
+    std::string companion = {};  ///< the address of the companion program of the run, if there is one
     pid_t companion_pid = 0;     ///< set if the publisher's process has started the companion program
     /// A random number, the same on all sides; part of the channel names, see Topic::channel.
     std::uint64_t run_number = 0;

@@ -164,7 +164,7 @@ private:
     /// Whether the monitor knows that the publisher has ended the phase; set after heard_ends_.
     std::atomic<bool> heard_end_{false};
     std::vector<std::uint64_t> heard_ends_;  ///< for each publisher, the end of the phase that the monitor has received
-    std::vector<PhaseDoneFrame> counts_;     ///< of the last phase, until they are sent
+    std::vector<PhaseDoneFrame> counts_;     ///< the counts of the last phase, until they are sent
     std::uint64_t frames_ = 0;               ///< received frames when the monitor was last checked
 };
 

@@ -392,12 +392,12 @@ private:
     std::optional<Demand> demand_;
     Batches batches_;
     bool measuring_ = false;
-    std::vector<std::uint64_t> intervals_;  ///< sent by each subscriber in this phase
-    std::uint64_t arrived_ = 0;             ///< received by all subscribers in all phases
+    std::vector<std::uint64_t> intervals_;  ///< intervals that each subscriber has sent in this phase
+    std::uint64_t arrived_ = 0;             ///< messages received by all subscribers in all phases
     static constexpr std::size_t warm_up_records = 3;
     HandOver<CountRecord> seconds_;  ///< one record for each second of the warm-up
     Nanoseconds second_start_ns_ = 0;
-    std::uint64_t second_messages_ = 0;  ///< sent before the current second began
+    std::uint64_t second_messages_ = 0;  ///< messages sent before the current second began
     std::atomic<bool> enough_{false};
 };
 

@@ -24,7 +24,7 @@ namespace tacholog {
 namespace {
 
 std::string command;  ///< the beginning of a command that runs one test; the name of the test is appended
-std::string running;  ///< for the current test
+std::string running;  ///< the command that runs the current test
 
 void say_which_was_running() {
     if (running.empty()) return;

@@ -160,7 +160,7 @@ private:
     int status_ = -1;
     std::string folder_;
     std::map<pid_t, ThreadCalls> threads_;
-    std::map<pid_t, long> numbers_;  ///< of the call that each thread is in
+    std::map<pid_t, long> numbers_;  ///< for each thread, the number of the call that it is in
 };
 
 }  // namespace tacholog

@@ -428,8 +428,8 @@ private:
     std::uint64_t batch_ = 1;
     std::uint64_t turn_ = 0;
     std::uint64_t announced_ = 0;
-    std::uint64_t slot_ = 0;    // where the next message is expected
-    std::uint64_t before_ = 1;  // of the previous message
+    std::uint64_t slot_ = 0;    // the slot where the next message is expected
+    std::uint64_t before_ = 1;  // the slot of the previous message
 };
 
 }  // namespace tacholog

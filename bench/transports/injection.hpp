@@ -48,7 +48,7 @@ struct Injection {
     std::uint64_t duplicate = 0;
     std::uint64_t reorder = 0;  ///< the message is delivered after the next one
     Corruption corrupt;
-    Corruption corrupt_answer;  ///< for answers, on their way to the publisher
+    Corruption corrupt_answer;  ///< the same for answers that return to the publisher
 };
 
 /// The list looks like

@@ -99,7 +99,7 @@ private:
 
     mutable std::mutex mutex_;  ///< protects all members below, up to stop_mutex_
     Receivers receivers_;
-    std::uint64_t message_ = 0;  ///< of the next message
+    std::uint64_t message_ = 0;  ///< the sequence number of the next message
     std::uint64_t queued_ = 0;   ///< packets that are queued or sent
     std::uint64_t sent_ = 0;
     Nanoseconds last_asked_ns_ = 0;

@@ -111,7 +111,7 @@ private:
     std::uint64_t skip_before_ = 0;    ///< messages with a smaller sequence number are skipped
     std::uint64_t skipped_ = 0;
     std::uint64_t expected_packet_ = 0;   ///< the sequence number after the last received packet
-    std::uint64_t expected_message_ = 0;  ///< of the expected packet
+    std::uint64_t expected_message_ = 0;  ///< the message of the expected packet
     std::size_t expected_fragment_ = 0;
     std::uint64_t unanswered_ = 0;         ///< packets since the last answer
     std::uint64_t answered_released_ = 0;  ///< released_ in the last answer

@@ -54,7 +54,6 @@ public:
         if (asleep_) sleep_next();
     }
 
-    /// The flags for the next system call.
     int flags() const { return asleep_ ? 0 : MSG_DONTWAIT; }
 
     /// Call this after a system call that received nothing. Waits, unless that call was blocking. Returns false when

@@ -72,7 +72,7 @@ private:
 
     std::vector<SegmentGroup> groups_;
     std::size_t limit_ = most_segments;
-    std::size_t first_ = 0;  ///< of those not sent yet
+    std::size_t first_ = 0;  ///< the first group that has not been sent
     std::size_t end_ = 0;    ///< where the next datagram begins
 };
 

@@ -147,7 +147,6 @@ Result<void> XdpPort::find_interface(const std::string& address) {
     return read_interface();
 }
 
-/// Reads the MTU and the MAC address.
 Result<void> XdpPort::read_interface() {
     ifreq request{};
     name_.copy(request.ifr_name, sizeof request.ifr_name - 1);

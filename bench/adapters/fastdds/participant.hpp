@@ -212,8 +212,8 @@ inline Duration_t duration(Patience patience) {
 /// port for discovery, so no multicast is needed and other runs are not found.
 struct Meeting {
     Over over;
-    std::optional<Address> own = {};        ///< of a subscriber, for discovery
-    std::vector<Address> subscribers = {};  ///< contacted by a publisher
+    std::optional<Address> own = {};        ///< the port of a subscriber for discovery
+    std::vector<Address> subscribers = {};  ///< the ports that a publisher contacts
 };
 
 inline rtps::Locator_t locator_of(const Address& address) {

@@ -120,7 +120,7 @@ private:
     nng_socket socket_;
     Waiting waiting_;
     std::mutex mutex_;
-    std::vector<int> peers_;          ///< ids; threads of the library call `add` and `remove`
+    std::vector<int> peers_;          ///< the ids of the connections; threads of the library call `add` and `remove`
     std::atomic<int> peer_count_{0};  ///< the size of peers_, so that a polling loop can read it without a lock
     int timeout_ms_ = -1;
 };
