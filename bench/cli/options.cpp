@@ -59,7 +59,6 @@ bool is_setting(std::string_view name) {
                                [&](const Transport* transport) { return setting_of(*transport, name) != nullptr; });
 }
 
-/// Explains why getopt_long has refused an option.
 Error refusal(int answer, char* argv[]) {
     const std::string word = argv[optind - 1];
     if (answer == ':') return Error{word + ": its value is missing"};

@@ -95,14 +95,12 @@ public:
     /// Returns true if the error holds the reason why this peer gave up or refused.
     bool has_explained(const Error& error) const { return concerns(error) && error.code == Code::peer_gave_up; }
 
-    /// The frame is of the kind abort.
     Error gave_up(const Frame& frame) const { return explained_by("gave up", frame); }
 
     int descriptor() const { return socket_.get(); }
 
     const Stop& stop() const { return *stop_; }
 
-    /// The peer's address as seen from this side.
     Address remote_address() const;
     /// The descriptors become readable when poll() has something to return.
     std::array<int, 2> descriptors() const { return {socket_.get(), stop_->descriptor()}; }

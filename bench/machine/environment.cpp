@@ -29,7 +29,6 @@ std::string first_line(const std::string& path) {
     return trimmed(line);
 }
 
-/// Reads the first line of the file that has this key.
 std::string value_of(const std::string& path, const std::string& key, char separator) {
     std::ifstream file{path};
     for (std::string line; std::getline(file, line);) {

@@ -70,7 +70,6 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-/// Connects each publisher to the endpoint that the subscriber has opened for it.
 Result<void> join_all(const Side& side, Channels& channels, const std::string& endpoints, std::size_t payload_bytes) {
     auto lines = lines_of(endpoints);
     if (lines.size() != side.options.publishers)

@@ -135,7 +135,6 @@ INSTANTIATE_TEST_SUITE_P(Load, EveryCountingTest,
 
 constexpr Nanoseconds second = nanoseconds_per_second;
 
-/// Returns one number for each interval.
 std::vector<std::uint64_t> taken(CountIntervals& intervals, std::uint64_t CountRecord::* what) {
     std::vector<std::uint64_t> all;
     while (const CountRecord* record = intervals.oldest()) {

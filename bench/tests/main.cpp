@@ -58,7 +58,6 @@ class OneRouDi : public testing::EmptyTestEventListener {
     Fd lock_;
 };
 
-/// Prints nothing if `wanted` is true for no test.
 template <typename Predicate>
 void list(const char* heading, const std::string& before, Predicate&& wanted) {
     const auto& all = *testing::UnitTest::GetInstance();

@@ -75,7 +75,6 @@ public:
         return content.str();
     }
 
-    /// The threads of all processes of the program.
     const std::map<pid_t, ThreadCalls>& threads() const { return threads_; }
 
 private:

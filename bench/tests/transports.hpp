@@ -96,7 +96,6 @@ inline Settings settings_of(const Transport& transport) {
     return in_effect(transport.settings);
 }
 
-/// The tests of this process have started these programs.
 inline std::map<std::string_view, std::unique_ptr<Companion>>& companions() {
     static std::map<std::string_view, std::unique_ptr<Companion>> started;
     return started;
